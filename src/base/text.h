@@ -1,0 +1,16 @@
+/* Small string work: did-you-mean, growing text. */
+#ifndef AT_TEXT_H
+#define AT_TEXT_H
+
+#include "attend.h"
+
+/* The names nearest to a misspelt one, ready for a sentence: "; did you mean 'scaled'?" or "" if none is near. */
+void at_nearest(const char *word, const char *const *names, int count, char *out, size_t size);
+
+/* Text that grows; release with at_buffer_free or hand out .bytes. Sticky: `failed` if memory ran out. */
+typedef struct at_buffer { char *bytes; size_t size, room; bool failed; } at_buffer;
+void at_buffer_add(at_buffer *buffer, const void *bytes, size_t size);
+void at_buffer_print(at_buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void at_buffer_free(at_buffer *buffer);
+
+#endif

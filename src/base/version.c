@@ -1,0 +1,6 @@
+#include "attend.h"
+
+const char *at_version(void)
+{
+    return AT_VERSION;
+}

@@ -1,0 +1,83 @@
+/* The tape: an eager record of operations over an arena, and the way back along it.
+ *
+ * A tensor is immutable once made. An operation computes at once; if the tape records, it also leaves a node, and
+ * at_backward walks the nodes from the last to the first. A tape that does not record is inference: the same model code
+ * trains and translates. Errors are sticky on the tape; a failed operation gives NULL, and NULL passes through every
+ * operation, so only the end of a computation needs a check. */
+#ifndef AT_TAPE_H
+#define AT_TAPE_H
+
+#include "arena.h"
+#include "error.h"
+#include "real.h"
+#include "rng.h"
+
+typedef struct at_shape { int rank; int64_t dim[AT_MAX_RANK]; } at_shape;
+
+typedef struct at_tape at_tape;
+typedef struct at_tensor at_tensor;
+typedef struct at_node at_node;
+
+struct at_tensor {
+    at_tape *tape;
+    at_shape shape;
+    at_real *value;   /* dense, last dimension contiguous */
+    at_real *grad;    /* dL/dvalue; NULL until somebody adds to it: use at_tensor_grad */
+    at_tensor *base;  /* a view shares this tensor's memory, starting at `offset` */
+    int64_t offset;
+    bool wants_grad;  /* some parameter or marked leaf lies behind it, on a recording tape */
+};
+
+/* What an operation is: its name and its way back. One static const per operation, beside its code. */
+typedef struct at_op {
+    const char *name;
+    void (*backward)(at_node *node);
+} at_op;
+
+/* One recorded operation. Backward reads `outputs[0]->grad` (and further outputs' if any) and adds to the inputs' grads. */
+struct at_node {
+    const at_op *op;
+    at_node *previous;
+    int input_count, output_count;
+    at_tensor **inputs;  /* entries may be NULL for optional inputs */
+    at_tensor **outputs;
+    void *saved;         /* the operation's own record, in the tape's arena */
+};
+
+at_tape *at_tape_new(at_arena *arena, bool records); /* lives in the arena; the arena is the caller's */
+at_arena *at_tape_arena(at_tape *tape);
+at_error *at_tape_error(at_tape *tape);
+bool at_tape_ok(const at_tape *tape);
+bool at_tape_records(const at_tape *tape);
+
+/* A leaf over the caller's memory. `grad` (may be NULL: then it is arena memory, if wanted) receives += dL/dvalue. */
+at_tensor *at_leaf(at_tape *tape, at_shape shape, const at_real *value, at_real *grad, bool wants_grad);
+
+/* Runs back from `loss` (one element, seeded with 1), or from any tensor with the seed given. */
+bool at_backward(at_tensor *loss);
+bool at_backward_from(at_tensor *tensor, const at_real *seed);
+
+/* ---- For writing operations ---- */
+
+/* A fresh tensor, values uninitialised. NULL when memory is out or the tape has failed. */
+at_tensor *at_tensor_make(at_tape *tape, at_shape shape);
+/* The same over memory that is already there (a caller's output buffer). */
+at_tensor *at_tensor_over(at_tape *tape, at_shape shape, at_real *value);
+/* A tensor that shares memory with `base` from `offset` on. */
+at_tensor *at_tensor_view(at_tensor *base, int64_t offset, at_shape shape);
+/* The gradient to add to: zeros at first touch. NULL if the tensor wants none. */
+at_real *at_tensor_grad(at_tensor *tensor);
+
+/* Records the operation if the tape records and any input wants a gradient; marks the outputs as wanting one. `saved`
+ * lives in the tape's arena. Gives outputs[0], or NULL if the tape has failed. */
+at_tensor *at_record(at_tape *tape, const at_op *op, at_tensor *const *outputs, int output_count, at_tensor *const *inputs,
+                     int input_count, void *saved);
+
+int64_t at_shape_count(at_shape shape);
+bool at_shape_same(at_shape a, at_shape b);
+/* "[4,5,6]" written into the caller's buffer. */
+const char *at_shape_text(at_shape shape, char *buffer, size_t size);
+#define AT_SHAPE(...) at_shape_make((const int64_t[]){__VA_ARGS__}, (int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
+at_shape at_shape_make(const int64_t *dim, int rank);
+
+#endif
