@@ -1,0 +1,25 @@
+# What `make install` puts where: the command, both libraries, the header, attend.pc and the CMake package. Both
+# descriptions find their prefix from their own place, so an installed tree may be moved.
+include(CMakePackageConfigHelpers)
+
+set_target_properties(attend_shared PROPERTIES EXPORT_NAME attend)
+install(TARGETS attend RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS attend_static attend_shared EXPORT attendTargets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES include/attend.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+file(RELATIVE_PATH PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" PC_TO_PREFIX "${PC_TO_PREFIX}")
+configure_file(cmake/attend.pc.in attend.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/attend.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+set(PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/attend)
+configure_package_config_file(cmake/attendConfig.cmake.in attendConfig.cmake INSTALL_DESTINATION ${PACKAGE_DIR})
+# Until 1.0 a minor version may change the interface.
+write_basic_package_version_file(attendConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/attendConfig.cmake ${CMAKE_BINARY_DIR}/attendConfigVersion.cmake DESTINATION ${PACKAGE_DIR})
+install(EXPORT attendTargets NAMESPACE attend:: DESTINATION ${PACKAGE_DIR})
+
+file(GLOB MAN_PAGES CONFIGURE_DEPENDS doc/*.1)
+install(FILES ${MAN_PAGES} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# An installed tree is complete: a program finds it by pkg-config and by CMake, and the shared library shows the names of
+# attend.h and no others.
+set -eu
+. "$(dirname "$0")/../library.sh"
+
+DESTDIR=$scratch/root cmake --install "$build" >/dev/null
+prefix=$scratch/root$(sed -n 's/^CMAKE_INSTALL_PREFIX:PATH=//p' "$build/CMakeCache.txt")
+library=$(find "$prefix" -name libattend.so)
+[ -n "$library" ] || fail "no libattend.so was installed"
+libraries=$(dirname "$library")
+for file in "$prefix/bin/attend" "$prefix/include/attend.h" "$libraries/libattend.a" "$libraries/libattend.so.0"; do
+    [ -e "$file" ] || fail "$file is missing"
+done
+readelf -d "$library" | grep -q 'soname: \[libattend.so.0\]' || fail "the soname is not libattend.so.0"
+
+# The sanitizers leave marks of their own beside our names.
+nm -D --defined-only "$library" | awk '{print $NF}' | grep -v -e '^__odr_asan' -e '^__asan' -e '^__ubsan' | sort >"$scratch/exported"
+sed -n 's/^AT_API .*[ *]\(at_[a-z0-9_]*\)(.*/\1/p' "$prefix/include/attend.h" | sort >"$scratch/declared"
+diff "$scratch/declared" "$scratch/exported" >&2 || fail "attend.h declares (<) and libattend.so exports (>) different names"
+
+export PKG_CONFIG_PATH=$libraries/pkgconfig
+example=$top/examples/attend_once.c
+run()
+{
+    first=$(LD_LIBRARY_PATH=$libraries "$@")
+    case $first in
+    "1.000000 2.957691 2.011295"*) ;;
+    *) fail "$* printed '$first'" ;;
+    esac
+}
+${CC:-cc} $sanitizers "$example" $(pkg-config --cflags --libs attend) -o "$scratch/by_pkg_config"
+run "$scratch/by_pkg_config"
+${CC:-cc} $sanitizers "$example" $(pkg-config --cflags attend) "$libraries/libattend.a" \
+    $(pkg-config --static --libs attend | sed 's/-lattend//') -o "$scratch/by_static"
+run "$scratch/by_static"
+
+mkdir "$scratch/user"
+cat >"$scratch/user/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.20)
+project(user C)
+find_package(attend 0.1 REQUIRED)
+foreach(library attend attend_static)
+  add_executable(with_\${library} $example)
+  target_link_libraries(with_\${library} PRIVATE attend::\${library})
+endforeach()
+END
+cmake -S "$scratch/user" -B "$scratch/user/build" -DCMAKE_C_FLAGS="$sanitizers" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
+cmake --build "$scratch/user/build" >/dev/null
+run "$scratch/user/build/with_attend"
+run "$scratch/user/build/with_attend_static"
