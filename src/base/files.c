@@ -1,0 +1,255 @@
+#include "files.h"
+
+#include "error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool at_size_mul(size_t a, size_t b, size_t *product)
+{
+    return !__builtin_mul_overflow(a, b, product);
+}
+
+bool at_size_add(size_t a, size_t b, size_t *sum)
+{
+    return !__builtin_add_overflow(a, b, sum);
+}
+
+static bool fail_with_reason(at_error *error, const char *verb, const char *path, int reason)
+{
+    return at_fail(error, AT_FAILED, "cannot %s '%s': %s", verb, path, strerror(reason));
+}
+
+/* Reads to the end, since a pipe does not know its length; memory follows what has truly arrived. */
+static unsigned char *read_all(int file, size_t expected, const char *path, size_t *size, at_error *error)
+{
+    size_t room = expected + 1, used = 0; /* one more than expected, so that the end is seen without growing */
+    unsigned char *bytes = malloc(room);
+    while (bytes != NULL) {
+        if (used == room) {
+            unsigned char *larger = room <= SIZE_MAX / 2 ? realloc(bytes, room * 2) : NULL;
+            if (larger == NULL)
+                break;
+            bytes = larger;
+            room *= 2;
+        }
+        ssize_t got = read(file, bytes + used, room - used);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            fail_with_reason(error, "read", path, errno);
+            free(bytes);
+            return NULL;
+        }
+        if (got == 0) {
+            *size = used;
+            return bytes;
+        }
+        used += (size_t)got;
+    }
+    free(bytes);
+    at_fail(error, AT_FAILED, "cannot read '%s': it does not fit into memory", path);
+    return NULL;
+}
+
+unsigned char *at_file_read(const char *path, size_t *size, at_error *error)
+{
+    *size = 0;
+    if (error->code != AT_OK)
+        return NULL;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    if (file < 0 || fstat(file, &status) != 0) {
+        fail_with_reason(error, "read", path, errno);
+        if (file >= 0)
+            close(file);
+        return NULL;
+    }
+    unsigned char *bytes = NULL;
+    if (S_ISDIR(status.st_mode))
+        at_fail(error, AT_FAILED, "cannot read '%s': it is a directory, not a file", path);
+    else if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode))
+        at_fail(error, AT_FAILED, "cannot read '%s': it is a device, not a file", path);
+    else
+        bytes = read_all(file, S_ISREG(status.st_mode) ? (size_t)status.st_size : 65535, path, size, error);
+    close(file);
+    return bytes;
+}
+
+struct at_writer {
+    int file;
+    char *path;      /* as the caller wrote it, for sentences */
+    char *target;    /* what is replaced: the path, or the file that a link at the path leads to */
+    char *temporary; /* NULL: the target is a device or a pipe, which is written to and never replaced */
+};
+
+static void release(at_writer *writer)
+{
+    if (writer->file >= 0)
+        close(writer->file);
+    free(writer->path);
+    free(writer->target);
+    free(writer->temporary);
+    free(writer);
+}
+
+/* The name's directory with its closing slash is path[0 .. length). */
+static size_t directory_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? 0 : (size_t)(slash - path) + 1;
+}
+
+/* A new file beside the target under a name that nobody has. The name does not hold the target's, which may already be
+ * as long as a name can be. */
+static bool open_temporary(at_writer *writer, at_error *error)
+{
+    static atomic_uint serial;
+    size_t room = directory_length(writer->target) + 48;
+    writer->temporary = malloc(room);
+    if (writer->temporary == NULL)
+        return at_fail(error, AT_FAILED, "cannot write '%s': memory ran out", writer->path);
+    do {
+        snprintf(writer->temporary, room, "%.*s.attend-%ld-%u.tmp", (int)directory_length(writer->target),
+                 writer->target, (long)getpid(), atomic_fetch_add(&serial, 1));
+        writer->file = open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    } while (writer->file < 0 && errno == EEXIST);
+    if (writer->file >= 0)
+        return true;
+    fail_with_reason(error, "write", writer->path, errno);
+    free(writer->temporary);
+    writer->temporary = NULL;
+    return false;
+}
+
+/* Whatever stands at the path decides how it is written: a plain file is replaced and its mode kept, a device or a pipe
+ * is written to, a directory is refused. */
+static bool open_target(at_writer *writer, at_error *error)
+{
+    struct stat status;
+    if (stat(writer->target, &status) != 0) {
+        if (errno != ENOENT)
+            return fail_with_reason(error, "write", writer->path, errno);
+        return open_temporary(writer, error);
+    }
+    if (S_ISDIR(status.st_mode))
+        return at_fail(error, AT_FAILED, "cannot write '%s': it is a directory, not a file", writer->path);
+    if (!S_ISREG(status.st_mode)) {
+        writer->file = open(writer->target, O_WRONLY | O_CLOEXEC);
+        return writer->file >= 0 || fail_with_reason(error, "write", writer->path, errno);
+    }
+    if (access(writer->target, W_OK) != 0)
+        return fail_with_reason(error, "write", writer->path, errno);
+    if (!open_temporary(writer, error))
+        return false;
+    if (fchmod(writer->file, status.st_mode & 0777) != 0) {
+        fail_with_reason(error, "write", writer->path, errno);
+        unlink(writer->temporary);
+        return false;
+    }
+    return true;
+}
+
+at_writer *at_writer_open(const char *path, at_error *error)
+{
+    if (error->code != AT_OK)
+        return NULL;
+    size_t length = strlen(path);
+    if (length == 0 || path[length - 1] == '/') {
+        at_fail(error, AT_FAILED, "cannot write '%s': it names no file", path);
+        return NULL;
+    }
+    at_writer *writer = calloc(1, sizeof *writer);
+    if (writer == NULL) {
+        at_fail(error, AT_FAILED, "cannot write '%s': memory ran out", path);
+        return NULL;
+    }
+    writer->file = -1;
+    writer->path = strdup(path);
+    writer->target = realpath(path, NULL); /* follows links, so that a link stays a link */
+    if (writer->target == NULL)
+        writer->target = strdup(path);
+    bool open_now = writer->path != NULL && writer->target != NULL;
+    if (!open_now)
+        at_fail(error, AT_FAILED, "cannot write '%s': memory ran out", path);
+    if (open_now && open_target(writer, error))
+        return writer;
+    release(writer);
+    return NULL;
+}
+
+bool at_writer_add(at_writer *writer, const void *bytes, size_t size, at_error *error)
+{
+    if (error->code != AT_OK)
+        return false;
+    const char *from = bytes;
+    while (size > 0) {
+        ssize_t done = write(writer->file, from, size);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return fail_with_reason(error, "write", writer->path, errno);
+        from += done;
+        size -= (size_t)done;
+    }
+    return true;
+}
+
+/* The rename is in the directory, which has to reach the disk as well. Some file systems cannot sync a directory, and
+ * one may write into a directory without the right to read it; the file is whole either way. */
+static bool sync_directory(const at_writer *writer, at_error *error)
+{
+    size_t length = directory_length(writer->target);
+    char *directory = length == 0 ? strdup(".") : strndup(writer->target, length);
+    int file = directory == NULL ? -1 : open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    free(directory);
+    if (file < 0)
+        return true;
+    bool done = fsync(file) == 0 || errno == EINVAL || errno == ENOTSUP;
+    int reason = errno;
+    close(file);
+    return done || fail_with_reason(error, "write", writer->path, reason);
+}
+
+bool at_writer_commit(at_writer *writer, at_error *error)
+{
+    if (error->code != AT_OK) {
+        at_writer_cancel(writer);
+        return false;
+    }
+    bool whole = writer->temporary == NULL || fsync(writer->file) == 0;
+    int reason = errno;
+    int file = writer->file;
+    writer->file = -1;
+    if (close(file) != 0 && whole) { /* a network disk may speak of its quota only now */
+        whole = false;
+        reason = errno;
+    }
+    if (whole && writer->temporary != NULL && rename(writer->temporary, writer->target) != 0) {
+        whole = false;
+        reason = errno;
+    }
+    if (!whole) {
+        fail_with_reason(error, "write", writer->path, reason);
+        at_writer_cancel(writer);
+        return false;
+    }
+    bool done = writer->temporary == NULL || sync_directory(writer, error);
+    release(writer);
+    return done;
+}
+
+void at_writer_cancel(at_writer *writer)
+{
+    if (writer == NULL)
+        return;
+    if (writer->temporary != NULL)
+        unlink(writer->temporary);
+    release(writer);
+}
