@@ -26,6 +26,8 @@ struct at_tensor {
     at_tensor *base;  /* a view shares this tensor's memory, starting at `offset` */
     int64_t offset;
     bool wants_grad;  /* some parameter or marked leaf lies behind it, on a recording tape */
+    struct at_params *params; /* a whole parameter: of these params the one at `param`, so that its packed form is found */
+    int param;
 };
 
 /* What an operation is: its name and its way back. One static const per operation, beside its code. */
@@ -34,7 +36,8 @@ typedef struct at_op {
     void (*backward)(at_node *node);
 } at_op;
 
-/* One recorded operation. Backward reads `outputs[0]->grad` (and further outputs' if any) and adds to the inputs' grads. */
+/* One recorded operation. Backward reads `outputs[0]->grad` (and further outputs' if any) and adds to the inputs' grads.
+ * It runs only if some output has a gradient; the other outputs' gradients are then zeros, never NULL. */
 struct at_node {
     const at_op *op;
     at_node *previous;
@@ -53,7 +56,8 @@ bool at_tape_records(const at_tape *tape);
 /* A leaf over the caller's memory. `grad` (may be NULL: then it is arena memory, if wanted) receives += dL/dvalue. */
 at_tensor *at_leaf(at_tape *tape, at_shape shape, const at_real *value, at_real *grad, bool wants_grad);
 
-/* Runs back from `loss` (one element, seeded with 1), or from any tensor with the seed given. */
+/* Runs back from `loss` (one element, seeded with 1), or from any tensor with the seed given. Once per tape. What was
+ * added to other tensors' gradients (at_tensor_grad) before is a seed too, so one walk can start from several tensors. */
 bool at_backward(at_tensor *loss);
 bool at_backward_from(at_tensor *tensor, const at_real *seed);
 

@@ -1,0 +1,199 @@
+#include "params.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gemm.h"
+
+typedef struct packing {
+    at_real *numbers;
+    uint64_t version; /* the values it was packed from */
+} packing;
+
+typedef struct entry {
+    char *name;
+    at_shape shape;
+    int64_t offset; /* of its first number in the block */
+    packing packed[2];
+} entry;
+
+struct at_params {
+    at_arena *arena; /* names, the two blocks, packed weights */
+    entry *entries;
+    int number, room;
+    int64_t count;
+    at_real *values, *grads; /* [count]; NULL until fixed */
+    uint64_t version;        /* counts at_params_changed, from 1 */
+};
+
+at_params *at_params_new(void)
+{
+    at_params *params = calloc(1, sizeof *params);
+    if (!params)
+        return NULL;
+    params->version = 1;
+    params->arena = at_arena_new();
+    if (!params->arena) {
+        free(params);
+        return NULL;
+    }
+    return params;
+}
+
+void at_params_free(at_params *params)
+{
+    if (!params)
+        return;
+    at_arena_free(params->arena);
+    free(params->entries);
+    free(params);
+}
+
+static bool make_room(at_params *params)
+{
+    if (params->number < params->room)
+        return true;
+    int room = params->room ? 2 * params->room : 16;
+    entry *entries = realloc(params->entries, (size_t)room * sizeof *entries);
+    if (!entries)
+        return false;
+    params->entries = entries;
+    params->room = room;
+    return true;
+}
+
+int at_params_add(at_params *params, const char *name, at_shape shape, at_error *error)
+{
+    if (error->code != AT_OK)
+        return -1;
+    if (params->values) {
+        at_fail(error, AT_FAILED, "The parameter '%s' comes too late: the parameters are fixed already.", name);
+        return -1;
+    }
+    if (at_params_find(params, name) >= 0) {
+        at_fail(error, AT_FAILED, "There are two parameters called '%s'; every name may be used once.", name);
+        return -1;
+    }
+    int64_t count = at_shape_count(shape), sum;
+    if (__builtin_add_overflow(params->count, count, &sum)) {
+        char text[200];
+        at_fail(error, AT_FAILED, "The parameter '%s' of shape %s is larger than any memory.", name,
+                at_shape_text(shape, text, sizeof text));
+        return -1;
+    }
+    size_t length = strlen(name) + 1;
+    char *kept = at_arena_take(params->arena, length);
+    if (!kept || !make_room(params)) {
+        at_fail(error, AT_FAILED, "Memory is out: there is no room to declare the parameter '%s'.", name);
+        return -1;
+    }
+    params->entries[params->number] =
+        (entry){.name = memcpy(kept, name, length), .shape = shape, .offset = params->count};
+    params->count = sum;
+    return params->number++;
+}
+
+bool at_params_fix(at_params *params, at_error *error)
+{
+    if (error->code != AT_OK)
+        return false;
+    if (params->values)
+        return true;
+    size_t bytes;
+    if (!__builtin_mul_overflow((size_t)params->count, sizeof(at_real), &bytes)) {
+        params->grads = at_arena_zeros(params->arena, bytes);
+        params->values = params->grads ? at_arena_zeros(params->arena, bytes) : NULL;
+    }
+    if (!params->values)
+        return at_fail(error, AT_FAILED, "Memory is out: %lld parameters and their gradients do not fit.",
+                       (long long)params->count);
+    return true;
+}
+
+int at_params_number(const at_params *params)
+{
+    return params->number;
+}
+
+int64_t at_params_count(const at_params *params)
+{
+    return params->count;
+}
+
+at_real *at_params_values(at_params *params)
+{
+    return params->values;
+}
+
+at_real *at_params_grads(at_params *params)
+{
+    return params->grads;
+}
+
+const char *at_params_name(const at_params *params, int index)
+{
+    return params->entries[index].name;
+}
+
+at_shape at_params_shape(const at_params *params, int index)
+{
+    return params->entries[index].shape;
+}
+
+at_real *at_params_value(at_params *params, int index)
+{
+    return params->values + params->entries[index].offset;
+}
+
+int at_params_find(const at_params *params, const char *name)
+{
+    for (int i = 0; i < params->number; i++) {
+        if (strcmp(params->entries[i].name, name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+at_tensor *at_param(at_tape *tape, at_params *params, int index)
+{
+    if (!at_tape_ok(tape))
+        return NULL;
+    if (index < 0 || index >= params->number || !params->values) {
+        at_fail(at_tape_error(tape), AT_FAILED, "There is no parameter number %d among the %d that are fixed.", index,
+                params->values ? params->number : 0);
+        return NULL;
+    }
+    entry *e = &params->entries[index];
+    at_tensor *leaf = at_leaf(tape, e->shape, params->values + e->offset, params->grads + e->offset, true);
+    if (leaf) {
+        leaf->params = params;
+        leaf->param = index;
+    }
+    return leaf;
+}
+
+/* The parameter W [rows,columns] as the B of a product: B = W^T when transposed (x W^T), else B = W. */
+const at_real *at_params_packed(at_params *params, int index, bool transposed)
+{
+    entry *e = &params->entries[index];
+    if (e->shape.rank != 2 || !params->values)
+        return NULL;
+    packing *p = &e->packed[transposed];
+    int64_t rows = e->shape.dim[0], columns = e->shape.dim[1];
+    int64_t k = transposed ? columns : rows, n = transposed ? rows : columns;
+    if (p->version == params->version)
+        return p->numbers;
+    if (!p->numbers)
+        p->numbers = at_arena_take(params->arena, (size_t)at_gemm_packed_size(k, n) * sizeof(at_real));
+    if (!p->numbers)
+        return NULL;
+    const at_real *w = params->values + e->offset;
+    at_gemm_pack(w, transposed ? 1 : columns, transposed ? columns : 1, k, n, p->numbers);
+    p->version = params->version;
+    return p->numbers;
+}
+
+void at_params_changed(at_params *params)
+{
+    params->version++;
+}

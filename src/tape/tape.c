@@ -1,0 +1,265 @@
+#include "tape.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct at_tape {
+    at_arena *arena;
+    at_error error;
+    bool records;
+    bool walked; /* at_backward was here: intermediate gradients are used up */
+    at_node *last;
+};
+
+at_tape *at_tape_new(at_arena *arena, bool records)
+{
+    at_tape *tape = at_arena_zeros(arena, sizeof *tape);
+    if (!tape)
+        return NULL;
+    tape->arena = arena;
+    tape->records = records;
+    return tape;
+}
+
+at_arena *at_tape_arena(at_tape *tape)
+{
+    return tape->arena;
+}
+
+at_error *at_tape_error(at_tape *tape)
+{
+    return &tape->error;
+}
+
+bool at_tape_ok(const at_tape *tape)
+{
+    return tape && tape->error.code == AT_OK;
+}
+
+bool at_tape_records(const at_tape *tape)
+{
+    return tape && tape->records;
+}
+
+/* ---- Shapes ---- */
+
+at_shape at_shape_make(const int64_t *dim, int rank)
+{
+    at_shape shape = {.rank = rank};
+    memcpy(shape.dim, dim, (size_t)rank * sizeof *dim);
+    return shape;
+}
+
+/* A product that does not fit is INT64_MAX, which no memory holds, so a size from outside cannot wrap around. */
+int64_t at_shape_count(at_shape shape)
+{
+    int64_t count = 1;
+    bool over = false;
+    for (int i = 0; i < shape.rank; i++) {
+        if (shape.dim[i] <= 0)
+            return 0;
+        over = over || __builtin_mul_overflow(count, shape.dim[i], &count);
+    }
+    return over ? INT64_MAX : count;
+}
+
+bool at_shape_same(at_shape a, at_shape b)
+{
+    return a.rank == b.rank && memcmp(a.dim, b.dim, (size_t)a.rank * sizeof *a.dim) == 0;
+}
+
+const char *at_shape_text(at_shape shape, char *buffer, size_t size)
+{
+    size_t used = (size_t)snprintf(buffer, size, "[");
+    for (int i = 0; i < shape.rank && used < size; i++)
+        used += (size_t)snprintf(buffer + used, size - used, i ? ",%lld" : "%lld", (long long)shape.dim[i]);
+    if (used < size)
+        snprintf(buffer + used, size - used, "]");
+    return buffer;
+}
+
+/* ---- Tensors ---- */
+
+/* `count` numbers from the arena, or NULL with the sentence on the tape. */
+static at_real *take_numbers(at_tape *tape, at_shape shape, const char *what)
+{
+    int64_t count = at_shape_count(shape);
+    size_t bytes;
+    at_real *numbers = NULL;
+    if (!__builtin_mul_overflow((size_t)count, sizeof(at_real), &bytes))
+        numbers = at_arena_take(tape->arena, bytes);
+    if (!numbers) {
+        char text[200];
+        at_fail(&tape->error, AT_FAILED, "Memory is out: the %s of shape %s need %lld numbers of %d bytes.", what,
+                at_shape_text(shape, text, sizeof text), (long long)count, (int)sizeof(at_real));
+    }
+    return numbers;
+}
+
+static at_tensor *make_header(at_tape *tape, at_shape shape)
+{
+    if (!at_tape_ok(tape))
+        return NULL;
+    at_tensor *tensor = at_arena_zeros(tape->arena, sizeof *tensor);
+    if (!tensor) {
+        at_fail(&tape->error, AT_FAILED, "Memory is out: there is no room for one more tensor.");
+        return NULL;
+    }
+    tensor->tape = tape;
+    tensor->shape = shape;
+    return tensor;
+}
+
+at_tensor *at_tensor_over(at_tape *tape, at_shape shape, at_real *value)
+{
+    at_tensor *tensor = make_header(tape, shape);
+    if (tensor)
+        tensor->value = value;
+    return tensor;
+}
+
+at_tensor *at_tensor_make(at_tape *tape, at_shape shape)
+{
+    at_tensor *tensor = make_header(tape, shape);
+    if (!tensor)
+        return NULL;
+    tensor->value = take_numbers(tape, shape, "values");
+    return tensor->value ? tensor : NULL;
+}
+
+at_tensor *at_leaf(at_tape *tape, at_shape shape, const at_real *value, at_real *grad, bool wants_grad)
+{
+    at_tensor *tensor = at_tensor_over(tape, shape, (at_real *)value);
+    if (tensor && wants_grad && tape->records) {
+        tensor->wants_grad = true;
+        tensor->grad = grad;
+    }
+    return tensor;
+}
+
+/* A view of a view hangs on the first one's base: there is one place where the gradient lies. */
+at_tensor *at_tensor_view(at_tensor *base, int64_t offset, at_shape shape)
+{
+    if (!base)
+        return NULL;
+    int64_t count = at_shape_count(shape), there = at_shape_count(base->shape);
+    if (offset < 0 || offset > there || count > there - offset) {
+        char outer[200], inner[200];
+        at_fail(&base->tape->error, AT_FAILED, "view: %s from number %lld on does not lie inside %s.",
+                at_shape_text(shape, inner, sizeof inner), (long long)offset,
+                at_shape_text(base->shape, outer, sizeof outer));
+        return NULL;
+    }
+    at_tensor *view = at_tensor_over(base->tape, shape, base->value + offset);
+    if (!view)
+        return NULL;
+    view->base = base->base ? base->base : base;
+    view->offset = base->offset + offset;
+    view->wants_grad = base->wants_grad;
+    return view;
+}
+
+at_real *at_tensor_grad(at_tensor *tensor)
+{
+    if (!tensor || !tensor->wants_grad)
+        return NULL;
+    if (tensor->grad)
+        return tensor->grad;
+    if (tensor->base) {
+        at_real *grad = at_tensor_grad(tensor->base);
+        tensor->grad = grad ? grad + tensor->offset : NULL;
+    } else {
+        tensor->grad = take_numbers(tensor->tape, tensor->shape, "gradients");
+        if (tensor->grad)
+            memset(tensor->grad, 0, (size_t)at_shape_count(tensor->shape) * sizeof(at_real));
+    }
+    return tensor->grad;
+}
+
+/* ---- Recording and the way back ---- */
+
+at_tensor *at_record(at_tape *tape, const at_op *op, at_tensor *const *outputs, int output_count,
+                     at_tensor *const *inputs, int input_count, void *saved)
+{
+    if (!at_tape_ok(tape))
+        return NULL;
+    bool wanted = false;
+    for (int i = 0; i < input_count; i++)
+        wanted = wanted || (inputs[i] && inputs[i]->wants_grad);
+    if (!tape->records || !wanted)
+        return outputs[0];
+    at_node *node = at_arena_take(tape->arena, sizeof *node);
+    at_tensor **links = at_arena_take(tape->arena, (size_t)(input_count + output_count) * sizeof *links);
+    if (!node || !links) {
+        at_fail(&tape->error, AT_FAILED, "Memory is out: there is no room to record the operation %s.", op->name);
+        return NULL;
+    }
+    *node = (at_node){.op = op,
+                      .previous = tape->last,
+                      .input_count = input_count,
+                      .output_count = output_count,
+                      .inputs = links,
+                      .outputs = links + input_count,
+                      .saved = saved};
+    for (int i = 0; i < input_count; i++)
+        node->inputs[i] = inputs[i];
+    for (int i = 0; i < output_count; i++) {
+        node->outputs[i] = outputs[i];
+        if (outputs[i])
+            outputs[i]->wants_grad = true;
+    }
+    tape->last = node;
+    return outputs[0];
+}
+
+/* Whether anything came back to the node; if so, its other outputs get their zeros. */
+static bool reached(at_node *node)
+{
+    bool any = false;
+    for (int i = 0; i < node->output_count; i++)
+        any = any || (node->outputs[i] && node->outputs[i]->grad);
+    for (int i = 0; any && i < node->output_count; i++) {
+        if (node->outputs[i] && !at_tensor_grad(node->outputs[i]))
+            return false;
+    }
+    return any;
+}
+
+bool at_backward_from(at_tensor *tensor, const at_real *seed)
+{
+    if (!tensor)
+        return false;
+    at_tape *tape = tensor->tape;
+    if (!at_tape_ok(tape))
+        return false;
+    if (!tape->records)
+        return at_fail(&tape->error, AT_FAILED,
+                       "backward: this tape does not record; make one that does to get gradients.");
+    if (tape->walked)
+        return at_fail(&tape->error, AT_FAILED,
+                       "backward: this tape has been walked back already; a further pass needs a new tape.");
+    tape->walked = true;
+    at_real *grad = at_tensor_grad(tensor);
+    int64_t count = at_shape_count(tensor->shape);
+    for (int64_t i = 0; grad && i < count; i++)
+        grad[i] += seed[i];
+    for (at_node *node = tape->last; node && at_tape_ok(tape); node = node->previous) {
+        if (reached(node))
+            node->op->backward(node);
+    }
+    return at_tape_ok(tape);
+}
+
+bool at_backward(at_tensor *loss)
+{
+    if (!loss)
+        return false;
+    if (at_shape_count(loss->shape) != 1) {
+        char text[200];
+        return at_fail(at_tape_error(loss->tape), AT_FAILED,
+                       "backward: a loss is one number, and this tensor is %s; sum it first.",
+                       at_shape_text(loss->shape, text, sizeof text));
+    }
+    const at_real one = 1;
+    return at_backward_from(loss, &one);
+}
