@@ -179,6 +179,9 @@ typedef struct at_entry {
 /* The entries in a fixed order; NULL past the last. */
 AT_API const at_entry *at_catalogue(int index);
 
+/* The names nearest to a misspelt one, ready to end a sentence: "; did you mean 'scaled'?", or "" if none is near. */
+AT_API void at_suggest(const char *word, const char *const *names, int count, char *out, size_t size);
+
 /* ---- Pictures ------------------------------------------------------------------------------------------------- */
 
 /* A heat map of weights in the terminal as UTF-8 text: columns across, rows down, values legible. Gives a string to
