@@ -1,0 +1,97 @@
+/* The product: which loops, and who does which part. */
+#include "gemm.h"
+
+#include "isa.h"
+#include "threads.h"
+
+enum {
+    THIN = 3,                    /* rows up to which B is streamed as it lies */
+    WORTH_A_THREAD = 64 * 64 * 64 /* multiply-adds below which sharing out costs more than it gives */
+};
+
+int64_t at_gemm_packed_size(int64_t k, int64_t n)
+{
+    int64_t width = at_isa()->gemm->width;
+    return (n + width - 1) / width * width * k;
+}
+
+void at_gemm_pack(const at_real *b, int64_t b_row, int64_t b_col, int64_t k, int64_t n, at_real *packed)
+{
+    at_isa()->gemm->pack(b, b_row, b_col, k, n, packed);
+}
+
+/* The parts of a batch of products: each batch is cut into `row_parts` x `column_parts` pieces. */
+typedef struct plan {
+    at_gemm first;
+    int64_t a_step, b_step, c_step;
+    int64_t row_parts, rows, column_parts, columns; /* pieces per batch and their sizes */
+    at_real *scratch;
+} plan;
+
+static void run_piece(void *context, int64_t index, int worker)
+{
+    const plan *p = context;
+    const gemm_kernels *kernels = at_isa()->gemm;
+    int64_t parts = p->row_parts * p->column_parts;
+    int64_t batch = index / parts, row = index % parts / p->column_parts * p->rows;
+    int64_t column = index % p->column_parts * p->columns;
+    gemm_piece piece = {.what = p->first, .scratch = p->scratch + worker * kernels->scratch};
+    at_gemm *g = &piece.what;
+    g->m = g->m - row < p->rows ? g->m - row : p->rows;
+    g->n = g->n - column < p->columns ? g->n - column : p->columns;
+    g->a += batch * p->a_step + row * g->a_row;
+    g->c += batch * p->c_step + row * g->c_row + column;
+    if (g->bias)
+        g->bias += column;
+    if (g->packed)
+        g->packed += batch * p->b_step + column * g->k;
+    else
+        g->b += batch * p->b_step + column * g->b_col;
+    if (!g->packed && g->m <= THIN && g->b_col == 1) {
+        kernels->thin(g);
+        return;
+    }
+    /* Strided A is gathered; contiguous rows are copied only where many panels will read them again. */
+    piece.pack_a = g->m > THIN && (g->a_col != 1 || g->n > 8 * kernels->width);
+    kernels->piece(&piece);
+}
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+bool at_gemm_batch(const at_gemm *first, int64_t count, int64_t a_step, int64_t b_step, int64_t c_step, at_arena *arena)
+{
+    if (first->m <= 0 || first->n <= 0 || count <= 0)
+        return true;
+    const gemm_kernels *kernels = at_isa()->gemm;
+    plan p = {.first = *first, .a_step = a_step, .b_step = b_step, .c_step = c_step};
+    p.row_parts = p.column_parts = 1;
+    p.rows = first->m;
+    p.columns = first->n;
+    int threads = at_threads();
+    if (threads > 1 && first->m * first->n * (first->k ? first->k : 1) < WORTH_A_THREAD / count)
+        threads = 1;
+    if (threads > 1 && count < 4 * threads) {
+        /* Cut columns first (each piece packs its own part of B once), then rows, to about four pieces a thread. */
+        int64_t want = ceil_div(4 * threads, count), chunk = 8 * kernels->width;
+        p.column_parts = ceil_div(first->n, chunk) < want ? ceil_div(first->n, chunk) : want;
+        p.columns = ceil_div(ceil_div(first->n, p.column_parts), kernels->width) * kernels->width;
+        p.column_parts = ceil_div(first->n, p.columns);
+        int64_t left = ceil_div(want, p.column_parts), rows = ceil_div(first->m, left);
+        p.rows = rows < 24 ? 24 : ceil_div(rows, 6) * 6;
+        p.row_parts = ceil_div(first->m, p.rows);
+    }
+    at_mark mark = at_arena_mark(arena);
+    p.scratch = at_arena_take(arena, (size_t)threads * (size_t)kernels->scratch * sizeof(at_real));
+    if (p.scratch)
+        at_parallel(count * p.row_parts * p.column_parts, threads, run_piece, &p);
+    at_arena_release(arena, mark);
+    return p.scratch != NULL;
+}
+
+bool at_gemm_run(const at_gemm *gemm, at_arena *arena)
+{
+    return at_gemm_batch(gemm, 1, 0, 0, 0, arena);
+}

@@ -1,0 +1,40 @@
+/* What an instruction set provides: the inner loops, one table per set, picked once by what the CPU can do. */
+#ifndef AT_ISA_H
+#define AT_ISA_H
+
+#include "gemm.h"
+
+/* A piece of a product: rows [0,m) x columns [0,n) of C, with A and B already laid out. */
+typedef struct gemm_piece {
+    at_gemm what;         /* pointers and sizes of this piece */
+    bool pack_a;          /* copy blocks of A into `scratch` first */
+    at_real *scratch;     /* gemm_scratch() numbers, this worker's own */
+} gemm_piece;
+
+typedef struct gemm_kernels {
+    int64_t width;                                   /* columns of a panel */
+    int64_t scratch;                                 /* numbers a worker needs */
+    void (*pack)(const at_real *b, int64_t b_row, int64_t b_col, int64_t k, int64_t n, at_real *packed);
+    void (*piece)(const gemm_piece *piece);
+    void (*thin)(const at_gemm *gemm);               /* few rows against row-major B */
+} gemm_kernels;
+
+typedef struct row_kernels {
+    void (*exp)(at_real *out, const at_real *x, int64_t count);
+    void (*tanh)(at_real *out, const at_real *x, int64_t count);
+    void (*sigmoid)(at_real *out, const at_real *x, int64_t count);
+} row_kernels;
+
+struct tile_kernels;
+
+typedef struct isa {
+    const char *name;
+    const gemm_kernels *gemm;
+    const row_kernels *rows;
+    const struct tile_kernels *tile;
+} isa;
+
+/* The set in use. */
+const isa *at_isa(void);
+
+#endif

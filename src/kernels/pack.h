@@ -1,0 +1,66 @@
+/* Packing: a matrix laid out as panels of WIDTH columns, [panel][k][WIDTH], the last one padded with zeros, so the micro
+ * kernel reads it in one straight line. */
+#ifndef AT_PACK_H
+#define AT_PACK_H
+
+#include "micro.h"
+
+/* LANES x LANES numbers, rows `from` apart, become columns `to` apart: out[j*to + i] = in[i*from + j]. */
+INLINE void transpose_block(const at_real *in, int64_t from, at_real *out, int64_t to)
+{
+#ifdef AT_DOUBLE
+    vec r0 = v_load(in), r1 = v_load(in + from), r2 = v_load(in + 2 * from), r3 = v_load(in + 3 * from);
+    vec a = __builtin_shuffle(r0, r1, (veci){0, 4, 2, 6}), b = __builtin_shuffle(r0, r1, (veci){1, 5, 3, 7});
+    vec c = __builtin_shuffle(r2, r3, (veci){0, 4, 2, 6}), d = __builtin_shuffle(r2, r3, (veci){1, 5, 3, 7});
+    v_store(out, __builtin_shuffle(a, c, (veci){0, 1, 4, 5}));
+    v_store(out + to, __builtin_shuffle(b, d, (veci){0, 1, 4, 5}));
+    v_store(out + 2 * to, __builtin_shuffle(a, c, (veci){2, 3, 6, 7}));
+    v_store(out + 3 * to, __builtin_shuffle(b, d, (veci){2, 3, 6, 7}));
+#else
+    /* Join rows i and i+4 by halves, then two rounds of shuffles that stay inside the halves. */
+    vec r[8], s[8];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        vec low = v_load(in + i * from), high = v_load(in + (i + 4) * from);
+        r[i] = __builtin_shuffle(low, high, (veci){0, 1, 2, 3, 8, 9, 10, 11});
+        r[i + 4] = __builtin_shuffle(low, high, (veci){4, 5, 6, 7, 12, 13, 14, 15});
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 8; i += 2) {
+        s[i] = __builtin_shuffle(r[i], r[i + 1], (veci){0, 8, 1, 9, 4, 12, 5, 13});
+        s[i + 1] = __builtin_shuffle(r[i], r[i + 1], (veci){2, 10, 3, 11, 6, 14, 7, 15});
+    }
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; h++) {
+        vec *t = s + 4 * h;
+        at_real *o = out + 4 * h * to;
+        v_store(o, __builtin_shuffle(t[0], t[2], (veci){0, 1, 8, 9, 4, 5, 12, 13}));
+        v_store(o + to, __builtin_shuffle(t[0], t[2], (veci){2, 3, 10, 11, 6, 7, 14, 15}));
+        v_store(o + 2 * to, __builtin_shuffle(t[1], t[3], (veci){0, 1, 8, 9, 4, 5, 12, 13}));
+        v_store(o + 3 * to, __builtin_shuffle(t[1], t[3], (veci){2, 3, 10, 11, 6, 7, 14, 15}));
+    }
+#endif
+}
+
+/* One panel of `columns` (at most WIDTH) columns: to[p*WIDTH + j] = b[p*b_row + j*b_col] for p < k, zeros beyond. */
+INLINE void pack_panel(const at_real *b, int64_t b_row, int64_t b_col, int64_t k, int64_t columns, at_real *to)
+{
+    if (columns == WIDTH && b_col == 1) {
+        for (int64_t p = 0; p < k; p++) {
+            v_store(to + p * WIDTH, v_load(b + p * b_row));
+            v_store(to + p * WIDTH + LANES, v_load(b + p * b_row + LANES));
+        }
+        return;
+    }
+    int64_t p = 0;
+    if (columns == WIDTH && b_row == 1)
+        for (; p + LANES <= k; p += LANES) {
+            transpose_block(b + p, b_col, to + p * WIDTH, WIDTH);
+            transpose_block(b + p + LANES * b_col, b_col, to + p * WIDTH + LANES, WIDTH);
+        }
+    for (; p < k; p++)
+        for (int64_t j = 0; j < WIDTH; j++)
+            to[p * WIDTH + j] = j < columns ? b[p * b_row + j * b_col] : 0;
+}
+
+#endif
