@@ -1,0 +1,225 @@
+/* The operator through its public door against PyTorch's numbers (tests/ref, with the script that made them): values,
+ * weights, summaries and every gradient, on the plain and the fused path and with each set of kernels. */
+#include <jansson.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "attend.h"
+#include "rows.h"
+
+enum { MOST_PARAMETERS = 8, MOST_KEYS = 256 };
+
+static at_tensors *reference;
+
+static const at_array *get(const char *name, const char *part)
+{
+    char full[128];
+    snprintf(full, sizeof full, "%s/%s", name, part);
+    return at_tensors_get(reference, full);
+}
+
+static const at_array *must_get(const char *name, const char *part)
+{
+    const at_array *array = get(name, part);
+    if (!array)
+        fail_msg("the reference file has no %s/%s", name, part);
+    return array;
+}
+
+static float *zeros(int64_t count)
+{
+    float *memory = calloc((size_t)count + 1, sizeof *memory);
+    assert_non_null(memory);
+    return memory;
+}
+
+/* Compares with the reference and releases `got`; `what` and `path` are for the message. */
+static void compare(const char *name, const char *part, float *got, const char *path)
+{
+    const at_array *want = must_get(name, part);
+    const float *values = want->data;
+    for (int64_t i = 0; i < at_array_count(want); i++)
+        if (!(fabsf(got[i] - values[i]) <= 1e-5f + 1e-5f * fabsf(values[i])))
+            fail_msg("%s, %s: %s[%d] is %.8g, PyTorch has %.8g", name, path, part, (int)i, (double)got[i],
+                     (double)values[i]);
+    free(got);
+}
+
+static float *like(const char *name, const char *part)
+{
+    return zeros(at_array_count(must_get(name, part)));
+}
+
+/* The summaries that follow from the reference weights [B,H,Q,K]. */
+static void compare_summaries(const char *name, const at_call *call, const char *path)
+{
+    const at_array *array = get(name, "weights");
+    if (!array)
+        return;
+    const float *w = array->data;
+    int64_t rows = array->dim[0] * array->dim[1] * call->queries, keys = call->keys;
+    assert_true(keys <= MOST_KEYS);
+    for (int64_t r = 0; r < rows; r += call->queries) {
+        double sums[MOST_KEYS] = {0};
+        for (int64_t i = 0; i < call->queries; i++) {
+            const float *row = w + (r + i) * keys;
+            double entropy = 0, largest = 0;
+            for (int64_t j = 0; j < keys; j++) {
+                sums[j] += (double)row[j];
+                entropy -= row[j] > 0 ? (double)row[j] * log((double)row[j]) : 0;
+                largest = fmax(largest, (double)row[j]);
+            }
+            int32_t best = call->argmax[r + i];
+            assert_in_range(best + 1, 0, keys);
+            if (fabs((best < 0 ? 0 : (double)row[best]) - largest) > 1e-5)
+                fail_msg("%s, %s: argmax of row %d is key %d, which has not the largest weight", name, path,
+                         (int)(r + i), best);
+            if (!(fabs((double)call->entropy[r + i] - entropy) <= 2e-5))
+                fail_msg("%s, %s: entropy of row %d is %g, should be %g", name, path, (int)(r + i),
+                         (double)call->entropy[r + i], entropy);
+        }
+        for (int64_t j = 0; j < keys; j++)
+            if (!(fabs((double)call->key_sums[r / call->queries * keys + j] - sums[j]) <= 2e-5))
+                fail_msg("%s, %s: the sum of key %d's weights is wrong", name, path, (int)j);
+    }
+}
+
+/* A copy with NaN in every slot past a batch row's length: what nobody may look at must not matter. */
+static float *poisoned(const at_array *array, const int64_t *lengths)
+{
+    float *copy = zeros(at_array_count(array));
+    memcpy(copy, array->data, (size_t)at_array_count(array) * sizeof *copy);
+    for (int64_t b = 0; lengths && b < array->dim[0]; b++)
+        for (int64_t i = lengths[b] * array->dim[2]; i < array->dim[1] * array->dim[2]; i++)
+            copy[b * array->dim[1] * array->dim[2] + i] = NAN;
+    return copy;
+}
+
+static void check(json_t *spec, bool plain, const char *path)
+{
+    const char *name = json_string_value(json_object_get(spec, "name"));
+    at_settings settings = {
+        .score = json_string_value(json_object_get(spec, "score")),
+        .normaliser = json_string_value(json_object_get(spec, "normaliser")),
+        .window = json_string_value(json_object_get(spec, "window")),
+        .position = json_string_value(json_object_get(spec, "position")),
+        .heads = (int)json_integer_value(json_object_get(spec, "heads")),
+        .kv_heads = (int)json_integer_value(json_object_get(spec, "kv_heads")),
+        .plain = plain,
+    };
+    const at_array *query = must_get(name, "query"), *key = must_get(name, "key"), *value = must_get(name, "value");
+    int64_t rows = query->dim[0] * settings.heads * query->dim[1];
+
+    int64_t lengths[8];
+    json_t *given = json_object_get(spec, "lengths");
+    for (size_t b = 0; b < json_array_size(given); b++)
+        lengths[b] = json_integer_value(json_array_get(given, b));
+    const int64_t *valid = given ? lengths : NULL;
+
+    at_parameter parameters[MOST_PARAMETERS] = {0};
+    char grad_names[MOST_PARAMETERS][32];
+    json_t *names = json_object_get(spec, "parameters");
+    int count = (int)json_array_size(names);
+    for (int i = 0; i < count; i++) {
+        at_parameter *p = &parameters[i];
+        p->name = json_string_value(json_array_get(names, (size_t)i));
+        snprintf(grad_names[i], sizeof grad_names[i], "grad_%s", p->name);
+        const at_array *array = must_get(name, p->name);
+        p->rank = array->rank;
+        memcpy(p->dim, array->dim, sizeof p->dim);
+        p->value = array->data;
+        p->grad = like(name, grad_names[i]);
+    }
+
+    const at_array *weights = get(name, "weights"), *grad_log_prob = get(name, "grad_log_prob");
+    float *keys = poisoned(key, valid), *values = poisoned(value, valid);
+    at_call call = {
+        .batch = query->dim[0],
+        .queries = query->dim[1],
+        .keys = key->dim[1],
+        .query_width = query->dim[2],
+        .key_width = key->dim[2],
+        .value_width = value->dim[2],
+        .query = query->data,
+        .key = keys,
+        .value = values,
+        .lengths = valid,
+        .query_start = json_integer_value(json_object_get(spec, "query_start")),
+        .parameters = parameters,
+        .parameter_count = count,
+        .out = like(name, "out"),
+        .weights = weights ? like(name, "weights") : NULL,
+        .argmax = (int32_t *)zeros(rows),
+        .entropy = zeros(rows),
+        .key_sums = zeros(query->dim[0] * settings.heads * key->dim[1]),
+        .log_prob = grad_log_prob ? like(name, "log_prob") : NULL,
+        .grad_out = must_get(name, "grad_out")->data,
+        .grad_log_prob = grad_log_prob ? grad_log_prob->data : NULL,
+        .grad_query = like(name, "grad_query"),
+        .grad_key = like(name, "grad_key"),
+        .grad_value = like(name, "grad_value"),
+    };
+    at_error error = {0};
+    if (!at_attend(&settings, &call, &error))
+        fail_msg("%s, %s: %s", name, path, error.text);
+
+    compare_summaries(name, &call, path);
+    free(call.argmax);
+    free(call.entropy);
+    free(call.key_sums);
+    compare(name, "out", call.out, path);
+    if (weights)
+        compare(name, "weights", call.weights, path);
+    if (grad_log_prob)
+        compare(name, "log_prob", call.log_prob, path);
+    compare(name, "grad_query", call.grad_query, path);
+    compare(name, "grad_key", call.grad_key, path);
+    compare(name, "grad_value", call.grad_value, path);
+    for (int i = 0; i < count; i++)
+        compare(name, grad_names[i], parameters[i].grad, path);
+    free(keys);
+    free(values);
+}
+
+static void agrees_with_pytorch(void **state)
+{
+    static const char *const kernels[] = {"plain", "avx2"};
+    for (int i = 0; i < 2; i++) {
+        if (!at_kernels_choose(kernels[i]))
+            continue; /* not on this CPU */
+        check(*state, true, i ? "plain path, avx2 kernels" : "plain path, plain kernels");
+        check(*state, false, i ? "fused path, avx2 kernels" : "fused path, plain kernels");
+    }
+    at_kernels_choose(NULL);
+}
+
+int main(void)
+{
+    at_error error = {0};
+    reference = at_tensors_read(TESTS_DIR "/ref/attention.safetensors", &error);
+    json_t *cases = reference ? json_loads(at_tensors_meta(reference, "cases"), 0, NULL) : NULL;
+    if (!cases) {
+        fprintf(stderr, "tests/ref/attention.safetensors: %s\n",
+                reference ? "its list of cases is no JSON" : error.text);
+        return 1;
+    }
+    size_t count = json_array_size(cases);
+    struct CMUnitTest *tests = calloc(count, sizeof *tests);
+    for (size_t i = 0; i < count; i++) {
+        json_t *spec = json_array_get(cases, i);
+        tests[i] = (struct CMUnitTest){.name = json_string_value(json_object_get(spec, "name")),
+                                       .test_func = agrees_with_pytorch,
+                                       .initial_state = spec};
+    }
+    int failed = _cmocka_run_group_tests("reference", tests, count, NULL, NULL);
+    free(tests);
+    json_decref(cases);
+    at_tensors_free(reference);
+    return failed != 0;
+}
