@@ -232,8 +232,11 @@ def mha_case(name, heads=2, model=6, key_width=None, value_width=None, causal=Fa
         p["WO"], None, key_padding_mask=padding, need_weights=True, use_separate_proj_weight=True, q_proj_weight=p["WQ"],
         k_proj_weight=p["WK"], v_proj_weight=p["WV"], average_attn_weights=False,
         attn_mask=torch.ones(queries, keys).triu(1).bool() if causal else None)
-    store(name, settings(heads=heads, window="causal" if causal else "global", lengths=lengths), inputs, p, out.transpose(0, 1), w,
-          generator)
+    s = settings(heads=heads, window="causal" if causal else "global", lengths=lengths)
+    # Our own long form must say the same, which judges the judge of the other cases.
+    own, own_w, _, _ = attend(s, *(x @ p[n].T for n, x in zip(p, inputs.values())), p)
+    assert torch.allclose(own @ p["WO"].T, out.transpose(0, 1)) and torch.allclose(own_w, w)
+    store(name, s, inputs, p, out.transpose(0, 1), w, generator)
 
 
 mha_case("mha-full")
