@@ -57,6 +57,10 @@ at_tensor *at_span_dot(at_tensor *q, at_tensor *k, const at_spans *spans); /* e_
 at_tensor *at_span_sum(at_tensor *w, at_tensor *v, const at_spans *spans); /* c_i = sum_j w_ij v_j: [B,H,Q,Dv] */
 /* e_ij = sum_a v_a act(qa_ia + ka_ja): qa [B,H,Q,A], ka [B,G,K,A], v [A] or [H,A]; no [Q,K,A] memory */
 at_tensor *at_additive(at_tensor *qa, at_tensor *ka, at_tensor *v, at_act act, const at_spans *spans);
+/* x [B,K,...] with the keys that no span reaches set to zero, so that a NaN there survives no product; x itself if all are seen. */
+at_tensor *at_seen(at_tensor *x, const at_spans *spans);
+/* For writing operations: do the spans lie over the rows of e [B,H,Q,K] and inside its keys? Says so on the tape if not. */
+bool at_spans_fit(const char *op, at_tensor *e, const at_spans *spans);
 
 /* offset.c: a pair of transposes, over the clipped offset r = clip(j - (start + i), -R, R) + R */
 at_tensor *at_by_offset(at_tensor *table, int64_t queries, int64_t keys, int64_t start); /* [B|1,H|1,Q|1,2R+1] -> [B,H,Q,K] */
