@@ -97,6 +97,19 @@ void at_nearest(const char *word, const char *const *names, int count, char *out
         out[0] = '\0';
 }
 
+bool at_is_utf8(const char *text)
+{
+    const utf8proc_uint8_t *from = (const utf8proc_uint8_t *)text;
+    while (*from != '\0') {
+        utf8proc_int32_t point;
+        utf8proc_ssize_t step = utf8proc_iterate(from, -1, &point);
+        if (step < 1)
+            return false;
+        from += step;
+    }
+    return true;
+}
+
 char *at_shown(const char *name, char *out, size_t size)
 {
     static const char ellipsis[] = "\xe2\x80\xa6";

@@ -7,6 +7,8 @@
 /* The names nearest to a misspelt one, ready for a sentence: "; did you mean 'scaled'?" or "" if none is near. */
 void at_nearest(const char *word, const char *const *names, int count, char *out, size_t size);
 
+bool at_is_utf8(const char *text);
+
 /* A name from outside made fit for a sentence: control characters and bytes that are not UTF-8 as \xNN, a long name cut
  * with an ellipsis so that it fits into `size` bytes. Gives `out`. */
 enum { AT_SHOWN = 96 };
