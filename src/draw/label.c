@@ -1,0 +1,74 @@
+#include "label.h"
+
+#include <string.h>
+#include <utf8proc.h>
+
+/* The next character of a name and the columns it takes. */
+typedef struct glyph {
+    const char *bytes;
+    int length, width;
+    int step; /* bytes of the name that it stands for */
+} glyph;
+
+static bool harmless(utf8proc_int32_t point)
+{
+    bool turns = point == 0x061c || point == 0x200e || point == 0x200f || (point >= 0x202a && point <= 0x202e) ||
+                 (point >= 0x2066 && point <= 0x2069);
+    utf8proc_category_t category = utf8proc_category(point);
+    return !turns && category != UTF8PROC_CATEGORY_CC && category != UTF8PROC_CATEGORY_ZL &&
+           category != UTF8PROC_CATEGORY_ZP;
+}
+
+static glyph next(const char *at)
+{
+    utf8proc_int32_t point;
+    int step = (int)utf8proc_iterate((const utf8proc_uint8_t *)at, -1, &point);
+    if (step < 1 || !harmless(point))
+        return (glyph){"\xef\xbf\xbd", 3, 1, step < 1 ? 1 : step};
+    return (glyph){at, step, utf8proc_charwidth(point), step};
+}
+
+/* Where to stop: the whole name if it fits, otherwise as much as leaves a column for the ellipsis. Accents that take no
+ * column stay with their letter. */
+static const char *fit(const char *name, int most, int *width)
+{
+    const char *cut = name;
+    int cut_width = 0;
+    *width = 0;
+    for (const char *at = name; *at != '\0';) {
+        glyph g = next(at);
+        if (*width + g.width > most) {
+            *width = cut_width;
+            return cut;
+        }
+        *width += g.width;
+        at += g.step;
+        if (*width <= most - 1) {
+            cut = at;
+            cut_width = *width;
+        }
+    }
+    return name + strlen(name);
+}
+
+int at_label_width(const char *name, int most)
+{
+    int width;
+    const char *end = fit(name, most, &width);
+    return width + (*end != '\0');
+}
+
+int at_label_add(at_buffer *text, const char *name, int most)
+{
+    int width;
+    const char *end = fit(name, most, &width);
+    for (const char *at = name; at < end;) {
+        glyph g = next(at);
+        at_buffer_add(text, g.bytes, (size_t)g.length);
+        at += g.step;
+    }
+    if (*end == '\0')
+        return width;
+    at_buffer_print(text, "\xe2\x80\xa6");
+    return width + 1;
+}
