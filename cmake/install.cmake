@@ -21,5 +21,9 @@ write_basic_package_version_file(attendConfigVersion.cmake COMPATIBILITY SameMin
 install(FILES ${CMAKE_BINARY_DIR}/attendConfig.cmake ${CMAKE_BINARY_DIR}/attendConfigVersion.cmake DESTINATION ${PACKAGE_DIR})
 install(EXPORT attendTargets NAMESPACE attend:: DESTINATION ${PACKAGE_DIR})
 
-file(GLOB MAN_PAGES CONFIGURE_DEPENDS doc/*.1)
-install(FILES ${MAN_PAGES} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+# The command writes its own manual page, from the table it reads its options by.
+if(NOT CMAKE_CROSSCOMPILING)
+  add_custom_command(OUTPUT attend.1 COMMAND attend help --man >attend.1 DEPENDS attend)
+  add_custom_target(manual ALL DEPENDS attend.1)
+  install(FILES ${CMAKE_BINARY_DIR}/attend.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+endif()

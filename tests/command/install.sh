@@ -9,7 +9,8 @@ prefix=$scratch/root$(sed -n 's/^CMAKE_INSTALL_PREFIX:PATH=//p' "$build/CMakeCac
 library=$(find "$prefix" -name libattend.so)
 [ -n "$library" ] || fail "no libattend.so was installed"
 libraries=$(dirname "$library")
-for file in "$prefix/bin/attend" "$prefix/include/attend.h" "$libraries/libattend.a" "$libraries/libattend.so.0"; do
+for file in "$prefix/bin/attend" "$prefix/include/attend.h" "$libraries/libattend.a" "$libraries/libattend.so.0" \
+    "$prefix/share/man/man1/attend.1"; do
     [ -e "$file" ] || fail "$file is missing"
 done
 readelf -d "$library" | grep -q 'soname: \[libattend.so.0\]' || fail "the soname is not libattend.so.0"
