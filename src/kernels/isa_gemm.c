@@ -1,5 +1,6 @@
 /* The product's inner loops. Blocking (for a 32 KB L1 and a 512 KB L2): a panel of B, DEPTH x WIDTH, stays in L1 while a
  * block of A, up to BLOCK rows x DEPTH, streams past it from L2. Blocks change where numbers wait, never their order. */
+#include "activate.h"
 #include "isa_internal.h"
 #include "pack.h"
 
@@ -30,20 +31,6 @@ static void pack_rows(const at_real *a, int64_t a_row, int64_t a_col, int64_t ro
     *to_col = ROWS;
 }
 
-INLINE vec activate(vec x, at_act act)
-{
-    switch (act) {
-    case AT_ACT_TANH:
-        return v_tanh(x);
-    case AT_ACT_SIGMOID:
-        return v_sigmoid(x);
-    case AT_ACT_RELU:
-        return v_max(v_set(0), x);
-    default:
-        return x;
-    }
-}
-
 /* c = act(c + bias) over rows x WIDTH; bias [WIDTH] or NULL */
 static void finish(at_real *c, int64_t c_row, int64_t rows, const at_real *bias, at_act act)
 {
@@ -56,7 +43,7 @@ static void finish(at_real *c, int64_t c_row, int64_t rows, const at_real *bias,
 }
 
 /* A panel's columns of C for `rows` rows (at most ROWS); `columns` < WIDTH goes through a block of its own. */
-INLINE void tile(int rows, int64_t k, const at_real *a, int64_t a_row, int64_t a_col, const at_real *b, int64_t b_row,
+INLINE void panel_rows(int rows, int64_t k, const at_real *a, int64_t a_row, int64_t a_col, const at_real *b, int64_t b_row,
                  at_real *c, int64_t c_row, int64_t columns, bool load, bool last, const at_real *bias, at_act act)
 {
     if (columns == WIDTH) {
@@ -163,7 +150,7 @@ static void piece(const gemm_piece *piece)
                         continue;
                     int64_t columns = chunk - j < WIDTH ? chunk - j : WIDTH;
                     for (int64_t i = 0; i < block; i += ROWS)
-                        tile(block - i < ROWS ? (int)(block - i) : ROWS, depth, a + i / ROWS * group_step, a_row, a_col,
+                        panel_rows(block - i < ROWS ? (int)(block - i) : ROWS, depth, a + i / ROWS * group_step, a_row, a_col,
                              b + j / WIDTH * panel_step, WIDTH, g->c + (i0 + i) * g->c_row + j0 + j, g->c_row, columns,
                              load, last, g->bias ? g->bias + j0 + j : NULL, g->act);
                     j += WIDTH;

@@ -1,3 +1,124 @@
+/* The products on a tile: scores, weighted sums, and their transposes. All of them are the micro kernel. */
 #include "isa_internal.h"
-#include "vec.h"
-const tile_kernels AT_ISA_NAME(at_tile_kernels) = {0};
+#include "pack.h"
+#include "tile_rows.h"
+
+static void begin(tile *t)
+{
+    int64_t columns = t->to - t->from;
+    t->full = true;
+    for (int64_t i = 0, g = 0; i < t->rows; i += ROWS, g++) {
+        int64_t first = columns, last = 0;
+        for (int64_t r = i; r < t->rows && r < i + ROWS; r++) {
+            int64_t a, b;
+            if (!row_columns(t, r, &a, &b)) {
+                t->full = false;
+                continue;
+            }
+            t->full = t->full && a == 0 && b == columns;
+            first = a < first ? a : first;
+            last = b > last ? b : last;
+        }
+        t->first[g] = (int32_t)first;
+        t->last[g] = (int32_t)last;
+    }
+}
+
+static void score(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *kt)
+{
+    for (int64_t c = 0; c < t->to - t->from; c += WIDTH) {
+        const at_real *panel = kt + (t->from + c) * size; /* [size][WIDTH] */
+        for (int64_t i = 0, g = 0; i < t->rows; i += ROWS, g++) {
+            if (t->first[g] >= c + WIDTH || t->last[g] <= c)
+                continue;
+            int rows = t->rows - i < ROWS ? (int)(t->rows - i) : ROWS;
+            micro(rows, size, q + i * q_row, q_row, 1, panel, WIDTH, t->s + i * t->s_row + c, t->s_row, false);
+        }
+    }
+}
+
+static void weigh(const tile *t, int64_t size, const at_real *v, int64_t keys, at_real *out, int64_t out_row, bool careful)
+{
+    for (int64_t d = 0; d < size; d += WIDTH) {
+        const at_real *panel = v + d * keys + t->from * WIDTH; /* [keys][WIDTH] */
+        for (int64_t i = 0, g = 0; i < t->rows; i += ROWS, g++) {
+            int rows = t->rows - i < ROWS ? (int)(t->rows - i) : ROWS;
+            int64_t first = t->first[g], last = t->last[g];
+            if (!careful) {
+                if (first < last)
+                    micro(rows, last - first, t->s + i * t->s_row + first, t->s_row, 1, panel + first * WIDTH, WIDTH,
+                          out + i * out_row + d, out_row, true);
+                continue;
+            }
+            for (int64_t r = i; r < i + rows; r++)
+                if (row_columns(t, r, &first, &last))
+                    micro_rows(1, last - first, t->s + r * t->s_row + first, t->s_row, 1, panel + first * WIDTH, WIDTH,
+                               out + r * out_row + d, out_row, true);
+        }
+    }
+}
+
+/* Adds to the sums of the keys at columns [c, c+n), n <= ROWS, from the rows [r0, r1). */
+INLINE void gather_keys(const tile *t, int64_t c, int64_t n, int64_t r0, int64_t r1, int64_t size, const at_real *x,
+                        int64_t x_row, at_real *sums, int64_t sums_row)
+{
+    for (int64_t d = 0; d < size; d += WIDTH)
+        micro((int)n, r1 - r0, t->s + r0 * t->s_row + c, 1, t->s_row, x + r0 * x_row + d, x_row,
+              sums + (t->from + c) * sums_row + d, sums_row, true);
+}
+
+static void gather(const tile *t, int64_t size, const at_real *x, int64_t x_row, at_real *sums, int64_t sums_row,
+                   bool careful)
+{
+    int64_t columns = t->to - t->from, a, b;
+    if (careful) {
+        for (int64_t r = 0; r < t->rows; r++)
+            if (row_columns(t, r, &a, &b))
+                for (int64_t c = a; c < b; c += ROWS)
+                    gather_keys(t, c, b - c < ROWS ? b - c : ROWS, r, r + 1, size, x, x_row, sums, sums_row);
+        return;
+    }
+    for (int64_t c = 0; c < columns; c += ROWS) {
+        int64_t n = columns - c < ROWS ? columns - c : ROWS, r0 = 0, r1 = t->rows;
+        if (!t->full) {
+            while (r0 < r1 && !(row_columns(t, r0, &a, &b) && a < c + n && b > c))
+                r0++;
+            while (r1 > r0 && !(row_columns(t, r1 - 1, &a, &b) && a < c + n && b > c))
+                r1--;
+        }
+        if (r0 < r1)
+            gather_keys(t, c, n, r0, r1, size, x, x_row, sums, sums_row);
+    }
+}
+
+static void key_sums(const tile *t, const at_real *factor, at_real *sums)
+{
+    int64_t columns = t->to - t->from, c = 0;
+    for (; c + WIDTH <= columns; c += WIDTH)
+        micro_rows(1, t->rows, factor, 0, 1, t->s + c, t->s_row, sums + t->from + c, 0, true);
+    for (; c < columns; c++)
+        for (int64_t r = 0; r < t->rows; r++)
+            sums[t->from + c] += factor[r] * t->s[r * t->s_row + c];
+}
+
+const tile_kernels AT_ISA_NAME(at_tile_kernels) = {
+    .width = WIDTH,
+    .begin = begin,
+    .score = score,
+    .additive = AT_ISA_NAME(at_tile_additive),
+    .additive_back = AT_ISA_NAME(at_tile_additive_back),
+    .look_up = AT_ISA_NAME(at_tile_look_up),
+    .blank = AT_ISA_NAME(at_tile_blank),
+    .softmax = AT_ISA_NAME(at_tile_softmax),
+    .sigmoid = AT_ISA_NAME(at_tile_sigmoid),
+    .relu = AT_ISA_NAME(at_tile_relu),
+    .threshold = AT_ISA_NAME(at_tile_threshold),
+    .prior = AT_ISA_NAME(at_tile_prior),
+    .by_offset = AT_ISA_NAME(at_tile_by_offset),
+    .weigh = weigh,
+    .gather = gather,
+    .key_sums = key_sums,
+    .weights = AT_ISA_NAME(at_tile_weights),
+    .dscore = AT_ISA_NAME(at_tile_dscore),
+    .delta = AT_ISA_NAME(at_tile_delta),
+};

@@ -1,4 +1,101 @@
+/* The attention tile: a block of query rows against a block of keys, and what is done to it. Each function is one step of
+ * the operator on one tile; src/attention/fused*.c strings them together.
+ *
+ * Bits never depend on the tile a row lies in. A row sees its keys in blocks that start at fixed multiples, inside a block
+ * every sum runs over the keys in order (lane = key mod width), and what lies outside the row's span enters as an exact 0. */
 #ifndef AT_TILE_H
 #define AT_TILE_H
-typedef struct tile_kernels { int nothing; } tile_kernels;
+
+#include "gemm.h"
+#include "real.h"
+
+enum { TILE_ROWS = 96, TILE_KEYS = 256, TILE_GROUPS = TILE_ROWS / 6 };
+
+typedef struct tile {
+    int64_t rows;           /* queries, at most TILE_ROWS */
+    const int32_t *lo, *hi; /* [rows]: each query's keys are [lo, hi) */
+    int64_t from, to;       /* the keys of this tile, column c is key from + c; from is a multiple of the panel width */
+    at_real *s;             /* [rows, s_row]: scores, then weights */
+    int64_t s_row;
+    int32_t first[TILE_GROUPS], last[TILE_GROUPS]; /* columns that any of a group of six rows uses: set by begin */
+    bool full;              /* every row uses every column: set by begin */
+} tile;
+
+/* What a row knows of the keys it has seen so far. */
+typedef struct tile_state {
+    at_real *top, *sum;              /* [rows]: largest score (log2 scale) and sum of 2^(score - top) */
+    at_real *lean;                   /* [rows] sum of 2^(score - top) (score - top), for the entropy; NULL: not wanted */
+    int32_t *argmax;                 /* [rows] or NULL */
+    at_real *out; int64_t out_row, out_size;          /* rescaled when top moves */
+    at_real *offsets; int64_t offsets_row, offsets_size; /* likewise; NULL: none */
+} tile_state;
+
+/* A table looked up by clipped offset: row i, key j gets at[clip(j - place[i], -reach, reach)]. The memory is padded by the
+ * panel width on both sides with the end values, so that a vector may be read at any clipped place. */
+typedef struct tile_table {
+    const at_real *at;       /* points at offset -reach of row 0; NULL: no table */
+    int64_t row;             /* distance of the rows' tables; 0: shared */
+    int64_t reach;
+    const int32_t *place;    /* [rows] position of each query */
+    at_real unit;            /* factor on lookup */
+} tile_table;
+
+/* How weights follow from scores once a row's statistics are known, and scores' gradients from weights'. */
+typedef enum tile_rule { RULE_SOFTMAX, RULE_SPARSEMAX, RULE_ENTMAX15, RULE_SIGMOID, RULE_RELU, RULE_HARD } tile_rule;
+
+typedef struct tile_back {
+    tile_rule rule;
+    const at_real *stat;     /* [rows]: softmax, hard: log2 of the sum; relu: 1/sum; sparsemax, entmax15: the threshold */
+    const at_real *delta;    /* [rows]: what the rule subtracts, see rule's formula */
+    const int32_t *choice;   /* [rows]: hard: the chosen key, -1: none */
+    const at_real *pull;     /* [rows]: hard: gradient of the log-probability; NULL: 0 */
+} tile_back;
+
+typedef struct tile_kernels {
+    int64_t width; /* of a panel */
+
+    /* Fills in first, last and full. */
+    void (*begin)(tile *t);
+    /* s_ij = q_i . k_j. q [rows, q_row]; kt: all keys as panels [panel][size][width]. */
+    void (*score)(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *kt);
+    /* s_ij = sum_a v_a act(q_ia + k_ja) */
+    void (*additive)(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *kt, const at_real *v,
+                     at_act act);
+    /* Its way back from ds: dq_i += ..., dkt (panels like kt) += ..., dv [size * lanes] += ... */
+    void (*additive_back)(const tile *ds, int64_t size, const at_real *q, int64_t q_row, const at_real *kt,
+                          const at_real *v, at_act act, at_real *dq, int64_t dq_row, at_real *dkt, at_real *dv);
+    /* s_ij += table, inside the spans */
+    void (*look_up)(const tile *t, const tile_table *table);
+    /* Zeros where a row has no keys but its neighbours do: in the group's columns, or in all of them. */
+    void (*blank)(const tile *t, bool everywhere);
+
+    /* One more block of an online softmax: adds the table, then s_ij becomes 2^(s_ij - top_i). */
+    void (*softmax)(const tile *t, const tile_table *table, const tile_state *state);
+    /* s becomes sigmoid(s), or max(s, 0) with its sum kept. */
+    void (*sigmoid)(const tile *t);
+    void (*relu)(const tile *t, const tile_state *state);
+    /* The threshold of sparsemax or entmax15 over the keys [lo,hi) of one whole row of scores. */
+    at_real (*threshold)(const at_real *row, int64_t lo, int64_t hi, tile_rule rule);
+    /* s_ij *= exp(-(j - centre_i)^2 / (2 sigma^2)) */
+    void (*prior)(const tile *t, const at_real *centre, at_real sigma);
+    /* sums_i[clip(j - place_i)] += s_ij: sums [rows, sums_row], 2*reach+1 each */
+    void (*by_offset)(const tile *t, const int32_t *place, int64_t reach, at_real *sums, int64_t sums_row);
+
+    /* out_i += sum_j s_ij v_j: v as panels [panel][keys][width] with `keys` rows in all; out [rows, out_row] padded to
+     * whole panels. `careful`: a row touches its own keys only, for values that are not finite. */
+    void (*weigh)(const tile *t, int64_t size, const at_real *v, int64_t keys, at_real *out, int64_t out_row, bool careful);
+    /* sums_j += sum_i s_ij x_i, for the tile's keys j: x [rows, x_row] padded, sums [keys, sums_row] padded */
+    void (*gather)(const tile *t, int64_t size, const at_real *x, int64_t x_row, at_real *sums, int64_t sums_row,
+                   bool careful);
+    /* sums_j += sum_i factor_i s_ij */
+    void (*key_sums)(const tile *t, const at_real *factor, at_real *sums);
+
+    /* Scores to weights, with known statistics (zeros outside the spans, everywhere in the tile). */
+    void (*weights)(const tile *t, const tile_back *back);
+    /* d (= dL/dw in, dL/ds out) from the weights in t, same shape. */
+    void (*dscore)(const tile *t, at_real *d, const tile_back *back);
+    /* Sums that sparsemax and entmax15 need before dscore: numerator and denominator of delta. */
+    void (*delta)(const tile *t, const at_real *d, const tile_back *back, at_real *numerator, at_real *denominator);
+} tile_kernels;
+
 #endif

@@ -17,10 +17,11 @@
 typedef at_real vec __attribute__((vector_size(32)));
 typedef at_real vec_unaligned __attribute__((vector_size(32), aligned(sizeof(at_real)), may_alias));
 #ifdef AT_DOUBLE
-typedef int64_t veci __attribute__((vector_size(32)));
+typedef int64_t at_index; /* an integer as wide as a lane */
 #else
-typedef int32_t veci __attribute__((vector_size(32)));
+typedef int32_t at_index;
 #endif
+typedef at_index veci __attribute__((vector_size(32)));
 enum { LANES = 32 / sizeof(at_real) };
 
 /* name_avx2 or name_plain: the symbols of this compilation. */

@@ -1,0 +1,105 @@
+/* The additive score on a tile: e_ij = sum_a v_a act(q_ia + k_ja). Keys are lanes and a runs inside, so the [Q,K,A] array
+ * of the formula only ever exists a vector at a time. */
+#include "tile_rows.h"
+
+INLINE void additive_by(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *kt, const at_real *v,
+                        const at_act act)
+{
+    for (int64_t c = 0; c < t->to - t->from; c += WIDTH) {
+        const at_real *panel = kt + (t->from + c) * size; /* [size][WIDTH] */
+        for (int64_t i = 0; i < t->rows; i++) {
+            int64_t a, b;
+            if (!row_columns(t, i, &a, &b) || a >= c + WIDTH || b <= c)
+                continue;
+            vec sum0 = v_set(0), sum1 = sum0;
+            for (int64_t e = 0; e < size; e++) {
+                vec x = v_set(q[i * q_row + e]), weight = v_set(v[e]);
+                sum0 = v_fma(weight, activate(x + v_load(panel + e * WIDTH), act), sum0);
+                sum1 = v_fma(weight, activate(x + v_load(panel + e * WIDTH + LANES), act), sum1);
+            }
+            v_store(t->s + i * t->s_row + c, sum0);
+            v_store(t->s + i * t->s_row + c + LANES, sum1);
+        }
+    }
+}
+
+void AT_ISA_NAME(at_tile_additive)(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *kt,
+                                   const at_real *v, at_act act)
+{
+    switch (act) {
+    case AT_ACT_TANH:
+        additive_by(t, size, q, q_row, kt, v, AT_ACT_TANH);
+        break;
+    case AT_ACT_SIGMOID:
+        additive_by(t, size, q, q_row, kt, v, AT_ACT_SIGMOID);
+        break;
+    case AT_ACT_RELU:
+        additive_by(t, size, q, q_row, kt, v, AT_ACT_RELU);
+        break;
+    case AT_ACT_NONE:
+        additive_by(t, size, q, q_row, kt, v, AT_ACT_NONE);
+        break;
+    }
+}
+
+/* act'(x) from y = act(x) */
+INLINE vec slope(vec y, const at_act act)
+{
+    switch (act) {
+    case AT_ACT_TANH:
+        return 1 - y * y;
+    case AT_ACT_SIGMOID:
+        return y * (1 - y);
+    case AT_ACT_RELU:
+        return v_pick((veci)(y > 0), v_set(1), v_set(0));
+    case AT_ACT_NONE:
+        break;
+    }
+    return v_set(1);
+}
+
+/* With g = ds act'(q + k): dq_a += v_a sum_j g, dk_a += v_a sum_i g, dv_a += sum_ij ds act(q + k). */
+INLINE void additive_back_by(const tile *ds, int64_t size, const at_real *q, int64_t q_row, const at_real *kt,
+                             const at_real *v, const at_act act, at_real *dq, int64_t dq_row, at_real *dkt, at_real *dv)
+{
+    for (int64_t i = 0; i < ds->rows; i++) {
+        int64_t a, b;
+        if (!row_columns(ds, i, &a, &b))
+            continue;
+        for (int64_t c = panel_floor(a); c < panel_ceil(b); c += WIDTH) {
+            vec d0 = v_load(ds->s + i * ds->s_row + c), d1 = v_load(ds->s + i * ds->s_row + c + LANES);
+            const at_real *panel = kt + (ds->from + c) * size;
+            at_real *dpanel = dkt + (ds->from + c) * size;
+            for (int64_t e = 0; e < size; e++) {
+                vec x = v_set(q[i * q_row + e]), weight = v_set(v[e]);
+                vec y0 = activate(x + v_load(panel + e * WIDTH), act);
+                vec y1 = activate(x + v_load(panel + e * WIDTH + LANES), act);
+                vec g0 = d0 * slope(y0, act), g1 = d1 * slope(y1, act);
+                v_store(dpanel + e * WIDTH, v_fma(weight, g0, v_load(dpanel + e * WIDTH)));
+                v_store(dpanel + e * WIDTH + LANES, v_fma(weight, g1, v_load(dpanel + e * WIDTH + LANES)));
+                v_store(dv + e * LANES, v_fma(d1, y1, v_fma(d0, y0, v_load(dv + e * LANES))));
+                dq[i * dq_row + e] += v[e] * v_sum(g0 + g1);
+            }
+        }
+    }
+}
+
+void AT_ISA_NAME(at_tile_additive_back)(const tile *ds, int64_t size, const at_real *q, int64_t q_row, const at_real *kt,
+                                        const at_real *v, at_act act, at_real *dq, int64_t dq_row, at_real *dkt,
+                                        at_real *dv)
+{
+    switch (act) {
+    case AT_ACT_TANH:
+        additive_back_by(ds, size, q, q_row, kt, v, AT_ACT_TANH, dq, dq_row, dkt, dv);
+        break;
+    case AT_ACT_SIGMOID:
+        additive_back_by(ds, size, q, q_row, kt, v, AT_ACT_SIGMOID, dq, dq_row, dkt, dv);
+        break;
+    case AT_ACT_RELU:
+        additive_back_by(ds, size, q, q_row, kt, v, AT_ACT_RELU, dq, dq_row, dkt, dv);
+        break;
+    case AT_ACT_NONE:
+        additive_back_by(ds, size, q, q_row, kt, v, AT_ACT_NONE, dq, dq_row, dkt, dv);
+        break;
+    }
+}

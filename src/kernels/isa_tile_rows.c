@@ -1,0 +1,245 @@
+/* What happens to a row of a tile between scores and weights. */
+#include "tile_rows.h"
+
+static const at_real LOG2E = (at_real)1.4426950408889634;
+
+void AT_ISA_NAME(at_tile_look_up)(const tile *t, const tile_table *table)
+{
+    for (int64_t i = 0; i < t->rows; i++) {
+        int64_t a, b;
+        if (!row_columns(t, i, &a, &b))
+            continue;
+        at_real *s = t->s + i * t->s_row;
+        int64_t offset = t->from - table->place[i];
+        for (int64_t c = panel_floor(a); c < panel_ceil(b); c += LANES)
+            v_store(s + c, v_fma(v_set(table->unit), table_lanes(table, i, offset + c), v_load(s + c)));
+    }
+}
+
+static void zeros(at_real *s, int64_t from, int64_t to)
+{
+    if (from < to)
+        memset(s + from, 0, (size_t)(to - from) * sizeof *s);
+}
+
+void AT_ISA_NAME(at_tile_blank)(const tile *t, bool everywhere)
+{
+    if (t->full)
+        return;
+    int64_t columns = panel_ceil(t->to - t->from);
+    for (int64_t i = 0; i < t->rows; i++) {
+        int64_t a, b, first = everywhere ? 0 : t->first[i / ROWS], last = everywhere ? columns : t->last[i / ROWS];
+        at_real *s = t->s + i * t->s_row;
+        if (!row_columns(t, i, &a, &b)) {
+            zeros(s, first, last);
+            continue;
+        }
+        zeros(s, first, panel_floor(a));
+        zeros(s, panel_ceil(b), last);
+    }
+}
+
+/* s += table (if any), masked outside [a,b); gives the largest. */
+INLINE at_real row_top(const tile *t, int64_t i, int64_t a, int64_t b, const bool biased, const tile_table *table)
+{
+    at_real *s = t->s + i * t->s_row;
+    vec top0 = v_set(-INFINITY), top1 = top0;
+    if (biased) {
+        int64_t offset = t->from - table->place[i];
+        vec unit = v_set(table->unit);
+        for (int64_t c = panel_floor(a); c < panel_ceil(b); c += WIDTH) {
+            v_store(s + c, v_fma(unit, table_lanes(table, i, offset + c), v_load(s + c)));
+            v_store(s + c + LANES, v_fma(unit, table_lanes(table, i, offset + c + LANES), v_load(s + c + LANES)));
+        }
+    }
+    fence(s, a, b, -INFINITY);
+    for (int64_t c = panel_floor(a); c < panel_ceil(b); c += WIDTH) {
+        top0 = v_max(top0, v_load(s + c));
+        top1 = v_max(top1, v_load(s + c + LANES));
+    }
+    return v_top(v_max(top0, top1));
+}
+
+/* The first column of [a,b) that holds `value`. */
+static int64_t find(const at_real *s, int64_t a, int64_t b, at_real value)
+{
+    while (a < b - 1 && s[a] != value)
+        a++;
+    return a;
+}
+
+/* s = 2^(s - top) over [a,b) in whole panels; gives the sum, and with `leaning` the sum of s times its exponent. */
+INLINE at_real row_powers(at_real *s, int64_t a, int64_t b, at_real top, const bool leaning, at_real *lean)
+{
+    vec shift = v_set(top), sum0 = v_set(0), sum1 = sum0, lean0 = sum0, lean1 = sum0;
+    for (int64_t c = panel_floor(a); c < panel_ceil(b); c += WIDTH) {
+        vec x0 = v_load(s + c) - shift, x1 = v_load(s + c + LANES) - shift;
+        vec p0 = v_exp2_below(x0), p1 = v_exp2_below(x1);
+        v_store(s + c, p0);
+        v_store(s + c + LANES, p1);
+        sum0 += p0;
+        sum1 += p1;
+        if (leaning) {
+            lean0 = v_fma(p0, v_max(v_set(-127), x0), lean0);
+            lean1 = v_fma(p1, v_max(v_set(-127), x1), lean1);
+        }
+    }
+    if (leaning)
+        *lean = v_sum(lean0 + lean1);
+    return v_sum(sum0 + sum1);
+}
+
+static void scale_row(at_real *x, int64_t count, at_real factor)
+{
+    int64_t c = 0;
+    for (; c + LANES <= count; c += LANES)
+        v_store(x + c, v_set(factor) * v_load(x + c));
+    for (; c < count; c++)
+        x[c] *= factor;
+}
+
+INLINE void softmax_row(const tile *t, int64_t i, const bool biased, const bool leaning, const tile_table *table,
+                        const tile_state *state)
+{
+    int64_t a, b;
+    if (!row_columns(t, i, &a, &b))
+        return;
+    at_real *s = t->s + i * t->s_row;
+    at_real block_top = row_top(t, i, a, b, biased, table), before = state->top[i];
+    at_real top = block_top > before ? block_top : before;
+    if (state->argmax && block_top > before)
+        state->argmax[i] = (int32_t)(t->from + find(s, a, b, block_top));
+    if (top != before) {
+        state->top[i] = top;
+        if (before != -INFINITY) {
+            /* sum 2^(s - top') = 2^(top - top') sum 2^(s - top), and the same for all that was weighted so far */
+            at_real factor = v_exp2_below(v_set(before - top))[0];
+            if (leaning)
+                state->lean[i] = factor * (state->lean[i] + (before - top) * state->sum[i]);
+            state->sum[i] *= factor;
+            scale_row(state->out + i * state->out_row, state->out_size, factor);
+            if (state->offsets)
+                scale_row(state->offsets + i * state->offsets_row, state->offsets_size, factor);
+        }
+    }
+    at_real lean = 0;
+    state->sum[i] += row_powers(s, a, b, top, leaning, &lean);
+    if (leaning)
+        state->lean[i] += lean;
+}
+
+void AT_ISA_NAME(at_tile_softmax)(const tile *t, const tile_table *table, const tile_state *state)
+{
+    bool biased = table->at != NULL, leaning = state->lean != NULL;
+    for (int64_t i = 0; i < t->rows; i++) {
+        if (biased)
+            leaning ? softmax_row(t, i, true, true, table, state) : softmax_row(t, i, true, false, table, state);
+        else
+            leaning ? softmax_row(t, i, false, true, table, state) : softmax_row(t, i, false, false, table, state);
+    }
+}
+
+void AT_ISA_NAME(at_tile_sigmoid)(const tile *t)
+{
+    for (int64_t i = 0; i < t->rows; i++) {
+        int64_t a, b;
+        if (!row_columns(t, i, &a, &b))
+            continue;
+        at_real *s = t->s + i * t->s_row;
+        fence(s, a, b, -INFINITY); /* whose sigmoid is 0 */
+        for (int64_t c = panel_floor(a); c < panel_ceil(b); c += LANES)
+            v_store(s + c, v_sigmoid(v_load(s + c)));
+    }
+}
+
+void AT_ISA_NAME(at_tile_relu)(const tile *t, const tile_state *state)
+{
+    for (int64_t i = 0; i < t->rows; i++) {
+        int64_t a, b;
+        if (!row_columns(t, i, &a, &b))
+            continue;
+        at_real *s = t->s + i * t->s_row;
+        vec sum = v_set(0);
+        fence(s, a, b, 0);
+        for (int64_t c = panel_floor(a); c < panel_ceil(b); c += LANES) {
+            vec x = v_max(v_set(0), v_load(s + c));
+            v_store(s + c, x);
+            sum += x;
+        }
+        state->sum[i] += v_sum(sum);
+    }
+}
+
+/* Newton's iteration from below on f(tau) = sum max(z - tau, 0)^p - 1, p = 1 (sparsemax) or 2 (entmax15, z = e/2). f is
+ * convex and falling, so the steps climb to the root and stop when they no longer move. */
+at_real AT_ISA_NAME(at_tile_threshold)(const at_real *row, int64_t lo, int64_t hi, tile_rule rule)
+{
+    at_real half = rule == RULE_ENTMAX15 ? (at_real)0.5 : 1, top = -INFINITY;
+    for (int64_t j = lo; j < hi; j++)
+        top = row[j] > top ? row[j] : top;
+    at_real tau = half * top - 1;
+    for (int step = 0; step < 100; step++) {
+        at_real sum = 0, slope = 0;
+        for (int64_t j = lo; j < hi; j++) {
+            at_real x = half * row[j] - tau;
+            if (x > 0) {
+                sum += rule == RULE_ENTMAX15 ? x * x : x;
+                slope += rule == RULE_ENTMAX15 ? 2 * x : 1;
+            }
+        }
+        at_real next = tau + (sum - 1) / slope;
+        if (!(next > tau))
+            break;
+        tau = next;
+    }
+    return tau;
+}
+
+void AT_ISA_NAME(at_tile_prior)(const tile *t, const at_real *centre, at_real sigma)
+{
+    at_real unit = -LOG2E / (2 * sigma * sigma);
+    for (int64_t i = 0; i < t->rows; i++) {
+        int64_t a, b;
+        if (!row_columns(t, i, &a, &b))
+            continue;
+        at_real *s = t->s + i * t->s_row;
+        for (int64_t c = panel_floor(a); c < panel_ceil(b); c += LANES) {
+            vec at, x;
+            for (int l = 0; l < LANES; l++)
+                at[l] = (at_real)(t->from + c + l);
+            x = at - centre[i];
+            v_store(s + c, v_load(s + c) * v_exp2_below(unit * x * x));
+        }
+        fence(s, a, b, 0);
+    }
+}
+
+void AT_ISA_NAME(at_tile_by_offset)(const tile *t, const int32_t *place, int64_t reach, at_real *sums, int64_t sums_row)
+{
+    for (int64_t i = 0; i < t->rows; i++) {
+        int64_t a, b;
+        if (!row_columns(t, i, &a, &b))
+            continue;
+        const at_real *s = t->s + i * t->s_row;
+        at_real *sum = sums + i * sums_row;
+        /* Columns below `left` lie at or beyond -reach, those from `right` on at or beyond +reach. */
+        int64_t middle = place[i] - t->from, left = middle - reach + 1, right = middle + reach;
+        left = left < a ? a : left > b ? b : left;
+        right = right < left ? left : right > b ? b : right;
+        vec below = v_set(0), above = below;
+        int64_t c = a;
+        for (; c + LANES <= left; c += LANES)
+            below += v_load(s + c);
+        at_real low = v_sum(below), high = 0;
+        for (; c < left; c++)
+            low += s[c];
+        for (; c < right; c++)
+            sum[c - middle + reach] += s[c];
+        for (; c + LANES <= b; c += LANES)
+            above += v_load(s + c);
+        for (; c < b; c++)
+            high += s[c];
+        sum[0] += low;
+        sum[2 * reach] += v_sum(above) + high;
+    }
+}
