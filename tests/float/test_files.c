@@ -1,0 +1,332 @@
+/* Files and small string work: a write is whole or leaves what was there, and every failure is a sentence. */
+#include "files.h"
+#include "text.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char directory[64];
+
+static int enter(void **state)
+{
+    (void)state;
+    snprintf(directory, sizeof directory, "%s/attend-test-XXXXXX", P_tmpdir);
+    return mkdtemp(directory) == NULL || chdir(directory) != 0;
+}
+
+/* How many entries the directory has; a temporary file left behind would show. */
+static int entries(bool remove_them)
+{
+    DIR *open_directory = opendir(directory);
+    int count = 0;
+    for (struct dirent *entry; (entry = readdir(open_directory)) != NULL;) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        count++;
+        if (remove_them)
+            remove(entry->d_name);
+    }
+    closedir(open_directory);
+    return count;
+}
+
+static int leave(void **state)
+{
+    (void)state;
+    entries(true);
+    return chdir("/") != 0 || rmdir(directory) != 0;
+}
+
+static bool write_file(const char *path, const char *text, at_error *error)
+{
+    at_writer *writer = at_writer_open(path, error);
+    if (writer == NULL)
+        return false;
+    at_writer_add(writer, text, strlen(text), error);
+    return at_writer_commit(writer, error);
+}
+
+static void expect_file(const char *path, const char *text)
+{
+    at_error error = {0};
+    size_t size;
+    unsigned char *bytes = at_file_read(path, &size, &error);
+    assert_int_equal(error.code, AT_OK);
+    assert_int_equal(size, strlen(text));
+    assert_memory_equal(bytes, text, size);
+    free(bytes);
+}
+
+static void expect_sentence(at_error *error, const char *sentence)
+{
+    assert_int_equal(error->code, AT_FAILED);
+    assert_string_equal(error->text, sentence);
+    *error = (at_error){0};
+}
+
+static void test_written_and_read(void **state)
+{
+    (void)state;
+    at_error error = {0};
+    assert_true(write_file("a", "first", &error));
+    expect_file("a", "first");
+    assert_int_equal(chmod("a", 0640), 0);
+    assert_true(write_file("a", "", &error));
+    expect_file("a", "");
+    struct stat status;
+    assert_int_equal(stat("a", &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0640);
+
+    char longest[NAME_MAX + 1];
+    memset(longest, 'n', NAME_MAX);
+    longest[NAME_MAX] = '\0';
+    assert_true(write_file(longest, "long", &error));
+    expect_file(longest, "long");
+    assert_int_equal(entries(true), 2);
+}
+
+static void test_link_stays_a_link(void **state)
+{
+    (void)state;
+    at_error error = {0};
+    assert_true(write_file("real", "old", &error));
+    assert_int_equal(symlink("real", "link"), 0);
+    assert_true(write_file("link", "new", &error));
+    expect_file("real", "new");
+    struct stat status;
+    assert_int_equal(lstat("link", &status), 0);
+    assert_true(S_ISLNK(status.st_mode));
+    assert_int_equal(entries(true), 2);
+}
+
+static void test_cancelled_or_failed_leaves_the_old(void **state)
+{
+    (void)state;
+    at_error error = {0};
+    assert_true(write_file("a", "old", &error));
+    at_writer *writer = at_writer_open("a", &error);
+    assert_true(at_writer_add(writer, "half", 4, &error));
+    expect_file("a", "old");
+    at_writer_cancel(writer);
+    expect_file("a", "old");
+    assert_int_equal(entries(false), 1);
+
+    /* The disk is full from the fifth byte on. */
+    struct rlimit before, small;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = before;
+    small.rlim_cur = 5;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    bool written = write_file("a", "a longer text", &error);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_false(written);
+    expect_sentence(&error, "cannot write 'a': File too large");
+    expect_file("a", "old");
+    assert_int_equal(entries(true), 1);
+}
+
+static void test_devices_are_written_to(void **state)
+{
+    (void)state;
+    at_error error = {0};
+    assert_false(write_file("/dev/full", "x", &error));
+    expect_sentence(&error, "cannot write '/dev/full': No space left on device");
+    assert_true(write_file("/dev/null", "x", &error));
+    struct stat status;
+    assert_int_equal(stat("/dev/null", &status), 0);
+    assert_true(S_ISCHR(status.st_mode));
+    size_t size;
+    assert_null(at_file_read("/dev/zero", &size, &error));
+    expect_sentence(&error, "cannot read '/dev/zero': it is a device, not a file");
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    at_error error = {0};
+    size_t size;
+    assert_null(at_file_read("none", &size, &error));
+    expect_sentence(&error, "cannot read 'none': No such file or directory");
+    assert_null(at_file_read(".", &size, &error));
+    expect_sentence(&error, "cannot read '.': it is a directory, not a file");
+    assert_null(at_writer_open("none/a", &error));
+    expect_sentence(&error, "cannot write 'none/a': No such file or directory");
+    assert_null(at_writer_open(".", &error));
+    expect_sentence(&error, "cannot write '.': it is a directory, not a file");
+    assert_null(at_writer_open("a/", &error));
+    expect_sentence(&error, "cannot write 'a/': it names no file");
+    assert_null(at_writer_open("", &error));
+    expect_sentence(&error, "cannot write '': it names no file");
+    assert_true(write_file("a", "", &error));
+    assert_null(at_writer_open("a/b", &error));
+    expect_sentence(&error, "cannot write 'a/b': Not a directory");
+
+    /* A sticky error stops everything before it starts. */
+    error.code = AT_FAILED;
+    assert_null(at_file_read("a", &size, &error));
+    assert_null(at_writer_open("b", &error));
+    assert_int_equal(entries(true), 1);
+}
+
+static void test_no_permission(void **state)
+{
+    (void)state;
+    at_error error = {0};
+    assert_true(write_file("mine", "old", &error));
+    assert_int_equal(chmod("mine", 0400), 0);
+    assert_int_equal(chmod(directory, 0555), 0);
+    bool root = geteuid() == 0;
+    if (root)
+        assert_int_equal(seteuid(65534), 0); /* root may write everywhere */
+    assert_null(at_writer_open("other", &error));
+    at_error second = {0};
+    assert_null(at_writer_open("mine", &second));
+    if (root)
+        assert_int_equal(seteuid(0), 0);
+    assert_int_equal(chmod(directory, 0755), 0);
+    expect_sentence(&error, "cannot write 'other': Permission denied");
+    expect_sentence(&second, "cannot write 'mine': Permission denied");
+    expect_file("mine", "old");
+    assert_int_equal(entries(true), 1);
+}
+
+static void test_pipe_is_read_to_its_end(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    static char sent[60000];
+    for (size_t i = 0; i < sizeof sent; i++)
+        sent[i] = (char)(i * 7);
+    assert_int_equal(write(ends[1], sent, sizeof sent), sizeof sent);
+    close(ends[1]);
+    char path[32];
+    snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
+    at_error error = {0};
+    size_t size;
+    unsigned char *bytes = at_file_read(path, &size, &error);
+    close(ends[0]);
+    assert_non_null(bytes);
+    assert_int_equal(size, sizeof sent);
+    assert_memory_equal(bytes, sent, size);
+    free(bytes);
+}
+
+static void test_sizes(void **state)
+{
+    (void)state;
+    size_t result;
+    assert_true(at_size_mul(SIZE_MAX / 2, 2, &result));
+    assert_int_equal(result, SIZE_MAX - 1);
+    assert_false(at_size_mul((size_t)1 << 32, (size_t)1 << 32, &result));
+    assert_true(at_size_mul(0, SIZE_MAX, &result));
+    assert_int_equal(result, 0);
+    assert_true(at_size_add(SIZE_MAX, 0, &result));
+    assert_false(at_size_add(SIZE_MAX, 1, &result));
+}
+
+static void expect_nearest(const char *word, const char *expected)
+{
+    static const char *const names[] = {"dot",       "scaled",   "general", "additive", "softmax",
+                                        "sparsemax", "entmax15", "local-m", "local-p",  "rope"};
+    char out[100];
+    at_nearest(word, names, sizeof names / sizeof *names, out, sizeof out);
+    assert_string_equal(out, expected);
+}
+
+static void test_nearest(void **state)
+{
+    (void)state;
+    expect_nearest("scalled", "; did you mean 'scaled'?");
+    expect_nearest("scaled", "; did you mean 'scaled'?");
+    expect_nearest("SCALED", "; did you mean 'scaled'?");
+    expect_nearest("dto", "; did you mean 'dot'?"); /* a swap is one step, not two */
+    expect_nearest("sfotmax", "; did you mean 'softmax'?");
+    expect_nearest("entmax", "; did you mean 'entmax15'?");
+    expect_nearest("local", "; did you mean 'local-m' or 'local-p'?");
+    expect_nearest("sparsmx", "; did you mean 'sparsemax'?");
+    expect_nearest("bahdanau", "");
+    expect_nearest("", "");
+    char endless[500];
+    memset(endless, 'x', sizeof endless - 1);
+    endless[sizeof endless - 1] = '\0';
+    expect_nearest(endless, "");
+
+    static const char *const three[] = {"WK", "WQ", "WV", "WK"};
+    char out[64];
+    at_nearest("WX", three, 4, out, sizeof out);
+    assert_string_equal(out, "; did you mean 'WK', 'WQ' or 'WV'?");
+    at_nearest("WX", three, 4, out, 20); /* no half sentences */
+    assert_string_equal(out, "");
+    static const char *const single[] = {"k", "q"};
+    at_nearest("v", single, 2, out, sizeof out);
+    assert_string_equal(out, "");
+}
+
+static void test_shown(void **state)
+{
+    (void)state;
+    char out[12];
+    assert_string_equal(at_shown("plain", out, sizeof out), "plain");
+    assert_string_equal(at_shown("elevenchars", out, sizeof out), "elevenchars");
+    assert_string_equal(at_shown("twelve chars", out, sizeof out), "twelve c…");
+    assert_string_equal(at_shown("a\n\xff", out, sizeof out), "a\\x0a\\xff");
+    assert_string_equal(at_shown("注意力", out, sizeof out), "注意力");
+    assert_string_equal(at_shown("注意力机", out, sizeof out), "注意…");
+    for (size_t size = 1; size < sizeof out; size++) {
+        at_shown("注意力机制", out, size);
+        assert_true(strlen(out) < size && at_is_utf8(out));
+    }
+    assert_false(at_is_utf8("\xed\xa0\x80"));
+    assert_false(at_is_utf8("\xc0\x80"));
+}
+
+static void test_buffer(void **state)
+{
+    (void)state;
+    at_buffer buffer = {0};
+    for (int i = 0; i < 1000; i++)
+        at_buffer_print(&buffer, "%d,", i);
+    at_buffer_add(&buffer, NULL, 0);
+    at_buffer_add(&buffer, "\0x", 2);
+    assert_false(buffer.failed);
+    assert_int_equal(buffer.size, 10 * 2 + 90 * 3 + 900 * 4 + 2);
+    assert_memory_equal(buffer.bytes + buffer.size - 6, "999,\0x", 7);
+    at_buffer_add(&buffer, "x", SIZE_MAX);
+    assert_true(buffer.failed);
+    at_buffer_add(&buffer, "x", 1);
+    assert_int_equal(buffer.size, 3892);
+    at_buffer_free(&buffer);
+    assert_null(buffer.bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_written_and_read),
+        cmocka_unit_test(test_link_stays_a_link),
+        cmocka_unit_test(test_cancelled_or_failed_leaves_the_old),
+        cmocka_unit_test(test_devices_are_written_to),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_no_permission),
+        cmocka_unit_test(test_pipe_is_read_to_its_end),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_shown),
+        cmocka_unit_test(test_buffer),
+    };
+    return cmocka_run_group_tests(tests, enter, leave);
+}
