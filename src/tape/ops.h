@@ -7,10 +7,12 @@
 #include "span.h"
 #include "tape.h"
 
-/* elementwise.c: a and b broadcast */
+/* broadcast.c: a and b broadcast */
 at_tensor *at_add(at_tensor *a, at_tensor *b);
 at_tensor *at_sub(at_tensor *a, at_tensor *b);
 at_tensor *at_mul(at_tensor *a, at_tensor *b);
+
+/* elementwise.c */
 at_tensor *at_scale(at_tensor *x, at_real factor);
 at_tensor *at_tanh(at_tensor *x);
 at_tensor *at_sigmoid(at_tensor *x);

@@ -1,0 +1,28 @@
+/* What the block of an operation is made with: refusals that speak, saved records, loops over ranges. */
+#ifndef AT_BLOCK_H
+#define AT_BLOCK_H
+
+#include "tape.h"
+
+/* `return AT_REFUSE(tape, "matmul: ...", ...)`: the sentence on the tape, NULL for the caller. */
+#define AT_REFUSE(tape, ...) (at_fail(at_tape_error(tape), AT_FAILED, __VA_ARGS__), NULL)
+/* A shape as text that lives to the end of the enclosing block. */
+#define AT_TEXT(shape) at_shape_text(shape, (char[200]){0}, 200)
+
+/* A copy of `size` bytes in the tape's arena, for at_record's `saved`; NULL with a sentence when memory is out. */
+void *at_keep(at_tape *tape, const void *bytes, size_t size);
+/* Uninitialised memory in the tape's arena; NULL with a sentence when memory is out. */
+void *at_room(at_tape *tape, size_t size);
+
+/* Records an operation with one output. */
+at_tensor *at_record_one(const at_op *op, at_tensor *output, at_tensor *const *inputs, int input_count, void *saved);
+
+/* Runs the task over 0 .. count-1 in pieces, each item being about `work` numbers, on several threads if that pays. The
+ * pieces are the same for any number of threads. An item must write nothing that another item writes or reads. */
+typedef void at_range_task(void *context, int64_t from, int64_t to);
+void at_ranges(int64_t count, int64_t work, at_range_task *task, void *context);
+
+/* The sum in double, over eight interleaved lanes: one fixed order, and the loop is a vector loop. */
+double at_sum_numbers(const at_real *x, int64_t count);
+
+#endif

@@ -1,0 +1,340 @@
+/* Products of matrices, forward and back, all through the one gemm. */
+#include <string.h>
+
+#include "block.h"
+#include "ops.h"
+#include "params.h"
+
+static bool product(at_tape *tape, const at_gemm *gemm)
+{
+    return at_gemm_run(gemm, at_tape_arena(tape)) ||
+           at_fail(at_tape_error(tape), AT_FAILED,
+                   "Memory is out: a product of %lld x %lld by %lld x %lld has no scratch.", (long long)gemm->m,
+                   (long long)gemm->k, (long long)gemm->k, (long long)gemm->n);
+}
+
+/* ---- matmul: C = op(A) op(B) for every batch; op transposes or not, batch dimensions broadcast ---- */
+
+typedef struct matmul {
+    int64_t m, n, k;
+    int64_t a_row, a_col, b_row, b_col; /* op(A)[i,p] = a[i a_row + p a_col], op(B)[p,j] = b[p b_row + j b_col] */
+    bool transpose_a, transpose_b;
+    int rank; /* batch dimensions, the first the outermost; steps in numbers, 0 where a side is repeated */
+    int64_t dim[AT_MAX_RANK], a_step[AT_MAX_RANK], b_step[AT_MAX_RANK], c_step[AT_MAX_RANK];
+} matmul;
+
+/* Runs `gemm` for every batch. The innermost batch dimension goes to the kernel as a whole, unless its results fall on
+ * one another: those are added up one after the other. */
+static bool for_batches(at_tape *tape, const matmul *x, at_gemm gemm, const int64_t *a_step, const int64_t *b_step,
+                        const int64_t *c_step, int depth)
+{
+    if (depth == x->rank)
+        return product(tape, &gemm);
+    if (depth == x->rank - 1 && c_step[depth] != 0)
+        return at_gemm_batch(&gemm, x->dim[depth], a_step[depth], b_step[depth], c_step[depth], at_tape_arena(tape)) ||
+               at_fail(at_tape_error(tape), AT_FAILED, "Memory is out: a batch of %lld products has no scratch.",
+                       (long long)x->dim[depth]);
+    for (int64_t i = 0; i < x->dim[depth]; i++) {
+        if (!for_batches(tape, x, gemm, a_step, b_step, c_step, depth + 1))
+            return false;
+        gemm.a += a_step[depth];
+        gemm.b += b_step[depth];
+        gemm.c += c_step[depth];
+    }
+    return true;
+}
+
+/* dA = dC op(B)^T in A's own layout; dB = op(A)^T dC in B's. */
+static void matmul_backward(at_node *node)
+{
+    const matmul *x = node->saved;
+    at_tensor *a = node->inputs[0], *b = node->inputs[1], *c = node->outputs[0];
+    at_real *a_grad = at_tensor_grad(a), *b_grad = at_tensor_grad(b);
+    if (a_grad && !x->transpose_a) { /* [m,k] += dC [m,n] op(B)^T [n,k] */
+        at_gemm gemm = {.m = x->m,
+                        .n = x->k,
+                        .k = x->n,
+                        .a = c->grad,
+                        .a_row = x->n,
+                        .a_col = 1,
+                        .b = b->value,
+                        .b_row = x->b_col,
+                        .b_col = x->b_row,
+                        .c = a_grad,
+                        .c_row = x->k,
+                        .accumulate = true};
+        for_batches(c->tape, x, gemm, x->c_step, x->b_step, x->a_step, 0);
+    } else if (a_grad) { /* [k,m] += op(B) [k,n] dC^T [n,m] */
+        at_gemm gemm = {.m = x->k,
+                        .n = x->m,
+                        .k = x->n,
+                        .a = b->value,
+                        .a_row = x->b_row,
+                        .a_col = x->b_col,
+                        .b = c->grad,
+                        .b_row = 1,
+                        .b_col = x->n,
+                        .c = a_grad,
+                        .c_row = x->m,
+                        .accumulate = true};
+        for_batches(c->tape, x, gemm, x->b_step, x->c_step, x->a_step, 0);
+    }
+    if (b_grad && !x->transpose_b) { /* [k,n] += op(A)^T [k,m] dC [m,n] */
+        at_gemm gemm = {.m = x->k,
+                        .n = x->n,
+                        .k = x->m,
+                        .a = a->value,
+                        .a_row = x->a_col,
+                        .a_col = x->a_row,
+                        .b = c->grad,
+                        .b_row = x->n,
+                        .b_col = 1,
+                        .c = b_grad,
+                        .c_row = x->n,
+                        .accumulate = true};
+        for_batches(c->tape, x, gemm, x->a_step, x->c_step, x->b_step, 0);
+    } else if (b_grad) { /* [n,k] += dC^T [n,m] op(A) [m,k] */
+        at_gemm gemm = {.m = x->n,
+                        .n = x->k,
+                        .k = x->m,
+                        .a = c->grad,
+                        .a_row = 1,
+                        .a_col = x->n,
+                        .b = a->value,
+                        .b_row = x->a_row,
+                        .b_col = x->a_col,
+                        .c = b_grad,
+                        .c_row = x->k,
+                        .accumulate = true};
+        for_batches(c->tape, x, gemm, x->c_step, x->a_step, x->b_step, 0);
+    }
+}
+
+static const at_op matmul_op = {"matmul", matmul_backward};
+
+static int64_t batch_dim(at_shape shape, int from_right)
+{
+    int i = shape.rank - 3 - from_right;
+    return i >= 0 ? shape.dim[i] : 1;
+}
+
+/* The result's shape and the batch plan. Batch dimensions that all three cross in one stride are merged. */
+static bool plan_batches(matmul *x, at_tensor *a, at_tensor *b, at_shape *shape)
+{
+    shape->rank = a->shape.rank > b->shape.rank ? a->shape.rank : b->shape.rank;
+    int64_t stride[3] = {x->m * x->k, x->k * x->n, x->m * x->n};
+    int rank = 0;
+    int64_t dim[AT_MAX_RANK], step[3][AT_MAX_RANK];
+    for (int i = 0; i < shape->rank - 2; i++) {
+        int64_t own[2] = {batch_dim(a->shape, i), batch_dim(b->shape, i)};
+        if (own[0] != own[1] && own[0] != 1 && own[1] != 1)
+            return at_fail(at_tape_error(a->tape), AT_FAILED,
+                           "matmul: batch sizes %lld and %lld do not broadcast (%s x %s); they must be equal or one of "
+                           "them 1.",
+                           (long long)own[0], (long long)own[1], AT_TEXT(a->shape), AT_TEXT(b->shape));
+        int64_t size = own[0] == 1 ? own[1] : own[0], now[3];
+        shape->dim[shape->rank - 3 - i] = size;
+        for (int s = 0; s < 3; s++)
+            now[s] = s < 2 && own[s] == 1 ? 0 : stride[s];
+        for (int s = 0; s < 3; s++)
+            stride[s] *= s < 2 ? own[s] : size;
+        if (size == 1)
+            continue;
+        bool merges = rank > 0;
+        for (int s = 0; merges && s < 3; s++)
+            merges = now[s] == step[s][rank - 1] * dim[rank - 1];
+        if (merges) {
+            dim[rank - 1] *= size;
+            continue;
+        }
+        dim[rank] = size;
+        for (int s = 0; s < 3; s++)
+            step[s][rank] = now[s];
+        rank++;
+    }
+    x->rank = rank;
+    for (int i = 0; i < rank; i++) { /* turned round: outermost first */
+        x->dim[i] = dim[rank - 1 - i];
+        x->a_step[i] = step[0][rank - 1 - i];
+        x->b_step[i] = step[1][rank - 1 - i];
+        x->c_step[i] = step[2][rank - 1 - i];
+    }
+    /* Many matrices times one matrix are one tall matrix times that matrix. */
+    if (rank > 0 && x->b_step[rank - 1] == 0 && !x->transpose_a && x->a_step[rank - 1] == x->m * x->k) {
+        x->m *= x->dim[rank - 1];
+        x->rank--;
+    }
+    return true;
+}
+
+at_tensor *at_matmul(at_tensor *a, at_tensor *b, bool transpose_a, bool transpose_b)
+{
+    if (!a || !b)
+        return NULL;
+    const char *mark_a = transpose_a ? "ᵀ" : "", *mark_b = transpose_b ? "ᵀ" : "";
+    if (a->shape.rank < 2 || b->shape.rank < 2)
+        return AT_REFUSE(a->tape, "matmul: both sides need two dimensions or more (%s%s x %s%s).", AT_TEXT(a->shape),
+                         mark_a, AT_TEXT(b->shape), mark_b);
+    const int64_t *da = a->shape.dim + a->shape.rank - 2, *db = b->shape.dim + b->shape.rank - 2;
+    matmul x = {.m = da[transpose_a], .k = da[!transpose_a], .n = db[!transpose_b]};
+    x.transpose_a = transpose_a;
+    x.transpose_b = transpose_b;
+    if (db[transpose_b] != x.k)
+        return AT_REFUSE(a->tape, "matmul: inner sizes %lld and %lld differ (%s%s x %s%s).", (long long)x.k,
+                         (long long)db[transpose_b], AT_TEXT(a->shape), mark_a, AT_TEXT(b->shape), mark_b);
+    x.a_row = transpose_a ? 1 : x.k;
+    x.a_col = transpose_a ? x.m : 1;
+    x.b_row = transpose_b ? 1 : x.n;
+    x.b_col = transpose_b ? x.k : 1;
+    at_shape shape;
+    int64_t rows = x.m;
+    if (!plan_batches(&x, a, b, &shape))
+        return NULL;
+    shape.dim[shape.rank - 2] = rows;
+    shape.dim[shape.rank - 1] = x.n;
+    at_tensor *c = at_tensor_make(a->tape, shape);
+    if (!c)
+        return NULL;
+    at_gemm gemm = {.m = x.m,
+                    .n = x.n,
+                    .k = x.k,
+                    .a = a->value,
+                    .a_row = x.a_row,
+                    .a_col = x.a_col,
+                    .b = b->value,
+                    .b_row = x.b_row,
+                    .b_col = x.b_col,
+                    .c = c->value,
+                    .c_row = x.n};
+    if (!for_batches(a->tape, &x, gemm, x.a_step, x.b_step, x.c_step, 0))
+        return NULL;
+    return at_record_one(&matmul_op, c, (at_tensor *[]){a, b}, 2, at_keep(a->tape, &x, sizeof x));
+}
+
+/* ---- linear: y = act(x w^T + b), x [...,in], w [out,in], b [out] ---- */
+
+/* Weights that are a whole parameter are packed once and serve every product until they change. */
+static const at_real *packed_weights(at_tensor *w, bool transposed)
+{
+    return w->params ? at_params_packed(w->params, w->param, transposed) : NULL;
+}
+
+/* gz = g act'(z), written with y = act(z) */
+static void act_back(at_real *gz, const at_real *g, const at_real *y, int64_t count, at_act act)
+{
+    switch (act) {
+    case AT_ACT_TANH:
+        for (int64_t i = 0; i < count; i++)
+            gz[i] = g[i] * (1 - y[i] * y[i]);
+        break;
+    case AT_ACT_SIGMOID:
+        for (int64_t i = 0; i < count; i++)
+            gz[i] = g[i] * (y[i] * (1 - y[i]));
+        break;
+    case AT_ACT_RELU:
+        for (int64_t i = 0; i < count; i++)
+            gz[i] = y[i] > 0 ? g[i] : 0;
+        break;
+    case AT_ACT_NONE:
+        memcpy(gz, g, (size_t)count * sizeof *gz);
+        break;
+    }
+}
+
+/* dx = gz w,  dw = gz^T x,  db = the sum of gz's rows */
+static void linear_backward(at_node *node)
+{
+    const at_act *act = node->saved;
+    at_tensor *x = node->inputs[0], *w = node->inputs[1], *b = node->inputs[2], *y = node->outputs[0];
+    at_real *x_grad = at_tensor_grad(x), *w_grad = at_tensor_grad(w), *b_grad = at_tensor_grad(b);
+    int64_t in = w->shape.dim[1], out = w->shape.dim[0], count = at_shape_count(y->shape);
+    int64_t rows = out ? count / out : 0;
+    at_tape *tape = y->tape;
+    at_mark mark = at_arena_mark(at_tape_arena(tape));
+    const at_real *gz = y->grad;
+    if (*act != AT_ACT_NONE) {
+        at_real *scratch = at_room(tape, (size_t)count * sizeof *scratch); /* [rows,out] */
+        if (!scratch)
+            return;
+        act_back(scratch, y->grad, y->value, count, *act);
+        gz = scratch;
+    }
+    if (x_grad) {
+        at_gemm gemm = {.m = rows,
+                        .n = in,
+                        .k = out,
+                        .a = gz,
+                        .a_row = out,
+                        .a_col = 1,
+                        .b = w->value,
+                        .b_row = in,
+                        .b_col = 1,
+                        .packed = packed_weights(w, false),
+                        .c = x_grad,
+                        .c_row = in,
+                        .accumulate = true};
+        product(tape, &gemm);
+    }
+    if (w_grad) {
+        at_gemm gemm = {.m = out,
+                        .n = in,
+                        .k = rows,
+                        .a = gz,
+                        .a_row = 1,
+                        .a_col = out,
+                        .b = x->value,
+                        .b_row = in,
+                        .b_col = 1,
+                        .c = w_grad,
+                        .c_row = in,
+                        .accumulate = true};
+        product(tape, &gemm);
+    }
+    for (int64_t i = 0; b_grad && i < rows; i++) {
+        for (int64_t j = 0; j < out; j++)
+            b_grad[j] += gz[i * out + j];
+    }
+    at_arena_release(at_tape_arena(tape), mark);
+}
+
+static const at_op linear_op = {"linear", linear_backward};
+
+at_tensor *at_linear(at_tensor *x, at_tensor *w, at_tensor *b, at_act act)
+{
+    if (!x || !w)
+        return NULL;
+    if (w->shape.rank != 2)
+        return AT_REFUSE(x->tape, "linear: the weights are %s and must be [out,in].", AT_TEXT(w->shape));
+    int64_t out = w->shape.dim[0], in = w->shape.dim[1];
+    int last = x->shape.rank - 1;
+    if (last < 0 || x->shape.dim[last] != in)
+        return AT_REFUSE(x->tape, "linear: the input %s must end in %lld, the second size of the weights %s.",
+                         AT_TEXT(x->shape), (long long)in, AT_TEXT(w->shape));
+    if (b && (b->shape.rank != 1 || b->shape.dim[0] != out))
+        return AT_REFUSE(x->tape, "linear: the bias is %s and must be [%lld], the first size of the weights %s.",
+                         AT_TEXT(b->shape), (long long)out, AT_TEXT(w->shape));
+    at_shape shape = x->shape;
+    shape.dim[last] = 1;
+    int64_t rows = at_shape_count(shape);
+    shape.dim[last] = out;
+    at_tensor *y = at_tensor_make(x->tape, shape);
+    if (!y)
+        return NULL;
+    at_gemm gemm = {.m = rows,
+                    .n = out,
+                    .k = in,
+                    .a = x->value,
+                    .a_row = in,
+                    .a_col = 1,
+                    .b = w->value,
+                    .b_row = 1,
+                    .b_col = in,
+                    .packed = packed_weights(w, true),
+                    .c = y->value,
+                    .c_row = out,
+                    .bias = b ? b->value : NULL,
+                    .act = act};
+    if (!product(x->tape, &gemm))
+        return NULL;
+    return at_record_one(&linear_op, y, (at_tensor *[]){x, w, b}, 3, at_keep(x->tape, &act, sizeof act));
+}
