@@ -1,9 +1,121 @@
-#include <stdio.h>
+/* attend: the command. Every sub-command is one record. */
+#include <stdlib.h>
+#include <string.h>
 
-#include "attend.h"
+#include "bench.h"
+#include "commands.h"
+#include "help.h"
 
-int main(void)
+static const cli_command *const table[] = {&command_list, &command_attention, &command_demo, &command_bench};
+enum { COMMANDS = sizeof table / sizeof *table };
+
+/* The benchmark looks at the library from the inside and reads its own arguments. */
+const cli_command command_bench = {
+    .name = "bench",
+    .words = "[gemm|attention|rnn-vs-attention]",
+    .line = "time the parts against what the processor can do, and against others",
+    .text = "Times the inner product, attention, or a recurrent layer against self-attention, each next to the peak "
+            "measured on this machine in the same run. --json prints one array of rows.",
+    .own = bench_main,
+};
+
+static const cli_command *find(const char *name, at_error *error)
 {
-    printf("attend %s\n", at_version());
-    return 0;
+    const char *names[COMMANDS + 1];
+    char near[200], all[200];
+    for (int i = 0; i < COMMANDS; i++) {
+        names[i] = table[i]->name;
+        if (strcmp(names[i], name) == 0)
+            return table[i];
+    }
+    names[COMMANDS] = "help";
+    at_suggest(name, names, COMMANDS + 1, near, sizeof near);
+    list_names(names, COMMANDS + 1, all, sizeof all);
+    if (near[0])
+        fail(error, AT_USAGE, "no command '%s'%s", name, near);
+    else
+        fail(error, AT_USAGE, "no command '%s'; there are %s", name, all);
+    return NULL;
+}
+
+static int show_help(const cli_command *command)
+{
+    char *words[] = {(char *)command->name, "--help", NULL};
+    if (command->own)
+        return command->own(2, words);
+    help_command(command);
+    return AT_OK;
+}
+
+static int run(const cli_command *command, int argc, char **argv)
+{
+    at_error error = {0};
+    int first_word = 0, code;
+    if (command->own)
+        return command->own(argc, argv);
+    cli_common *options = malloc(command->size);
+    if (!options)
+        return AT_FAILED;
+    if (!options_parse(command, argc, argv, options, &first_word, &error)) {
+        code = report(&error);
+    } else if (options->help) {
+        code = show_help(command);
+    } else if (options->version) {
+        printf("attend %s\n", at_version());
+        code = AT_OK;
+    } else {
+        at_threads_set(options->threads == UNSET ? 0 : (int)options->threads);
+        code = command->run(options, argc - first_word, argv + first_word);
+    }
+    options_free(command, options);
+    free(options);
+    return code;
+}
+
+/* attend help [COMMAND | --man] */
+static int help(int argc, char **argv)
+{
+    at_error error = {0};
+    if (argc < 2 || strcmp(argv[1], "--help") == 0) {
+        help_overview(stdout, table, COMMANDS);
+    } else if (strcmp(argv[1], "--man") == 0) {
+        help_manual(table, COMMANDS);
+    } else {
+        const cli_command *command = find(argv[1], &error);
+        return command ? show_help(command) : report(&error);
+    }
+    return AT_OK;
+}
+
+/* A full disk or a closed pipe may show only when stdout is emptied; then the work was not delivered. */
+static int finish(int code)
+{
+    at_error error = {0};
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fail(&error, AT_FAILED, "cannot write to the standard output");
+        return code ? code : report(&error);
+    }
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    at_error error = {0};
+    if (argc < 2) {
+        help_overview(stderr, table, COMMANDS);
+        return AT_USAGE;
+    }
+    const char *word = argv[1];
+    if (strcmp(word, "--version") == 0) {
+        printf("attend %s\n", at_version());
+        return finish(AT_OK);
+    }
+    if (strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+        return finish(help(argc - 1, argv + 1));
+    if (word[0] == '-') {
+        fail(&error, AT_USAGE, "the command comes first, as in attend list; '%s' is none", word);
+        return report(&error);
+    }
+    const cli_command *command = find(word, &error);
+    return command ? finish(run(command, argc - 1, argv + 1)) : report(&error);
 }

@@ -1,0 +1,122 @@
+/* attend list: what there is to choose from. */
+#include <string.h>
+
+#include "commands.h"
+
+/* A topic shows the entries of one axis of the catalogue, or the demos. */
+static const struct topic {
+    const char *name, *axis;
+} topics[] = {
+    {"scores", "score"}, {"normalisers", "normaliser"}, {"windows", "window"}, {"positions", "position"},
+    {"demos", NULL},
+};
+enum { TOPICS = sizeof topics / sizeof *topics, COLUMNS = 4 };
+
+/* One line of the table. */
+typedef struct table_line {
+    char name[60];
+    const char *formula, *parameters, *paper;
+} table_line;
+
+/* The index-th line of a topic; false past the last. */
+static bool line_at(const struct topic *topic, int index, table_line *out)
+{
+    memset(out, 0, sizeof *out);
+    if (!topic->axis) {
+        const cli_demo *demo = demo_at(index);
+        if (!demo)
+            return false;
+        snprintf(out->name, sizeof out->name, "%s", demo->name);
+        out->formula = demo->line;
+        out->parameters = out->paper = "";
+        return true;
+    }
+    for (int i = 0; at_catalogue(i); i++) {
+        const at_entry *entry = at_catalogue(i);
+        if (strcmp(entry->axis, topic->axis) != 0 || index-- > 0)
+            continue;
+        bool optional = entry->argument[0] == '[';
+        snprintf(out->name, sizeof out->name, "%s%s%s", entry->name,
+                 !entry->argument[0] ? ""
+                 : optional          ? "[:"
+                                     : ":",
+                 entry->argument + optional);
+        out->formula = entry->formula;
+        out->parameters = entry->parameters;
+        out->paper = entry->paper;
+        return true;
+    }
+    return false;
+}
+
+static const char *cell(const table_line *line, int column)
+{
+    const char *cells[COLUMNS] = {line->name, line->formula, line->parameters, line->paper};
+    return cells[column] ? cells[column] : "";
+}
+
+/* Prints a topic as a table whose columns are as wide as their widest cell; a column of empty cells takes no room. */
+static void print_topic(const struct topic *topic)
+{
+    int width[COLUMNS] = {0};
+    table_line line;
+    for (int i = 0; line_at(topic, i, &line); i++)
+        for (int c = 0; c < COLUMNS; c++)
+            if (text_width(cell(&line, c)) > width[c])
+                width[c] = text_width(cell(&line, c));
+    for (int i = 0; line_at(topic, i, &line); i++) {
+        int last = COLUMNS - 1, owed = 2; /* blanks before the next cell */
+        while (last > 0 && !*cell(&line, last))
+            last--;
+        for (int c = 0; c <= last; c++) {
+            if (width[c] == 0)
+                continue;
+            printf("%*s%s", owed, "", cell(&line, c));
+            owed = width[c] - text_width(cell(&line, c)) + 2;
+        }
+        putchar('\n');
+    }
+}
+
+static int run(void *options, int word_count, char **words)
+{
+    (void)options;
+    const char *names[TOPICS];
+    for (int t = 0; t < TOPICS; t++) {
+        names[t] = topics[t].name;
+        if (word_count && strcmp(words[0], names[t]) == 0) {
+            print_topic(&topics[t]);
+            return AT_OK;
+        }
+    }
+    if (word_count) {
+        at_error error = {0};
+        char near[200], all[200];
+        at_suggest(words[0], names, TOPICS, near, sizeof near);
+        list_names(names, TOPICS, all, sizeof all);
+        if (near[0])
+            fail(&error, AT_USAGE, "no topic '%s'%s", words[0], near);
+        else
+            fail(&error, AT_USAGE, "no topic '%s'; there are %s", words[0], all);
+        return report(&error);
+    }
+    for (int t = 0; t < TOPICS; t++) {
+        if (t)
+            putchar('\n');
+        print_heading(topics[t].name);
+        print_topic(&topics[t]);
+    }
+    return AT_OK;
+}
+
+const cli_command command_list = {
+    .name = "list",
+    .words = "[TOPIC]",
+    .most_words = 1,
+    .line = "what there is to choose from: scores, normalisers, windows, positions, demos",
+    .text = "Lists the scores, normalisers, windows and positions that attention is composed of, and the demos: name, "
+            "formula, parameters, paper. TOPIC is scores, normalisers, windows, positions or demos; without it all are "
+            "shown. A name takes its number after a colon, as in sliding:4; a parameter with a ? may be left out.",
+    .size = sizeof(cli_common),
+    .run = run,
+};

@@ -1,0 +1,99 @@
+#include "console.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <utf8proc.h>
+
+bool fail(at_error *error, int code, const char *format, ...)
+{
+    if (error->code != AT_OK)
+        return false;
+    error->code = code;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error->text, sizeof error->text, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+void fail_under(at_error *error, const char *prefix)
+{
+    if (error->code == AT_OK)
+        return;
+    size_t length = strlen(prefix) + 2, room = sizeof error->text;
+    if (length >= room)
+        return;
+    memmove(error->text + length, error->text, room - length);
+    memcpy(error->text, prefix, length - 2);
+    memcpy(error->text + length - 2, ": ", 2);
+    error->text[room - 1] = 0;
+}
+
+int report(const at_error *error)
+{
+    if (error->code != AT_OK)
+        fprintf(stderr, "attend: %s\n", error->text);
+    return error->code;
+}
+
+int text_width(const char *text)
+{
+    int width = 0;
+    utf8proc_int32_t sign;
+    while (*text) {
+        utf8proc_ssize_t length = utf8proc_iterate((const utf8proc_uint8_t *)text, -1, &sign);
+        width += length > 0 ? utf8proc_charwidth(sign) : 1;
+        text += length > 0 ? length : 1; /* a broken byte counts as a sign of its own */
+    }
+    return width;
+}
+
+void print_padded(FILE *stream, const char *text, int width)
+{
+    int blanks = width - text_width(text);
+    fprintf(stream, "%s%*s", text, blanks > 0 ? blanks : 0, "");
+}
+
+void print_wrapped(FILE *stream, const char *text, int left, int right, int column)
+{
+    bool first = true; /* no blank before the first word of a line */
+    while (*text) {
+        if (*text == '\n') {
+            fprintf(stream, "\n%*s", text[1] && text[1] != '\n' ? left : 0, "");
+            column = left;
+            first = true;
+            text++;
+            continue;
+        }
+        size_t length = strcspn(text, " \n");
+        char word[200];
+        snprintf(word, sizeof word, "%.*s", (int)length, text);
+        int width = text_width(word);
+        if (!first && column + 1 + width > right) {
+            fprintf(stream, "\n%*s", left, "");
+            column = left;
+            first = true;
+        }
+        column += fprintf(stream, "%s", first ? "" : " ") + width;
+        fputs(word, stream);
+        first = false;
+        text += length;
+        if (*text == ' ')
+            text++;
+    }
+    fputc('\n', stream);
+}
+
+bool colour_wanted(void)
+{
+    const char *never = getenv("NO_COLOR"), *terminal = getenv("TERM");
+    return isatty(STDOUT_FILENO) && !(never && *never) && !(terminal && strcmp(terminal, "dumb") == 0);
+}
+
+void print_heading(const char *text)
+{
+    bool colour = colour_wanted();
+    printf("%s%s%s\n", colour ? "\033[1m" : "", text, colour ? "\033[0m" : "");
+}

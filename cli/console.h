@@ -1,0 +1,34 @@
+/* What every part of the command says and how: sentences for errors, text that lines up, colour where it is welcome. */
+#ifndef CONSOLE_H
+#define CONSOLE_H
+
+#include <stdio.h>
+
+#include "attend.h"
+
+/* Records the sentence unless one is there already. Always gives false, so that `return fail(...)` reads well. */
+bool fail(at_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Puts "prefix: " before the sentence of an error, so that it names the option that led there. */
+void fail_under(at_error *error, const char *prefix);
+
+/* The error's sentence on stderr as "attend: ..."; gives its exit code. */
+int report(const at_error *error);
+
+/* Columns that UTF-8 text takes in a terminal: 0 for a combining mark, 2 for a Chinese, Japanese or Korean sign. */
+int text_width(const char *text);
+
+/* The text, then blanks up to `width` columns. */
+void print_padded(FILE *stream, const char *text, int width);
+
+/* The words of `text` broken into lines of at most `right` columns, each but the first indented by `left`; `column` is
+ * where the first line stands already. A newline in the text starts a line of its own. Ends with a newline. */
+void print_wrapped(FILE *stream, const char *text, int left, int right, int column);
+
+/* True if stdout is a terminal that wants colour: NO_COLOR is unset and TERM is not dumb. */
+bool colour_wanted(void);
+
+/* The text as a heading: bold where colour is wanted, plain elsewhere. */
+void print_heading(const char *text);
+
+#endif

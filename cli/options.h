@@ -1,0 +1,81 @@
+/* One table per command yields its parser, its --help with the defaults, the keys of its --config file and its part of
+ * the man page. */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include "console.h"
+
+/* What a value is, and the type of the field it goes to. */
+typedef enum option_kind {
+    OPTION_HEADING, /* no option: `help` heads the options below it */
+    OPTION_FLAG,    /* bool */
+    OPTION_TEXT,    /* const char * */
+    OPTION_NUMBER,  /* int64_t */
+    OPTION_NUMBERS, /* numbers: 5,3,8 */
+    OPTION_PAIRS,   /* pairs: NAME=FILE, may be repeated; a later one replaces an earlier one of the same name */
+} option_kind;
+
+typedef struct cli_numbers {
+    int64_t *value;
+    int64_t count; /* 0 if not given */
+} cli_numbers;
+
+typedef struct cli_pairs {
+    char **name;
+    const char **file;
+    int count;
+} cli_pairs;
+
+/* A number that was not given. */
+#define UNSET INT64_MIN
+
+typedef struct cli_option {
+    option_kind kind;
+    const char *name;     /* "kv-heads": the option's name and the key in a --config file */
+    const char *argument; /* "N" */
+    size_t place;         /* offset of the field in the command's struct of options */
+    const char *fallback; /* the default, as one would type it; NULL: none */
+    int64_t least, most;  /* of numbers; most 0: no upper bound */
+    const char *axis;     /* the value is a name of this axis of the catalogue, with what follows a colon left alone */
+    const char *help;
+} cli_option;
+
+/* The options of every command; the first member of each command's struct. */
+typedef struct cli_common {
+    const char *config;
+    int64_t threads, seed;
+    bool quiet, verbose, help, version;
+    char *config_text; /* what the values read from --config point into */
+} cli_common;
+
+typedef struct cli_command {
+    const char *name;
+    const char *words;         /* "[TOPIC]": what may stand after the name, for the usage line */
+    int most_words;            /* how many of them */
+    const char *line;          /* what it does, in one line */
+    const char *text;          /* more about it */
+    const char *examples;      /* lines of shell, or NULL */
+    const cli_option *options; /* its own, ended by a record with neither name nor help; NULL: none */
+    size_t size;               /* of its struct of options */
+    int (*run)(void *options, int word_count, char **words);
+    int (*own)(int argc,
+               char **argv); /* for a command that reads its arguments itself: then all above but the texts is unused */
+} cli_command;
+
+extern const cli_option common_options[];
+
+/* Fills `into` (command->size bytes): defaults, then the --config file, then the command line. The words that are no
+ * options are left at the end of argv, from *first_word on. `into` is to be released with options_free either way. */
+bool options_parse(const cli_command *command, int argc, char **argv, void *into, int *first_word, at_error *error);
+void options_free(const cli_command *command, void *options);
+
+/* The command's own options, then the common ones; NULL past the last. Headings come too. */
+const cli_option *option_at(const cli_command *command, int index);
+
+/* "'a', 'b' and 'c'": the ends of sentences that name what there is. */
+void list_names(const char *const *names, int count, char *out, size_t size);
+
+/* The names of an axis as a value would be typed: "global | causal | sliding:W ...". */
+void list_axis(const char *axis, char *out, size_t size);
+
+#endif

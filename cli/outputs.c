@@ -1,0 +1,141 @@
+#include "outputs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* True if files can be made in the folder that `path` lies in. */
+static bool check_parent(const char *option, const char *path, at_error *error)
+{
+    const char *slash = strrchr(path, '/');
+    char *parent = !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+    struct stat about;
+    bool good = parent != NULL;
+    if (!good)
+        fail(error, AT_FAILED, "out of memory");
+    else if (stat(parent, &about) != 0)
+        good = fail(error, AT_FAILED, "%s: cannot write %s, as the folder %s is not there", option, path, parent);
+    else if (!S_ISDIR(about.st_mode))
+        good = fail(error, AT_FAILED, "%s: cannot write %s, as %s is no folder", option, path, parent);
+    else if (access(parent, W_OK) != 0)
+        good =
+            fail(error, AT_FAILED, "%s: cannot write %s: the folder %s is not yours to write to", option, path, parent);
+    free(parent);
+    return good;
+}
+
+static cli_output *add(cli_outputs *outputs, const char *option, char *path, at_error *error)
+{
+    struct stat about;
+    cli_output *file = &outputs->file[outputs->count];
+    if (!path || outputs->count == MOST_OUTPUTS) {
+        fail(error, AT_FAILED, "%s: too many files to write", option);
+        free(path);
+        return NULL;
+    }
+    *file = (cli_output){.option = option, .path = path};
+    outputs->count++;
+    for (int i = 0; i < outputs->count - 1; i++)
+        if (strcmp(outputs->file[i].path, path) == 0) {
+            fail(error, AT_USAGE, "%s and %s both name %s; one would overwrite the other", outputs->file[i].option,
+                 option, path);
+            return NULL;
+        }
+    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) {
+        fail(error, AT_FAILED, "%s: %s is a folder; name a file", option, path);
+        return NULL;
+    }
+    /* A file is replaced as a whole, which would take a device such as /dev/null away from everybody. */
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) {
+        fail(error, AT_FAILED, "%s: %s is no ordinary file; name one that may be replaced", option, path);
+        return NULL;
+    }
+    if (asprintf(&file->part, "%s.part", path) < 0) {
+        file->part = NULL;
+        fail(error, AT_FAILED, "out of memory");
+        return NULL;
+    }
+    return file;
+}
+
+cli_output *outputs_add(cli_outputs *outputs, const char *option, const char *path, at_error *error)
+{
+    return check_parent(option, path, error) ? add(outputs, option, strdup(path), error) : NULL;
+}
+
+cli_output *outputs_add_in_folder(cli_outputs *outputs, const char *name, at_error *error)
+{
+    char *path;
+    if (asprintf(&path, "%s/%s.npy", outputs->folder, name) < 0)
+        path = NULL;
+    return add(outputs, outputs->folder_option, path, error);
+}
+
+bool outputs_folder(cli_outputs *outputs, const char *option, const char *folder, at_error *error)
+{
+    struct stat about;
+    outputs->folder = folder;
+    outputs->folder_option = option;
+    if (stat(folder, &about) != 0)
+        return check_parent(option, folder, error);
+    if (!S_ISDIR(about.st_mode))
+        return fail(error, AT_FAILED, "%s: %s is a file; name a folder, there or not", option, folder);
+    if (access(folder, W_OK) != 0)
+        return fail(error, AT_FAILED, "%s: the folder %s is not yours to write to", option, folder);
+    return true;
+}
+
+static bool write_text(const cli_output *file, at_error *error)
+{
+    FILE *stream = fopen(file->part, "w");
+    bool good = stream && file->write(stream, file->context);
+    if (stream && fclose(stream) != 0)
+        good = false;
+    return good || fail(error, AT_FAILED, "cannot write %s: %s", file->path, strerror(errno));
+}
+
+static bool stage(cli_outputs *outputs, at_error *error)
+{
+    if (outputs->folder && mkdir(outputs->folder, 0777) == 0)
+        outputs->folder_made = true;
+    else if (outputs->folder && errno != EEXIST)
+        return fail(error, AT_FAILED, "%s: cannot make the folder %s: %s", outputs->folder_option, outputs->folder,
+                    strerror(errno));
+    for (int i = 0; i < outputs->count; i++) {
+        cli_output *file = &outputs->file[i];
+        file->staged = true;
+        if (!(file->array ? at_npy_write(file->part, file->array, error) : write_text(file, error))) {
+            fail_under(error, file->option);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool outputs_write(cli_outputs *outputs, at_error *error)
+{
+    bool good = stage(outputs, error);
+    for (int i = 0; good && i < outputs->count; i++) {
+        cli_output *file = &outputs->file[i];
+        if (rename(file->part, file->path) != 0)
+            good = fail(error, AT_FAILED, "%s: cannot write %s: %s", file->option, file->path, strerror(errno));
+        else
+            file->staged = false;
+    }
+    for (int i = 0; i < outputs->count; i++)
+        if (outputs->file[i].staged)
+            unlink(outputs->file[i].part);
+    if (!good && outputs->folder_made)
+        rmdir(outputs->folder);
+    return good;
+}
+
+void outputs_free(cli_outputs *outputs)
+{
+    for (int i = 0; i < outputs->count; i++) {
+        free(outputs->file[i].path);
+        free(outputs->file[i].part);
+    }
+}
