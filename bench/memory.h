@@ -1,0 +1,8 @@
+/* The process's resident memory, in MB. */
+#ifndef BENCH_MEMORY_H
+#define BENCH_MEMORY_H
+
+double memory_begin(void); /* forgets the highest mark and gives what is resident now */
+double memory_peak(void);  /* the highest mark since then */
+
+#endif

@@ -1,0 +1,244 @@
+// ONNX Runtime as a rival of `attend bench`. Speaks lines over stdin and stdout:
+//   hello                                              -> hello onnxruntime VERSION, or none REASON
+//   prepare SLOT BACKWARD CAUSAL SHAW ADDITIVE B H Q K D -> ready VARIANT CHECKSUM, or none REASON
+//   run SLOT N                                         -> seconds that N calls took
+//   free SLOT                                          -> freed
+// One thread counts this process's CPU time, several the wall clock. Arguments: directory of the packages, threads.
+'use strict';
+const path = require('path');
+const readline = require('readline');
+
+const packages = path.resolve(process.argv[2]);
+const threads = Number(process.argv[3] || 1);
+
+// ---- A model of one node, written as protocol-buffer bytes -------------------------------------------------------
+
+const FLOAT = 1, INT32 = 6, ATTRIBUTE_INT = 2;
+
+function varint(n)
+{
+    const bytes = [];
+    for (; n > 127; n = Math.floor(n / 128))
+        bytes.push((n % 128) | 128);
+    bytes.push(n);
+    return Buffer.from(bytes);
+}
+const number = (field, n) => Buffer.concat([varint(field * 8), varint(n)]);
+const bytes = (field, body) => Buffer.concat([varint(field * 8 + 2), varint(body.length), body]);
+const text = (field, s) => bytes(field, Buffer.from(s));
+const message = (field, ...parts) => bytes(field, Buffer.concat(parts));
+
+// A graph input or output: its name, and the type "tensor of elements with these dimensions".
+function tensorInfo(field, {name, type, dims})
+{
+    const shape = dims.map((d) => message(1, number(1, d)));
+    return message(field, text(1, name), message(2, message(1, number(1, type), message(2, ...shape))));
+}
+
+function model({op, domain, opset, attributes, inputs, names, output, outputs})
+{
+    const node = [...names.map((n) => text(1, n)), ...outputs.map((n) => text(2, n)), text(4, op)];
+    for (const [name, value] of Object.entries(attributes))
+        node.push(message(5, text(1, name), number(3, value), number(20, ATTRIBUTE_INT)));
+    if (domain)
+        node.push(text(7, domain));
+    const graph = [message(1, ...node), text(2, 'attention'), ...inputs.map((i) => tensorInfo(11, i)),
+                   tensorInfo(12, output)];
+    return Buffer.concat([number(1, 10), message(7, ...graph), message(8, text(1, ''), number(2, opset)),
+                          message(8, text(1, 'com.microsoft'), number(2, 1))]);
+}
+
+// ---- The numbers every contestant works on -----------------------------------------------------------------------
+
+// Spread evenly with variance 1; the same formula as in data.c and torch_worker.py.
+function value(seed, i)
+{
+    let h = (Math.imul(i, 0x9E3779B1) + Math.imul(seed, 0x85EBCA77)) >>> 0;
+    h = Math.imul(h ^ (h >>> 15), 0xC2B2AE3D) >>> 0;
+    h = Math.imul(h ^ (h >>> 13), 0x27D4EB2F) >>> 0;
+    return ((h >>> 8) / 16777216 * 2 - 1) * 1.7320508075688772;
+}
+
+function data(seed, count)
+{
+    const out = new Float32Array(count);
+    for (let i = 0; i < count; i++)
+        out[i] = value(seed, i);
+    return out;
+}
+
+// [B,n,H*D] -> [B,H,n,D], or back.
+function swap(x, B, n, H, D, back)
+{
+    const out = new Float32Array(x.length);
+    for (let b = 0; b < B; b++)
+        for (let i = 0; i < n; i++)
+            for (let h = 0; h < H; h++) {
+                const flat = ((b * n + i) * H + h) * D, headed = ((b * H + h) * n + i) * D;
+                out.set(x.subarray(back ? headed : flat, (back ? headed : flat) + D), back ? flat : headed);
+            }
+    return out;
+}
+
+// ---- Variants ----------------------------------------------------------------------------------------------------
+
+let Tensor, binding;
+
+function start()
+{
+    Tensor = require(path.join(packages, 'node_modules', 'onnxruntime-common')).Tensor;
+    const native = require(path.join(packages, 'node_modules', 'onnxruntime-node', 'dist', 'binding.js'));
+    native.initOrt();
+    binding = native.binding;
+    return require(path.join(packages, 'node_modules', 'onnxruntime-node', 'package.json')).version;
+}
+
+// A call that runs the model into memory allocated once. The session is called directly, not through a promise, so
+// that small cases are not charged for JavaScript's event loop.
+function session(spec, feeds)
+{
+    const made = new binding.InferenceSession();
+    const content = model(spec);
+    made.loadModel(content.buffer, content.byteOffset, content.byteLength,
+                   {intraOpNumThreads: threads, interOpNumThreads: 1, graphOptimizationLevel: 'all'});
+    const count = spec.output.dims.reduce((a, b) => a * b, 1);
+    const out = new Float32Array(count);
+    const fetches = {y: new Tensor('float32', out, spec.output.dims)};
+    return {call: () => made.run(feeds, fetches, {}), out, close: () => made.dispose()};
+}
+
+function variants(causal, B, H, Q, K, D)
+{
+    const flat = [data(1, B * Q * H * D), data(2, B * K * H * D), data(3, B * K * H * D)];
+    const lengths = [Q, K, K];
+    const headed = flat.map((x, i) => swap(x, B, lengths[i], H, D, false));
+    const dims3 = lengths.map((n) => [B, n, H * D]), dims4 = lengths.map((n) => [B, H, n, D]);
+    const names = ['q', 'k', 'v'];
+    const inputs = (dims) => names.map((name, i) => ({name, type: FLOAT, dims: dims[i]}));
+    const feeds = (x, dims) => Object.fromEntries(names.map((name, i) => [name, new Tensor('float32', x[i], dims[i])]));
+    const y3 = {name: 'y', type: FLOAT, dims: dims3[0]}, y4 = {name: 'y', type: FLOAT, dims: dims4[0]};
+    const made = {
+        'MultiHeadAttention': () => session({
+            op: 'MultiHeadAttention', domain: 'com.microsoft', opset: 17, names, outputs: ['y'], output: y3,
+            attributes: {num_heads: H, unidirectional: causal ? 1 : 0}, inputs: inputs(dims3)}, feeds(flat, dims3)),
+        'Attention-23': () => session({
+            op: 'Attention', domain: '', opset: 23, names, outputs: ['y'], output: y4,
+            attributes: {is_causal: causal ? 1 : 0}, inputs: inputs(dims4)}, feeds(headed, dims4)),
+    };
+    // Keys and values kept by head, as a decoder's cache would have them.
+    if (Q === 1) {
+        const mixed = [dims3[0], dims4[1], dims4[2]];
+        made['MultiHeadAttention 4-D'] = () => session({
+            op: 'MultiHeadAttention', domain: 'com.microsoft', opset: 17, names, outputs: ['y'], output: y3,
+            attributes: {num_heads: H}, inputs: inputs(mixed)}, feeds([flat[0], headed[1], headed[2]], mixed));
+    }
+    if (causal && Q === K) {
+        const more = {last: new Tensor('int32', new Int32Array(B).fill(K - 1), [B]),
+                      total: new Tensor('int32', Int32Array.of(K), [1])};
+        made['GroupQueryAttention'] = () => session({
+            op: 'GroupQueryAttention', domain: 'com.microsoft', opset: 17, output: y3,
+            names: ['q', 'k', 'v', '', '', 'last', 'total'], outputs: ['y', 'keys', 'values'],
+            attributes: {num_heads: H, kv_num_heads: H},
+            inputs: [...inputs(dims3), {name: 'last', type: INT32, dims: [B]}, {name: 'total', type: INT32, dims: [1]}]},
+            {...feeds(flat, dims3), ...more});
+    }
+    return made;
+}
+
+// ---- The conversation --------------------------------------------------------------------------------------------
+
+function clock()
+{
+    if (threads > 1)
+        return Number(process.hrtime.bigint()) * 1e-9;
+    const used = process.cpuUsage();
+    return (used.user + used.system) * 1e-6;
+}
+
+function seconds(call, times)
+{
+    const begin = clock();
+    for (let i = 0; i < times; i++)
+        call();
+    return clock() - begin;
+}
+
+const slots = new Map();
+
+// Keeps the fastest of the variants that this version of the runtime can run.
+function prepare(words)
+{
+    const [backward, causal, shaw, additive, B, H, Q, K, D] = words.map(Number);
+    if (backward || shaw || additive)
+        return 'none it has no such operator';
+    let best = null, reason = 'no variant ran';
+    for (const [name, make] of Object.entries(variants(causal, B, H, Q, K, D))) {
+        try {
+            const made = make();
+            made.call();
+            const once = Math.min(seconds(made.call, 1), seconds(made.call, 1));
+            const times = Math.max(1, Math.min(1000, Math.ceil(0.01 / Math.max(once, 1e-6))));
+            made.time = Math.min(...[0, 1, 2].map(() => seconds(made.call, times) / times));
+            made.name = name;
+            if (best && best.time <= made.time) {
+                made.close();
+                continue;
+            }
+            if (best)
+                best.close();
+            best = made;
+        } catch (error) {
+            reason = String(error.message).split('\n')[0];
+        }
+    }
+    if (!best)
+        return 'none ' + reason;
+    return [best, {B, H, Q, D}];
+}
+
+function checksum(made, {B, H, Q, D})
+{
+    const flat = made.name === 'Attention-23' ? swap(made.out, B, Q, H, D, true) : made.out;
+    let sum = 0;
+    for (let i = 0; i < flat.length; i++)
+        sum += flat[i] * value(9, i);
+    return sum;
+}
+
+function answer(line)
+{
+    const [verb, slot, ...rest] = line.trim().split(/\s+/);
+    if (verb === 'hello')
+        return 'hello onnxruntime ' + start();
+    if (verb === 'prepare') {
+        const result = prepare(rest);
+        if (typeof result === 'string')
+            return result;
+        slots.set(slot, result[0]);
+        return `ready ${result[0].name.replace(/ /g, '_')} ${checksum(...result)}`;
+    }
+    if (verb === 'run') {
+        const {call, time} = slots.get(slot);
+        // Another contestant has just had the caches: the first of the short calls is not counted.
+        if (time < 0.01)
+            call();
+        return String(seconds(call, Number(rest[0])));
+    }
+    if (verb === 'free') {
+        if (slots.has(slot))
+            slots.get(slot).close();
+        slots.delete(slot);
+        return 'freed';
+    }
+    return 'none unknown word ' + verb;
+}
+
+readline.createInterface({input: process.stdin}).on('line', (line) => {
+    let reply;
+    try {
+        reply = answer(line);
+    } catch (error) {
+        reply = 'none ' + String(error.message).split('\n')[0];
+    }
+    process.stdout.write(reply + '\n');
+}).on('close', () => process.exit(0));

@@ -1,0 +1,168 @@
+#include "worker.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "data.h"
+
+enum { MAX_LINE = 400, MAX_SLOTS = 4 };
+
+typedef struct worker {
+    const char *who;
+    pid_t process; /* 0: not there */
+    FILE *to, *from;
+} worker;
+
+/* A case that a worker has ready. */
+typedef struct slot {
+    worker *owner;
+    int number;
+    char variant[64];
+} slot;
+
+static worker torch = {.who = "torch"}, onnxruntime = {.who = "onnxruntime"};
+static slot slots[2 * MAX_SLOTS];
+static int slot_count;
+
+/* One line to the worker and its answer. False if it has gone. */
+static bool ask(worker *w, char answer[MAX_LINE], const char *question)
+{
+    if (fprintf(w->to, "%s\n", question) < 0 || fflush(w->to) != 0 || fgets(answer, MAX_LINE, w->from) == NULL) {
+        report_left_out(w->who, "its process ended");
+        w->process = 0;
+        return false;
+    }
+    answer[strcspn(answer, "\n")] = '\0';
+    return true;
+}
+
+static void child(int in, int out, const char *const *command)
+{
+    dup2(in, STDIN_FILENO);
+    dup2(out, STDOUT_FILENO);
+    /* Libraries chat on stderr while they load; what matters comes as an answer. */
+    if (freopen("/dev/null", "w", stderr) == NULL)
+        _exit(127);
+    for (int fd = 3; fd < 256; fd++)
+        close(fd);
+    execv(command[0], (char *const *)command);
+    _exit(127);
+}
+
+static void start(worker *w, const char *const *command)
+{
+    int to[2], from[2];
+    if (access(command[0], X_OK) != 0 || pipe(to) != 0 || pipe(from) != 0) {
+        report_left_out(w->who, "its interpreter is not installed (make peers)");
+        return;
+    }
+    fflush(NULL);
+    w->process = fork();
+    if (w->process == 0)
+        child(to[0], from[1], command);
+    close(to[0]);
+    close(from[1]);
+    w->to = fdopen(to[1], "w");
+    w->from = fdopen(from[0], "r");
+    char answer[MAX_LINE];
+    if (ask(w, answer, "hello") && strncmp(answer, "hello", 5) != 0) {
+        report_left_out(w->who, "it is not installed (make peers)");
+        w->process = 0;
+    }
+}
+
+void workers_start(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+    char threads[16];
+    snprintf(threads, sizeof threads, "%d", bench_options.threads);
+    /* Keeps glibc from giving torch's large temporaries back after each call, which would halve its speed. */
+    setenv("MALLOC_TRIM_THRESHOLD_", "20000000000", 0);
+    setenv("MALLOC_MMAP_THRESHOLD_", "20000000000", 0);
+    const char *python = getenv("ATTEND_PYTHON"), *node = getenv("ATTEND_NODE"), *peers = getenv("ATTEND_PEERS");
+    start(&torch, (const char *const[]){python != NULL ? python : "/usr/bin/python3",
+                                        AT_SOURCE_DIR "/bench/torch_worker.py", threads, NULL});
+    start(&onnxruntime,
+          (const char *const[]){node != NULL ? node : "/usr/bin/node", AT_SOURCE_DIR "/bench/onnx_worker.js",
+                                peers != NULL ? peers : AT_SOURCE_DIR "/build/peers", threads, NULL});
+}
+
+static void stop(worker *w)
+{
+    if (w->to != NULL)
+        fclose(w->to);
+    if (w->from != NULL)
+        fclose(w->from);
+    if (w->process > 0)
+        waitpid(w->process, NULL, 0);
+    w->process = 0;
+}
+
+void workers_stop(void)
+{
+    stop(&torch);
+    stop(&onnxruntime);
+}
+
+static double worker_turn(void *context, int64_t repeats)
+{
+    const slot *s = context;
+    char question[MAX_LINE], answer[MAX_LINE];
+    snprintf(question, sizeof question, "run %d %lld", s->number, (long long)repeats);
+    if (s->owner->process == 0 || !ask(s->owner, answer, question))
+        return -1;
+    char *end;
+    double seconds = strtod(answer, &end);
+    return end == answer ? -1 : seconds;
+}
+
+static void add(race *r, worker *w, const attention_case *what, double checksum, double size)
+{
+    if (w->process == 0 || slot_count == 2 * MAX_SLOTS)
+        return;
+    slot *s = &slots[slot_count];
+    *s = (slot){.owner = w, .number = slot_count};
+    char question[MAX_LINE], answer[MAX_LINE];
+    snprintf(question, sizeof question, "prepare %d %d %d %lld %lld %lld %lld %lld %lld %lld", s->number,
+             what->backward, what->causal, (long long)what->shaw, (long long)what->additive, (long long)what->B,
+             (long long)what->H, (long long)what->Q, (long long)what->K, (long long)what->D);
+    double theirs;
+    if (!ask(w, answer, question) || sscanf(answer, "ready %63s %lf", s->variant, &theirs) != 2)
+        return;
+    slot_count++;
+    for (char *c = s->variant; *c != '\0'; c++)
+        *c = *c == '_' ? ' ' : *c;
+    if (!data_agrees(checksum, theirs, size)) {
+        char reason[120];
+        snprintf(reason, sizeof reason, "%s: its result differs from ours, checksum %g and not %g", s->variant, theirs,
+                 checksum);
+        report_left_out(w->who, reason);
+        return;
+    }
+    race_add(r, w->who, s->variant, worker_turn, s);
+}
+
+void workers_add(race *r, const char *who, const attention_case *what, double checksum, double size)
+{
+    worker *const all[] = {&torch, &onnxruntime};
+    for (int i = 0; i < 2; i++) {
+        if (who == NULL || strcmp(who, all[i]->who) == 0)
+            add(r, all[i], what, checksum, size);
+    }
+}
+
+void workers_free(void)
+{
+    for (int i = 0; i < slot_count; i++) {
+        char question[MAX_LINE], answer[MAX_LINE];
+        snprintf(question, sizeof question, "free %d", slots[i].number);
+        if (slots[i].owner->process != 0)
+            ask(slots[i].owner, answer, question);
+    }
+    slot_count = 0;
+}

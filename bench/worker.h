@@ -1,0 +1,24 @@
+/* Rivals that live in other languages: a process of their own, spoken to in lines (see torch_worker.py). */
+#ifndef BENCH_WORKER_H
+#define BENCH_WORKER_H
+
+#include "measure.h"
+
+/* What is asked for. Q = K unless decoding. */
+typedef struct attention_case {
+    int64_t B, H, Q, K, D;
+    bool causal, backward;
+    int64_t shaw;     /* Shaw's k; 0: no relative positions */
+    int64_t additive; /* A of the additive score; 0: the scaled one */
+} attention_case;
+
+/* Starts the workers that can be started; the others are named on stderr. */
+void workers_start(void);
+void workers_stop(void);
+
+/* Every worker that can do the case joins the race, or only the one called `who` if that is not NULL. `checksum` and
+ * `size` are of our result (see data.h); a worker whose own differs is left out and named. Released by workers_free. */
+void workers_add(race *r, const char *who, const attention_case *what, double checksum, double size);
+void workers_free(void);
+
+#endif

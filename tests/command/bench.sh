@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# The benchmark prints what it promises: one JSON array of rows with the fields of each kind, or a table; rivals that are
+# not there are named and left out; wrong words are refused. No figure is judged here.
+set -eu
+. "$(dirname "$0")/../library.sh"
+
+refused()
+{
+    local expected=$1 code=0
+    shift
+    "$build/attend" bench "$@" >"$scratch/output" 2>"$scratch/error" || code=$?
+    [ "$code" = 2 ] || fail "bench $* gave exit code $code, not 2"
+    [ ! -s "$scratch/output" ] || fail "bench $* printed something before it was refused"
+    grep -qF -- "attend: bench: $expected" "$scratch/error" || fail "bench $* said '$(cat "$scratch/error")'"
+}
+refused "no bench 'gem'; there are gemm, attention and rnn-vs-attention" gem
+refused "--rounds takes a number from 1 to 99, not '0'" gemm --rounds 0
+refused "--threads takes a number from 1 to 64, not 'two'" --threads two
+refused "option '--case' needs a value" --case
+refused "no option '--fast'" gemm --fast
+refused "one name at a time: 'attention' is too many" gemm attention
+"$build/attend" bench --help | grep -q -e --no-rivals || fail "bench --help does not name its options"
+
+# Every row on a line of its own between the brackets, so that even grep can read it.
+rows()
+{
+    "$build/attend" bench "$@" --quick --no-rivals --json >"$scratch/rows.json" 2>"$scratch/error" ||
+        fail "bench $* failed: $(cat "$scratch/error")"
+    [ "$(head -c 1 "$scratch/rows.json")" = "[" ] && [ "$(tail -n 1 "$scratch/rows.json")" = "]" ] ||
+        fail "bench $* --json did not print an array"
+    if command -v python3 >/dev/null; then
+        python3 - "$scratch/rows.json" <<'END' || fail "bench $* --json printed rows that are not right"
+import json, sys
+rows = json.load(open(sys.argv[1]))
+assert rows
+for row in rows:
+    assert all(isinstance(row[field], str) and row[field] for field in ("bench", "case", "who")), row
+    assert row["threads"] == 1, row
+    figures = {k: v for k, v in row.items() if k not in ("bench", "case", "who", "threads", "variant")}
+    assert figures and all(isinstance(v, float) for v in figures.values()), row
+    assert all(v > 0 for k, v in figures.items() if k != "extra_rss_mb"), row
+END
+    fi
+}
+has()
+{
+    grep -qE -- "$1" "$scratch/rows.json" || fail "no row matches $1"
+}
+
+rows gemm
+has '"bench":"machine","case":"fma peak".*"gflops":'
+has '"bench":"machine","case":"exp".*"billion_per_second":'
+has '"bench":"machine","case":"read 16 KB".*"gb_per_second":'
+has '"bench":"gemm","case":"64x64x64","who":"attend","threads":1,"ms":.*"gflops":.*"percent_of_peak":'
+has '"case":"1x512x512 decode, packed"'
+if grep -q -e openblas -e ratio_to_best_rival "$scratch/rows.json"; then
+    fail "--no-rivals let a rival in"
+fi
+
+rows attention --case n=32
+has '"bench":"attention","case":"forward full B=32 n=32 D=64","who":"attend".*"percent_of_peak":.*"extra_mb":'
+has '"case":"forward\+backward causal B=32 n=32 D=64"'
+has '"case":"additive forward full B=32 n=32 D=64".*"percent_of_tanh_bound":'
+rows attention --case 'decode keys=1024 B=1'
+has '"case":"decode keys=1024 B=1","who":"attend".*"percent_of_bandwidth":'
+rows attention --case 'full n=512'
+has '"case":"shaw forward full n=512","who":"attend".*"ratio_to_plain":'
+rows rnn-vs-attention --case n=16
+has '"bench":"rnn-vs-attention","case":"n=16".*"variant":"recurrent".*"us_per_token":.*"sequential_steps":16'
+has '"variant":"self-attention"'
+
+# The table has the same rows; a missing rival is a sentence on stderr and no failure.
+ATTEND_PYTHON=/nowhere ATTEND_NODE=/nowhere "$build/attend" bench attention --quick --case 'forward full B=32' \
+    >"$scratch/table" 2>"$scratch/error" || fail "bench without its rivals failed"
+grep -qE '^forward full B=32 n=32 D=64 +attend +[0-9.]+ +[0-9.]+ +[0-9.]+' "$scratch/table" || fail "the table lacks its row"
+for rival in torch onnxruntime; do
+    grep -q "attend: bench: $rival is left out: " "$scratch/error" || fail "$rival is missing and not named"
+done
