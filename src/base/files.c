@@ -144,7 +144,7 @@ static bool open_target(at_writer *writer, at_error *error)
         writer->file = open(writer->target, O_WRONLY | O_CLOEXEC);
         return writer->file >= 0 || fail_with_reason(error, "write", writer->path, errno);
     }
-    if (access(writer->target, W_OK) != 0)
+    if (eaccess(writer->target, W_OK) != 0) /* a rename would not ask */
         return fail_with_reason(error, "write", writer->path, errno);
     if (!open_temporary(writer, error))
         return false;

@@ -52,6 +52,10 @@ static void test_numbered_and_scaled(void **state)
                  "0     -2.00  ▒▒  0.00  ██  2.00\n"
                  "1  ??   nan  ██   inf      -inf\n"
                  "2  ▓▓  1.00  ▒▒  0.00  ??   nan\n");
+    const float small[] = {0.25f, 0.5f}; /* weights are not stretched to their own largest */
+    map = (at_heatmap){1, 2, small, NULL, NULL, false};
+    expect(&map, "      0        1\n"
+                 "0  ░░ 0.25  ▒▒ 0.50\n");
     const float large[] = {1e30f, -1e6f, 12345};
     map = (at_heatmap){1, 3, large, NULL, NULL, false};
     expect(&map, "        0            1            2\n"

@@ -225,6 +225,7 @@ static void test_refusals(void **state)
     expect_refused(1, HEADER("'<f4'", "False", "(4294967296, 4294967296, 0)"), NULL, 0, "is larger than any array");
     expect_refused(1, HEADER("'<f4'", "False", "(0, 4294967296, 4294967296)"), NULL, 0, "is larger than any array");
     expect_refused(1, HEADER("'|u1'", "False", "(4611686018427387904,)"), data, 24, "takes 4611686018427387904");
+    expect_refused(1, HEADER("'<f4'", "False", "(2305843009213693952,)"), data, 24, "is larger than any array");
     expect_refused(1, HEADER("'<f4'", "False", "(1,1,1,1,1,1,1,1,6)"), data, 24, "more than 8 dimensions");
     expect_refused(1, "{'descr': '<f4', 'fortran_order': False, }", data, 24, "'shape' is missing");
     expect_refused(1, "{'descr': '<f4', 'descr': '<f4', }", data, 24, "a key comes twice");
@@ -243,6 +244,11 @@ static void test_refusals(void **state)
     bytes[9] = 0x80; /* a header longer than the file */
     assert_null(parse(bytes, GOLDEN, &error));
     assert_string_equal(error.text, "'x.npy' ends inside its .npy header: 142 of its 32886 bytes are there");
+    error = (at_error){0};
+    unsigned char open_quote[25]; /* a string that the file ends in, whose last sign is the line feed */
+    memcpy(open_quote, "\x93NUMPY\x01\x00\x0f\x00{'descr': '<f4\n", 25);
+    assert_null(parse(open_quote, 25, &error));
+    assert_non_null(strstr(error.text, "'descr' is not a short string in quotes"));
     error = (at_error){0};
     size_t size = make(bytes, 2, "{}", NULL, 0);
     bytes[11] = 0x7f;
