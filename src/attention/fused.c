@@ -1,0 +1,192 @@
+/* The fused operation on the tape: sizes, memory, and who does which part. */
+#include "fused.h"
+
+#include <string.h>
+
+#include "fused_job.h"
+#include "isa.h"
+#include "threads.h"
+
+static const at_real LOG2E = (at_real)1.4426950408889634;
+
+static bool measure(at_tape *tape, const at_fused *what, job *j)
+{
+    const at_shape q = what->q->shape, k = what->k->shape, v = what->v->shape;
+    at_error *error = at_tape_error(tape);
+    char a[80], b[80], c[80];
+    if (what->heads < 1 || what->kv_heads < 1 || what->heads % what->kv_heads)
+        return at_fail(error, AT_FAILED, "attention: %lld heads cannot share %lld key heads; the second must divide the first.",
+                       (long long)what->heads, (long long)what->kv_heads);
+    if (q.rank != 3 || k.rank != 3 || v.rank != 3 || q.dim[0] != k.dim[0] || k.dim[0] != v.dim[0] || k.dim[1] != v.dim[1] ||
+        q.dim[2] % what->heads || k.dim[2] % what->kv_heads || v.dim[2] % what->kv_heads ||
+        q.dim[2] / what->heads != k.dim[2] / what->kv_heads)
+        return at_fail(error, AT_FAILED,
+                       "attention: query %s, key %s and value %s do not fit %lld heads over %lld key heads; they need "
+                       "[B,Q,H*D], [B,K,G*D] and [B,K,G*Dv].",
+                       at_shape_text(q, a, sizeof a), at_shape_text(k, b, sizeof b), at_shape_text(v, c, sizeof c),
+                       (long long)what->heads, (long long)what->kv_heads);
+    static const tile_rule rules[] = {[AT_SOFTMAX] = RULE_SOFTMAX, [AT_SPARSEMAX] = RULE_SPARSEMAX,
+                                      [AT_ENTMAX15] = RULE_ENTMAX15, [AT_SIGMOID] = RULE_SIGMOID,
+                                      [AT_RELU] = RULE_RELU, [AT_HARD] = RULE_HARD};
+    int64_t width = at_isa()->tile->width;
+    *j = (job){.what = *what, .batch = q.dim[0], .heads = what->heads, .kv_heads = what->kv_heads, .queries = q.dim[1],
+               .keys = k.dim[1], .size = q.dim[2] / what->heads, .value_size = v.dim[2] / what->kv_heads};
+    j->key_panels = at_round_up(j->keys, width);
+    j->size_panels = at_round_up(j->size, width);
+    j->value_panels = at_round_up(j->value_size, width);
+    j->rule = rules[what->normaliser];
+    j->unit = j->rule == RULE_SOFTMAX || j->rule == RULE_HARD ? LOG2E : 1;
+    if (what->bias) {
+        int64_t count = what->bias->shape.dim[what->bias->shape.rank - 1];
+        j->reach = count / 2;
+        j->bias_row = at_round_up(count + 2 * width, width);
+    }
+    j->pull_row = what->value_offsets ? at_round_up(2 * what->value_reach + 1 + 2 * width, width) : 0;
+    return true;
+}
+
+static bool out_of_memory(at_tape *tape)
+{
+    return at_fail(at_tape_error(tape), AT_FAILED, "attention: memory is out; give the call more, or use fewer threads.");
+}
+
+/* Shares the tasks of the job out; each worker gets scratch of its own, given back at the end. */
+static bool run(at_tape *tape, job *j, at_task *task, size_t scratch_size, int64_t tasks, int threads)
+{
+    at_arena *arena = at_tape_arena(tape);
+    at_mark mark = at_arena_mark(arena);
+    if (threads > tasks)
+        threads = (int)tasks;
+    j->scratch_size = scratch_size;
+    j->scratch = at_arena_take(arena, (size_t)threads * scratch_size);
+    if (j->scratch)
+        at_parallel(tasks, threads, task, j);
+    at_arena_release(arena, mark);
+    return j->scratch || out_of_memory(tape);
+}
+
+/* Threads worth starting: none for what one core does in a few microseconds. */
+static int threads_for(const job *j)
+{
+    double work = (double)j->batch * (double)j->heads * (double)j->queries * (double)j->keys * (double)(j->size + j->value_size);
+    return work < 1e5 ? 1 : at_threads();
+}
+
+/* When there are fewer (batch, key head) pairs than threads, each pair is cut into parts. */
+static int64_t parts_for(const job *j, int threads, int64_t most)
+{
+    int64_t pairs = j->batch * j->kv_heads, parts = 1;
+    if (threads > 1 && pairs < threads)
+        parts = (2 * threads + pairs - 1) / pairs;
+    return parts < most ? parts : most > 0 ? most : 1;
+}
+
+static void backward(at_node *node);
+static const at_op attention_op = {"attention", backward};
+
+static bool make_outputs(at_tape *tape, job *j)
+{
+    const at_fused *what = &j->what;
+    at_shape out = AT_SHAPE(j->batch, j->queries, j->heads * j->value_size), rows = AT_SHAPE(j->batch, j->heads, j->queries);
+    j->made.out = what->out_memory ? at_tensor_over(tape, out, what->out_memory) : at_tensor_make(tape, out);
+    if (what->value_offsets)
+        j->made.offset_sums = at_tensor_make(tape, AT_SHAPE(j->batch, j->queries, j->heads, 2 * what->value_reach + 1));
+    if (j->rule == RULE_HARD)
+        j->made.log_prob = at_tensor_make(tape, rows);
+    size_t count = (size_t)at_shape_count(rows);
+    at_arena *arena = at_tape_arena(tape);
+    j->stat = at_arena_take(arena, count * sizeof *j->stat);
+    j->choice = j->rule == RULE_HARD ? at_arena_take(arena, count * sizeof *j->choice) : NULL;
+    if (what->bias && what->bias->shape.rank == 2) {
+        int64_t entries = 2 * j->reach + 1;
+        j->bias = at_arena_take(arena, (size_t)(j->heads * j->bias_row) * sizeof *j->bias);
+        for (int64_t h = 0; j->bias && h < j->heads; h++)
+            at_pad_table(j->bias + h * j->bias_row, what->bias->value + h * entries, entries);
+        if (!j->bias)
+            return out_of_memory(tape);
+    }
+    if (!j->made.out || (what->value_offsets && !j->made.offset_sums) || (j->rule == RULE_HARD && !j->made.log_prob) ||
+        !j->stat || (j->rule == RULE_HARD && !j->choice))
+        return out_of_memory(tape);
+    if (what->key_sums)
+        memset(what->key_sums, 0, (size_t)(j->batch * j->heads * j->keys) * sizeof *what->key_sums);
+    return true;
+}
+
+at_fused_out at_fused_attention(at_tape *tape, const at_fused *what)
+{
+    at_fused_out none = {0};
+    if (!at_tape_ok(tape) || !what->q || !what->k || !what->v)
+        return none;
+    job *j = at_arena_take(at_tape_arena(tape), sizeof *j);
+    if (!j) {
+        out_of_memory(tape);
+        return none;
+    }
+    if (!measure(tape, what, j) || !make_outputs(tape, j))
+        return none;
+    int threads = threads_for(j);
+    int64_t blocks = (j->queries + TILE_ROWS - 1) / TILE_ROWS;
+    /* Sums over the queries belong to one task. */
+    j->parts = what->key_sums ? 1 : parts_for(j, threads, blocks * (j->heads / j->kv_heads));
+    if (!run(tape, j, at_forward_task, at_forward_scratch(j), j->batch * j->kv_heads * j->parts, threads))
+        return none;
+    at_tensor *outputs[] = {j->made.out, j->made.offset_sums, j->made.log_prob};
+    at_tensor *inputs[] = {what->q, what->k, what->v, what->score_v, what->bias, what->centre};
+    if (!at_record(tape, &attention_op, outputs, 3, inputs, 6, j))
+        return none;
+    return j->made;
+}
+
+/* The parts of each batch and head, added up in their order. */
+static void add_parts(at_tensor *tensor, const at_real *parts, int64_t batch, int64_t heads, int64_t count)
+{
+    at_real *grad = tensor && tensor->wants_grad && parts ? at_tensor_grad(tensor) : NULL;
+    for (int64_t b = 0; grad && b < batch; b++)
+        for (int64_t h = 0; h < heads; h++)
+            for (int64_t i = 0; i < count; i++)
+                grad[(tensor->shape.rank == 2 ? h * count : 0) + i] += parts[(b * heads + h) * count + i];
+}
+
+static void backward(at_node *node)
+{
+    job *j = node->saved;
+    at_tensor *any = j->made.out;
+    at_tape *tape = any->tape;
+    at_arena *arena = at_tape_arena(tape);
+    /* Gradients are touched here first: workers may not take memory. */
+    for (int i = 0; i < node->input_count; i++)
+        if (node->inputs[i] && node->inputs[i]->wants_grad && !at_tensor_grad(node->inputs[i]))
+            return;
+    at_mark mark = at_arena_mark(arena);
+    bool shared_bias = j->bias && j->what.bias->wants_grad;
+    int64_t entries = 2 * j->reach + 1, rows = j->batch * j->heads;
+    j->bias_parts = shared_bias ? at_arena_zeros(arena, (size_t)(rows * entries) * sizeof(at_real)) : NULL;
+    j->score_parts = j->what.additive ? at_arena_zeros(arena, (size_t)(rows * j->size) * sizeof(at_real)) : NULL;
+    if ((shared_bias && !j->bias_parts) || (j->what.additive && !j->score_parts)) {
+        out_of_memory(tape);
+    } else {
+        int threads = threads_for(j);
+        int64_t blocks = (j->queries + TILE_ROWS - 1) / TILE_ROWS * (j->heads / j->kv_heads);
+        int64_t key_blocks = (j->keys + TILE_KEYS - 1) / TILE_KEYS, pairs = j->batch * j->kv_heads;
+        size_t scratch = at_backward_scratch(j);
+        j->back_query = j->back_keys = true;
+        j->parts = 1;
+        if (!j->what.additive && !shared_bias && threads > 1 && pairs < threads && blocks > 1 && key_blocks > 1) {
+            /* Too few heads to go round: gather the queries' gradients by queries, then the keys' by keys. */
+            j->back_keys = false;
+            j->parts = parts_for(j, threads, blocks);
+            if (run(tape, j, at_backward_task, scratch, pairs * j->parts, threads)) {
+                j->back_query = false;
+                j->back_keys = true;
+                j->parts = parts_for(j, threads, key_blocks);
+                run(tape, j, at_backward_task, scratch, pairs * j->parts, threads);
+            }
+        } else {
+            run(tape, j, at_backward_task, scratch, pairs, threads);
+        }
+        add_parts(j->what.bias, j->bias_parts, j->batch, j->heads, entries);
+        add_parts(j->what.score_v, j->score_parts, j->batch, j->heads, j->size);
+    }
+    at_arena_release(arena, mark);
+}

@@ -1,0 +1,323 @@
+/* Backward: the weights are made again tile by tile from the scores and each row's statistic, and every gradient is a
+ * product on the tile:
+ *
+ *     dW = dO Vᵀ (+ dR by offset)    dS = normaliser's rule(W, dW)    dV += Wᵀ dO    dQ += dS K    dK += dSᵀ Q
+ */
+#include <math.h>
+#include <string.h>
+
+#include "fused_job.h"
+#include "isa.h"
+
+typedef struct room {
+    at_real *kt, *vt;   /* keys and values as panels [K/w][size][w], for scores and dW */
+    at_real *k;         /* keys as panels [D/w][K][w], for dQ */
+    at_real *dk, *dv;   /* [K, row] sums of this key head; additive: dk in panels like kt */
+    int64_t dk_row, dv_row;
+    at_real *score, *dscore; /* additive: score_v times unit; sums [A * lanes] */
+    at_real *s, *d, *w; /* tiles: scores then weights, their gradients, weights times the prior */
+    int64_t s_row;
+    at_real *dout;      /* [rows, dv_row] */
+    at_real *dq;        /* [rows, q_row] */
+    at_real *pull;      /* gradient of the offset sums, padded tables [rows, pull_row] */
+    at_real *dbias;     /* [rows, 2R+1] */
+    cutter block;
+    bool careful_keys, careful_queries;
+} room;
+
+static const at_real *grad_of(const at_tensor *tensor)
+{
+    return tensor ? tensor->grad : NULL;
+}
+
+static at_real *wanted(at_tensor *tensor)
+{
+    return tensor && tensor->wants_grad ? at_tensor_grad(tensor) : NULL;
+}
+
+static room make_room(const job *j, char *memory)
+{
+    int64_t width = at_isa()->tile->width;
+    bool additive = j->what.additive;
+    cutter cut = {.at = memory};
+    room r = {0};
+    r.kt = at_cut(&cut, j->key_panels * j->size);
+    r.vt = at_cut(&cut, j->key_panels * j->value_size);
+    r.k = at_cut(&cut, additive ? 0 : j->keys * j->size_panels);
+    r.dk_row = j->size_panels;
+    r.dv_row = j->value_panels + width;
+    r.dk = at_cut(&cut, additive ? j->key_panels * j->size : j->keys * r.dk_row);
+    r.dv = at_cut(&cut, j->keys * r.dv_row);
+    r.score = at_cut(&cut, additive ? j->size : 0);
+    r.dscore = at_cut(&cut, additive ? j->size * width / 2 : 0);
+    r.s_row = TILE_KEYS + width;
+    r.s = at_cut(&cut, TILE_ROWS * r.s_row);
+    r.d = at_cut(&cut, TILE_ROWS * r.s_row);
+    r.w = at_cut(&cut, j->what.centre || j->rule == RULE_HARD ? TILE_ROWS * r.s_row : 0);
+    r.dout = at_cut(&cut, TILE_ROWS * r.dv_row);
+    r.dq = at_cut(&cut, TILE_ROWS * (j->size_panels + width));
+    r.pull = at_cut(&cut, j->what.value_offsets ? TILE_ROWS * j->pull_row : 0);
+    r.dbias = at_cut(&cut, j->what.bias ? TILE_ROWS * (2 * j->reach + 1) : 0);
+    r.block = cut;
+    return r;
+}
+
+size_t at_backward_scratch(const job *j)
+{
+    room r = make_room(j, NULL);
+    int64_t width = at_isa()->tile->width;
+    int64_t block_size = TILE_ROWS * (j->size_panels + width + (j->what.bias && !j->bias ? j->bias_row : 0));
+    return r.block.used + (size_t)at_round_up(block_size * (int64_t)sizeof(at_real) + 2 * AT_ALIGN, AT_ALIGN);
+}
+
+/* What a block of rows needs besides the block itself. */
+typedef struct rows {
+    at_real stat[TILE_ROWS], delta[TILE_ROWS], pull[TILE_ROWS], dcentre[TILE_ROWS];
+    int32_t choice[TILE_ROWS];
+    tile_table offsets; /* dR */
+    tile_back back;
+} rows;
+
+/* The rows' statistics and dO; delta = dO . O + dR . R, which is sum_j w_j dW_j for every rule that needs it. */
+static void load_rows(const job *j, const block *blk, const room *r, rows *x)
+{
+    const at_real *dout = grad_of(j->made.out), *doffsets = grad_of(j->made.offset_sums);
+    const at_real *dlog = grad_of(j->made.log_prob);
+    int64_t width = at_isa()->tile->width, count = 2 * j->what.value_reach + 1;
+    for (int64_t i = 0; i < blk->rows; i++) {
+        int64_t row = at_row_of(j, blk->b, blk->h, blk->index[i]);
+        int64_t at = (blk->b * j->queries + blk->index[i]) * j->heads + blk->h;
+        const at_real *out = j->made.out->value + at * j->value_size;
+        at_real *to = r->dout + i * r->dv_row, delta = 0;
+        memset(to, 0, (size_t)r->dv_row * sizeof *to);
+        for (int64_t d = 0; dout && d < j->value_size; d++) {
+            to[d] = dout[at * j->value_size + d];
+            delta += to[d] * out[d];
+        }
+        if (doffsets) {
+            at_pad_table(r->pull + i * j->pull_row, doffsets + at * count, count);
+            for (int64_t o = 0; o < count; o++)
+                delta += doffsets[at * count + o] * j->made.offset_sums->value[at * count + o];
+        }
+        x->stat[i] = j->stat[row];
+        x->delta[i] = delta;
+        x->choice[i] = j->choice ? j->choice[row] : -1;
+        x->pull[i] = dlog ? dlog[row] : 0;
+        x->dcentre[i] = 0;
+    }
+    x->offsets = (tile_table){.row = j->pull_row, .reach = j->what.value_reach, .place = blk->place, .unit = 1};
+    x->offsets.at = doffsets ? r->pull + width : NULL;
+    x->back = (tile_back){.rule = j->rule, .stat = x->stat, .delta = x->delta, .choice = x->choice, .pull = x->pull};
+}
+
+/* Weights into r->s and dW into r->d for the tile at `from`. */
+static tile remake(const job *j, const block *blk, const room *r, const rows *x, int64_t from)
+{
+    const tile_kernels *k = at_isa()->tile;
+    tile t = at_block_tile(j, blk, from, r->s, r->s_row);
+    at_block_score(j, blk, &t, r->kt, r->score);
+    if (blk->table.at)
+        k->look_up(&t, &blk->table);
+    k->weights(&t, &x->back);
+    tile d = t;
+    d.s = r->d;
+    k->score(&d, j->value_size, r->dout, r->dv_row, r->vt);
+    if (x->offsets.at)
+        k->look_up(&d, &x->offsets);
+    return t;
+}
+
+/* sparsemax and entmax15 need sums over the whole row before the first gradient. */
+static void find_delta(const job *j, const block *blk, const room *r, rows *x)
+{
+    const tile_kernels *k = at_isa()->tile;
+    at_real below[TILE_ROWS] = {0};
+    memset(x->delta, 0, sizeof x->delta);
+    for (int64_t from = blk->from; from < blk->to; from += TILE_KEYS) {
+        tile t = remake(j, blk, r, x, from), d = t;
+        d.s = r->d;
+        if (j->what.centre)
+            k->prior(&d, blk->centre, j->what.sigma);
+        k->delta(&t, r->d, &x->back, x->delta, below);
+    }
+    for (int64_t i = 0; i < blk->rows; i++)
+        x->delta[i] = below[i] > 0 ? x->delta[i] / below[i] : 0;
+}
+
+/* The weights that met the values: those of the tile, or a one-hot, times the prior. dL/dcentre on the way:
+ * dw/dp = w (j - p) / sigma^2. */
+static tile spent_weights(const job *j, const block *blk, const room *r, rows *x, const tile *t)
+{
+    tile w = *t;
+    if (!j->what.centre && j->rule != RULE_HARD)
+        return w;
+    w.s = r->w;
+    for (int64_t i = 0; i < t->rows; i++) {
+        if (j->rule != RULE_HARD) {
+            memcpy(w.s + i * w.s_row, t->s + i * t->s_row, (size_t)t->s_row * sizeof *t->s);
+            continue;
+        }
+        memset(w.s + i * w.s_row, 0, (size_t)w.s_row * sizeof *w.s);
+        int64_t c = x->choice[i] - t->from;
+        if (c >= 0 && c < t->to - t->from)
+            w.s[i * w.s_row + c] = 1;
+    }
+    if (!j->what.centre)
+        return w;
+    at_isa()->tile->prior(&w, blk->centre, j->what.sigma);
+    for (int64_t i = 0; i < t->rows; i++) {
+        int64_t lo = blk->lo[i] > t->from ? blk->lo[i] : t->from, hi = blk->hi[i] < t->to ? blk->hi[i] : t->to;
+        for (int64_t key = lo; key < hi; key++) {
+            int64_t at = i * t->s_row + key - t->from;
+            x->dcentre[i] += r->d[at] * w.s[at] * ((at_real)key - blk->centre[i]) / (j->what.sigma * j->what.sigma);
+        }
+    }
+    return w;
+}
+
+/* The block's own gradients into the tensors' (each row belongs to one block, so nobody else adds here). */
+static void hand_over(const job *j, const block *blk, const room *r, const rows *x)
+{
+    at_real *dq = wanted(j->what.q), *dbias = wanted(j->what.bias), *dcentre = wanted(j->what.centre);
+    int64_t count = 2 * j->reach + 1;
+    at_real scale = j->what.additive ? 1 : j->what.scale;
+    for (int64_t i = 0; i < blk->rows; i++) {
+        int64_t at = (blk->b * j->queries + blk->index[i]) * j->heads + blk->h;
+        for (int64_t d = 0; dq && d < j->size; d++)
+            dq[at * j->size + d] += scale * r->dq[i * blk->q_row + d];
+        if (dcentre)
+            dcentre[at_row_of(j, blk->b, blk->h, blk->index[i])] += x->dcentre[i];
+        at_real *to = !dbias ? NULL : j->bias ? j->bias_parts + (blk->b * j->heads + blk->h) * count : dbias + at * count;
+        for (int64_t o = 0; to && o < count; o++)
+            to[o] += r->dbias[i * count + o];
+    }
+}
+
+static void backward_block(const job *j, const room *r, int64_t b, int64_t h, int64_t first, int64_t count,
+                           int64_t keys_from, int64_t keys_to)
+{
+    const tile_kernels *k = at_isa()->tile;
+    block blk;
+    rows x;
+    cutter scratch = r->block;
+    at_block_load(j, &blk, &scratch, b, h, NULL, first, count);
+    load_rows(j, &blk, r, &x);
+    bool careful = !at_all_finite(blk.q, count, blk.q_row, j->size) ||
+                   !at_all_finite(r->dout, count, r->dv_row, j->value_size);
+    memset(r->dq, 0, (size_t)(count * blk.q_row) * sizeof *r->dq);
+    if (j->what.bias)
+        memset(r->dbias, 0, (size_t)(count * (2 * j->reach + 1)) * sizeof *r->dbias);
+    if (j->rule == RULE_SPARSEMAX || j->rule == RULE_ENTMAX15)
+        find_delta(j, &blk, r, &x);
+
+    int64_t from = keys_from > blk.from ? keys_from : blk.from, to = keys_to < blk.to ? keys_to : blk.to;
+    for (; from < to; from += TILE_KEYS) {
+        tile t = remake(j, &blk, r, &x, from);
+        tile w = spent_weights(j, &blk, r, &x, &t), d = t;
+        d.s = r->d;
+        if (j->back_keys)
+            k->gather(&w, j->value_size, r->dout, r->dv_row, r->dv, r->dv_row, careful);
+        if (j->what.centre)
+            k->prior(&d, blk.centre, j->what.sigma);
+        k->dscore(&t, r->d, &x.back);
+        if (j->back_query && wanted(j->what.bias))
+            k->by_offset(&d, blk.place, j->reach, r->dbias, 2 * j->reach + 1);
+        if (j->what.additive) {
+            const at_real *v = j->what.score_v->value + (j->what.score_v->shape.rank == 2 ? h * j->size : 0);
+            k->additive_back(&d, j->size, blk.q, blk.q_row, r->kt, v, j->what.act, r->dq, blk.q_row, r->dk, r->dscore);
+            continue;
+        }
+        if (j->back_query)
+            k->weigh(&d, j->size, r->k, j->keys, r->dq, blk.q_row, r->careful_keys);
+        if (j->back_keys)
+            k->gather(&d, j->size, blk.q, blk.q_row, r->dk, r->dk_row, careful);
+    }
+    if (j->back_query)
+        hand_over(j, &blk, r, &x);
+}
+
+/* The key head's sums into the tensors' gradients, for keys [from, to). */
+static void hand_over_keys(const job *j, const room *r, int64_t b, int64_t g, int64_t from, int64_t to)
+{
+    at_real *dk = wanted(j->what.k), *dv = wanted(j->what.v);
+    int64_t width = at_isa()->tile->width;
+    for (int64_t key = from; key < to; key++) {
+        int64_t at = (b * j->keys + key) * j->kv_heads + g;
+        for (int64_t d = 0; dv && d < j->value_size; d++)
+            dv[at * j->value_size + d] += r->dv[key * r->dv_row + d];
+        if (!dk)
+            continue;
+        at_real *to_key = dk + at * j->size;
+        if (j->what.additive) {
+            const at_real *panel = r->dk + key / width * width * j->size + key % width; /* [A][w] */
+            for (int64_t a = 0; a < j->size; a++)
+                to_key[a] += panel[a * width];
+        } else {
+            at_real out_of_unit = 1 / j->unit; /* q was kept times scale and unit */
+            for (int64_t d = 0; d < j->size; d++)
+                to_key[d] += out_of_unit * r->dk[key * r->dk_row + d];
+        }
+    }
+}
+
+static void start_head(const job *j, const room *r, int64_t h)
+{
+    if (!j->what.additive)
+        return;
+    const at_real *v = j->what.score_v->value + (j->what.score_v->shape.rank == 2 ? h * j->size : 0);
+    for (int64_t a = 0; a < j->size; a++)
+        r->score[a] = j->unit * v[a];
+    memset(r->dscore, 0, (size_t)(j->size * at_isa()->tile->width / 2) * sizeof *r->dscore);
+}
+
+static void end_head(const job *j, const room *r, int64_t b, int64_t h)
+{
+    if (!j->what.additive)
+        return;
+    int64_t lanes = at_isa()->tile->width / 2;
+    for (int64_t a = 0; a < j->size; a++) {
+        at_real sum = 0;
+        for (int64_t l = 0; l < lanes; l++)
+            sum += r->dscore[a * lanes + l];
+        j->score_parts[(b * j->heads + h) * j->size + a] = sum;
+    }
+}
+
+/* One (batch, key head), or a part of it: of its query blocks when only the queries' gradients are gathered, of its keys
+ * when only the keys' are. Every sum runs in the same order however it is cut. */
+void at_backward_task(void *context, int64_t index, int worker)
+{
+    const job *j = context;
+    room r = make_room(j, j->scratch + (size_t)worker * j->scratch_size);
+    int64_t part = index % j->parts, g = index / j->parts % j->kv_heads, b = index / j->parts / j->kv_heads;
+    int64_t group = j->heads / j->kv_heads, blocks = (j->queries + TILE_ROWS - 1) / TILE_ROWS;
+    int64_t key_blocks = (j->keys + TILE_KEYS - 1) / TILE_KEYS;
+    const at_real *keys = j->what.k->value + (b * j->keys * j->kv_heads + g) * j->size; /* [B,K,G*D] */
+    const at_real *values = j->what.v->value + (b * j->keys * j->kv_heads + g) * j->value_size;
+    int64_t key_row = j->kv_heads * j->size, value_row = j->kv_heads * j->value_size;
+    at_gemm_pack(keys, 1, key_row, j->size, j->keys, r.kt);
+    at_gemm_pack(values, 1, value_row, j->value_size, j->keys, r.vt);
+    if (!j->what.additive)
+        at_gemm_pack(keys, key_row, 1, j->keys, j->size, r.k);
+    r.careful_keys = !at_all_finite(keys, j->keys, key_row, j->size);
+    bool cut_keys = !j->back_query;
+    int64_t from = cut_keys ? key_blocks * part / j->parts * TILE_KEYS : 0;
+    int64_t to = cut_keys ? key_blocks * (part + 1) / j->parts * TILE_KEYS : j->keys;
+    to = to < j->keys ? to : j->keys;
+    if (j->back_keys) {
+        memset(r.dk, 0, (size_t)(j->what.additive ? j->key_panels * j->size : j->keys * r.dk_row) * sizeof *r.dk);
+        memset(r.dv, 0, (size_t)(j->keys * r.dv_row) * sizeof *r.dv);
+    }
+    int64_t items = group * blocks, first = cut_keys ? 0 : items * part / j->parts;
+    int64_t last = cut_keys ? items : items * (part + 1) / j->parts;
+    for (int64_t item = first; item < last; item++) {
+        int64_t h = g * group + item / blocks, row = item % blocks * TILE_ROWS;
+        if (item == first || row == 0)
+            start_head(j, &r, h);
+        backward_block(j, &r, b, h, row, j->queries - row < TILE_ROWS ? j->queries - row : TILE_ROWS, from, to);
+        if (item + 1 == last || row + TILE_ROWS >= j->queries)
+            end_head(j, &r, b, h);
+    }
+    if (j->back_keys)
+        hand_over_keys(j, &r, b, g, from, to);
+}

@@ -1,0 +1,114 @@
+/* A block of query rows made ready for the tiles. */
+#include <math.h>
+#include <string.h>
+
+#include "fused_job.h"
+#include "isa.h"
+
+int64_t at_round_up(int64_t n, int64_t multiple)
+{
+    return (n + multiple - 1) / multiple * multiple;
+}
+
+int64_t at_row_of(const job *j, int64_t b, int64_t h, int64_t i)
+{
+    return (b * j->heads + h) * j->queries + i;
+}
+
+at_real *at_cut(cutter *scratch, int64_t count)
+{
+    char *piece = scratch->at ? scratch->at + scratch->used : NULL;
+    scratch->used += (size_t)at_round_up(count * (int64_t)sizeof(at_real), AT_ALIGN);
+    return (at_real *)piece;
+}
+
+void at_pad_table(at_real *to, const at_real *from, int64_t count)
+{
+    int64_t pad = at_isa()->tile->width;
+    for (int64_t i = 0; i < pad; i++) {
+        to[i] = from[0];
+        to[pad + count + i] = from[count - 1];
+    }
+    memcpy(to + pad, from, (size_t)count * sizeof *to);
+}
+
+bool at_all_finite(const at_real *x, int64_t rows, int64_t row, int64_t columns)
+{
+    at_real sum = 0; /* x - x is 0, or NaN for what is not finite */
+    for (int64_t i = 0; i < rows; i++) {
+        at_real part[8] = {0};
+        int64_t c = 0;
+        for (; c + 8 <= columns; c += 8)
+            for (int l = 0; l < 8; l++)
+                part[l] += x[i * row + c + l] - x[i * row + c + l];
+        for (; c < columns; c++)
+            sum += x[i * row + c] - x[i * row + c];
+        for (int l = 0; l < 8; l++)
+            sum += part[l];
+    }
+    return sum == 0;
+}
+
+void at_block_load(const job *j, block *blk, cutter *scratch, int64_t b, int64_t h, const int64_t *index,
+                   int64_t first_query, int64_t rows)
+{
+    const at_fused *what = &j->what;
+    int64_t width = at_isa()->tile->width, lowest = j->keys, highest = 0;
+    blk->b = b;
+    blk->h = h;
+    blk->g = h / (j->heads / j->kv_heads);
+    blk->rows = rows;
+    blk->q_row = j->size_panels + width;
+    blk->q = at_cut(scratch, TILE_ROWS * blk->q_row);
+    at_real *tables = at_cut(scratch, what->bias && !j->bias ? TILE_ROWS * j->bias_row : 0);
+    at_real factor = what->additive ? 1 : what->scale * j->unit;
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t i = index ? index[r] : first_query + r, span = at_span_row(what->spans, b, h, i);
+        int64_t lo = what->spans->lo[span], hi = what->spans->hi[span];
+        lo = lo < 0 ? 0 : lo;
+        hi = hi > j->keys ? j->keys : hi;
+        blk->index[r] = i;
+        blk->lo[r] = (int32_t)lo;
+        blk->hi[r] = (int32_t)hi;
+        blk->place[r] = (int32_t)(what->start + i);
+        if (lo < hi) {
+            lowest = lo < lowest ? lo : lowest;
+            highest = hi > highest ? hi : highest;
+        }
+        const at_real *q = what->q->value + ((b * j->queries + i) * j->heads + h) * j->size; /* [B,Q,H*D] */
+        at_real *to = blk->q + r * blk->q_row;
+        for (int64_t d = 0; d < j->size; d++)
+            to[d] = factor * q[d];
+        for (int64_t d = j->size; d < j->size_panels; d++)
+            to[d] = 0;
+        if (what->bias && !j->bias) {
+            int64_t count = 2 * j->reach + 1; /* [B,Q,H,2R+1] */
+            at_pad_table(tables + r * j->bias_row, what->bias->value + ((b * j->queries + i) * j->heads + h) * count, count);
+        }
+        blk->centre[r] = what->centre ? what->centre->value[at_row_of(j, b, h, i)] : 0;
+    }
+    blk->from = lowest / TILE_KEYS * TILE_KEYS;
+    blk->to = highest;
+    blk->table = (tile_table){.reach = j->reach, .place = blk->place, .unit = j->unit};
+    if (what->bias) {
+        blk->table.at = (j->bias ? j->bias + h * j->bias_row : tables) + width;
+        blk->table.row = j->bias ? 0 : j->bias_row;
+    }
+}
+
+tile at_block_tile(const job *j, const block *blk, int64_t from, at_real *s, int64_t s_row)
+{
+    int64_t to = from + TILE_KEYS < j->keys ? from + TILE_KEYS : j->keys;
+    tile t = {.rows = blk->rows, .lo = blk->lo, .hi = blk->hi, .from = from, .to = to < blk->to ? to : blk->to, .s = s,
+              .s_row = s_row};
+    at_isa()->tile->begin(&t);
+    return t;
+}
+
+void at_block_score(const job *j, const block *blk, const tile *t, const at_real *kt, const at_real *v)
+{
+    if (j->what.additive)
+        at_isa()->tile->additive(t, j->size, blk->q, blk->q_row, kt, v, j->what.act);
+    else
+        at_isa()->tile->score(t, j->size, blk->q, blk->q_row, kt);
+}

@@ -1,0 +1,281 @@
+/* Forward: a block of query rows meets its keys tile by tile, and the softmax goes online. */
+#include <math.h>
+#include <string.h>
+
+#include "fused_job.h"
+#include "isa.h"
+#include "rng.h"
+
+static const at_real LN2 = (at_real)0.6931471805599453;
+
+/* A worker's memory for one (batch, key head) and one block. */
+typedef struct room {
+    at_real *kt;    /* keys as panels [K/w][D][w] */
+    at_real *v;     /* values as panels [Dv/w][K][w] */
+    at_real *score; /* score_v of the head times unit */
+    at_real *s;     /* scores: one tile, or whole rows where the normaliser needs them or they are kept */
+    int64_t s_row;
+    at_real *out;   /* [rows, out_row] */
+    int64_t out_row;
+    at_real *offsets; /* [rows, offsets_row] */
+    int64_t offsets_row;
+    at_real *top, *sum, *lean; /* [rows] */
+    at_real *seen;  /* [K/tile, rows]: each tile's top, to put kept weights on one scale */
+    cutter block;   /* what a block takes */
+    bool careful;
+} room;
+
+static bool needs_whole_rows(const job *j)
+{
+    return j->rule == RULE_SPARSEMAX || j->rule == RULE_ENTMAX15;
+}
+
+/* The online softmax can keep the summaries along the way; everything else looks again at the end. */
+static bool sums_along(const job *j)
+{
+    return j->rule == RULE_SOFTMAX && !j->what.centre;
+}
+
+static bool keeps_weights(const job *j)
+{
+    return j->what.key_sums && sums_along(j);
+}
+
+static room make_room(const job *j, char *memory)
+{
+    int64_t width = at_isa()->tile->width;
+    bool whole = needs_whole_rows(j) || keeps_weights(j);
+    cutter cut = {.at = memory};
+    room r = {0};
+    r.kt = at_cut(&cut, j->key_panels * j->size);
+    r.v = at_cut(&cut, j->keys * j->value_panels);
+    r.score = at_cut(&cut, j->what.additive ? j->size : 0);
+    r.s_row = (whole ? j->key_panels : TILE_KEYS) + width;
+    r.s = at_cut(&cut, TILE_ROWS * r.s_row);
+    r.out_row = j->value_panels + width;
+    r.out = at_cut(&cut, TILE_ROWS * r.out_row);
+    r.offsets_row = j->what.value_offsets ? at_round_up(2 * j->what.value_reach + 1, width) : 0;
+    r.offsets = at_cut(&cut, TILE_ROWS * r.offsets_row);
+    r.top = at_cut(&cut, TILE_ROWS);
+    r.sum = at_cut(&cut, TILE_ROWS);
+    r.lean = at_cut(&cut, TILE_ROWS);
+    r.seen = at_cut(&cut, keeps_weights(j) ? (j->keys / TILE_KEYS + 1) * TILE_ROWS : 0);
+    r.block = cut;
+    return r;
+}
+
+/* Twice a block's share: at_look loads a second one beside the first. */
+size_t at_forward_scratch(const job *j)
+{
+    room r = make_room(j, NULL);
+    int64_t width = at_isa()->tile->width;
+    int64_t block_size = TILE_ROWS * (j->size_panels + width + (j->what.bias && !j->bias ? j->bias_row : 0));
+    return r.block.used + 2 * (size_t)at_round_up(block_size * (int64_t)sizeof(at_real) + 2 * AT_ALIGN, AT_ALIGN) +
+           (size_t)at_round_up(TILE_ROWS * (TILE_KEYS + width) * (int64_t)sizeof(at_real), AT_ALIGN);
+}
+
+/* After the weights of a tile are there, up to a factor for each row: the prior, the sums by offset, the values. */
+static void spend(const job *j, const block *blk, const room *r, const tile *t)
+{
+    const tile_kernels *k = at_isa()->tile;
+    if (j->what.centre)
+        k->prior(t, blk->centre, j->what.sigma);
+    if (r->offsets_row)
+        k->by_offset(t, blk->place, j->what.value_reach, r->offsets, r->offsets_row);
+    k->blank(t, keeps_weights(j));
+    k->weigh(t, j->value_size, r->v, j->keys, r->out, r->out_row, r->careful);
+}
+
+/* softmax, sigmoid, relu: one pass over the keys. */
+static void pass_online(const job *j, const block *blk, const room *r, at_real *factor)
+{
+    const tile_kernels *k = at_isa()->tile;
+    int32_t argmax[TILE_ROWS];
+    bool direct = sums_along(j);
+    tile_state state = {.top = r->top, .sum = r->sum, .lean = direct && j->what.entropy ? r->lean : NULL,
+                        .argmax = direct && j->what.argmax ? argmax : NULL, .out = r->out, .out_row = r->out_row,
+                        .out_size = j->value_panels, .offsets = r->offsets_row ? r->offsets : NULL,
+                        .offsets_row = r->offsets_row, .offsets_size = 2 * j->what.value_reach + 1};
+    for (int64_t i = 0; i < blk->rows; i++)
+        argmax[i] = -1;
+    for (int64_t from = blk->from; from < blk->to; from += TILE_KEYS) {
+        tile t = at_block_tile(j, blk, from, keeps_weights(j) ? r->s + from : r->s, r->s_row);
+        at_block_score(j, blk, &t, r->kt, r->score);
+        if (j->rule != RULE_SOFTMAX && blk->table.at)
+            k->look_up(&t, &blk->table);
+        if (j->rule == RULE_SOFTMAX)
+            k->softmax(&t, &blk->table, &state);
+        else if (j->rule == RULE_SIGMOID)
+            k->sigmoid(&t);
+        else
+            k->relu(&t, &state);
+        if (keeps_weights(j))
+            memcpy(r->seen + from / TILE_KEYS * TILE_ROWS, r->top, (size_t)blk->rows * sizeof *r->top);
+        spend(j, blk, r, &t);
+    }
+    for (int64_t i = 0; i < blk->rows; i++) {
+        int64_t row = at_row_of(j, blk->b, blk->h, blk->index[i]);
+        bool empty = blk->lo[i] >= blk->hi[i];
+        if (j->rule == RULE_SOFTMAX) {
+            factor[i] = empty ? 0 : 1 / r->sum[i];
+            j->stat[row] = empty ? 0 : r->top[i] + AT_REAL(log2)(r->sum[i]);
+            /* -sum w ln w = ln 2 (log2 sum - mean exponent) */
+            if (state.lean)
+                j->what.entropy[row] = empty ? 0 : LN2 * (AT_REAL(log2)(r->sum[i]) - r->lean[i] / r->sum[i]);
+            if (state.argmax)
+                j->what.argmax[row] = argmax[i];
+        } else if (j->rule == RULE_SIGMOID) {
+            factor[i] = 1;
+            j->stat[row] = 0;
+        } else {
+            factor[i] = r->sum[i] == 0 ? 0 : 1 / r->sum[i];
+            j->stat[row] = factor[i];
+        }
+    }
+    if (keeps_weights(j))
+        for (int64_t from = blk->from; from < blk->to; from += TILE_KEYS) {
+            tile t = at_block_tile(j, blk, from, r->s + from, r->s_row);
+            at_real scaled[TILE_ROWS];
+            for (int64_t i = 0; i < blk->rows; i++) {
+                at_real seen = r->seen[from / TILE_KEYS * TILE_ROWS + i];
+                scaled[i] = factor[i] == 0 || seen == -INFINITY ? 0 : factor[i] * AT_REAL(exp2)(seen - r->top[i]);
+            }
+            k->key_sums(&t, scaled, j->what.key_sums + (blk->b * j->heads + blk->h) * j->keys);
+        }
+}
+
+/* sparsemax, entmax15: all scores of a row, then its threshold, then the weights. */
+static void pass_whole(const job *j, const block *blk, const room *r, at_real *factor)
+{
+    const tile_kernels *k = at_isa()->tile;
+    at_real stat[TILE_ROWS];
+    for (int64_t from = blk->from; from < blk->to; from += TILE_KEYS) {
+        tile t = at_block_tile(j, blk, from, r->s + from, r->s_row);
+        at_block_score(j, blk, &t, r->kt, r->score);
+        if (blk->table.at)
+            k->look_up(&t, &blk->table);
+    }
+    for (int64_t i = 0; i < blk->rows; i++) {
+        stat[i] = blk->lo[i] < blk->hi[i] ? k->threshold(r->s + i * r->s_row, blk->lo[i], blk->hi[i], j->rule) : 0;
+        j->stat[at_row_of(j, blk->b, blk->h, blk->index[i])] = stat[i];
+        factor[i] = 1;
+    }
+    tile_back back = {.rule = j->rule, .stat = stat};
+    for (int64_t from = blk->from; from < blk->to; from += TILE_KEYS) {
+        tile t = at_block_tile(j, blk, from, r->s + from, r->s_row);
+        k->weights(&t, &back);
+        spend(j, blk, r, &t);
+    }
+}
+
+/* hard: the argmax, or by Gumbel's trick a draw from the softmax: argmax_j e_j - ln(-ln u_j). */
+static void pass_hard(const job *j, const block *blk, const room *r, at_real *factor)
+{
+    const tile_kernels *k = at_isa()->tile;
+    at_real best[TILE_ROWS], chosen[TILE_ROWS];
+    int32_t choice[TILE_ROWS];
+    tile_state state = {.top = r->top, .sum = r->sum, .out = r->out, .out_row = r->out_row};
+    for (int64_t i = 0; i < blk->rows; i++) {
+        best[i] = -INFINITY;
+        chosen[i] = 0;
+        choice[i] = -1;
+    }
+    for (int64_t from = blk->from; from < blk->to; from += TILE_KEYS) {
+        tile t = at_block_tile(j, blk, from, r->s, r->s_row);
+        at_block_score(j, blk, &t, r->kt, r->score);
+        if (blk->table.at)
+            k->look_up(&t, &blk->table);
+        for (int64_t i = 0; i < blk->rows; i++) {
+            uint64_t row = (uint64_t)at_row_of(j, blk->b, blk->h, blk->index[i]);
+            int64_t lo = blk->lo[i] > t.from ? blk->lo[i] : t.from, hi = blk->hi[i] < t.to ? blk->hi[i] : t.to;
+            for (int64_t key = lo; key < hi; key++) {
+                at_real s = t.s[i * t.s_row + key - from], value = s;
+                if (j->what.sample)
+                    value = LN2 * s - (at_real)log(-log(at_uniform_at(j->what.seed, row, (uint64_t)key)));
+                if (value > best[i] || choice[i] < 0) {
+                    best[i] = value;
+                    chosen[i] = s;
+                    choice[i] = (int32_t)key;
+                }
+            }
+        }
+        k->softmax(&t, &(tile_table){0}, &state);
+    }
+    for (int64_t i = 0; i < blk->rows; i++) {
+        int64_t row = at_row_of(j, blk->b, blk->h, blk->index[i]);
+        j->choice[row] = choice[i];
+        j->stat[row] = choice[i] < 0 ? 0 : r->top[i] + AT_REAL(log2)(r->sum[i]);
+        j->made.log_prob->value[row] = choice[i] < 0 ? 0 : LN2 * (chosen[i] - j->stat[row]);
+        factor[i] = 1;
+        if (choice[i] < 0)
+            continue;
+        at_real away = (at_real)choice[i] - blk->centre[i], weight = 1;
+        if (j->what.centre)
+            weight = AT_REAL(exp)(-away * away / (2 * j->what.sigma * j->what.sigma));
+        const at_real *v = j->what.v->value + ((blk->b * j->keys + choice[i]) * j->kv_heads + blk->g) * j->value_size;
+        for (int64_t d = 0; d < j->value_size; d++)
+            r->out[i * r->out_row + d] = weight * v[d];
+        if (r->offsets_row) {
+            int64_t reach = j->what.value_reach, offset = choice[i] - blk->place[i];
+            offset = offset < -reach ? -reach : offset > reach ? reach : offset;
+            r->offsets[i * r->offsets_row + offset + reach] = weight;
+        }
+    }
+}
+
+static void forward_block(const job *j, const room *r, int64_t b, int64_t h, int64_t first, int64_t rows)
+{
+    block blk;
+    cutter scratch = r->block;
+    at_real factor[TILE_ROWS];
+    at_block_load(j, &blk, &scratch, b, h, NULL, first, rows);
+    memset(r->out, 0, (size_t)(rows * r->out_row) * sizeof *r->out);
+    if (r->offsets_row)
+        memset(r->offsets, 0, (size_t)(rows * r->offsets_row) * sizeof *r->offsets);
+    for (int64_t i = 0; i < rows; i++) {
+        r->top[i] = -INFINITY;
+        r->sum[i] = r->lean[i] = 0;
+    }
+    if (j->rule == RULE_HARD)
+        pass_hard(j, &blk, r, factor);
+    else if (needs_whole_rows(j))
+        pass_whole(j, &blk, r, factor);
+    else
+        pass_online(j, &blk, r, factor);
+
+    int64_t count = 2 * j->what.value_reach + 1;
+    for (int64_t i = 0; i < rows; i++) {
+        int64_t at = (b * j->queries + first + i) * j->heads + h;
+        at_real *out = j->made.out->value + at * j->value_size;
+        for (int64_t d = 0; d < j->value_size; d++)
+            out[d] = factor[i] * r->out[i * r->out_row + d];
+        if (r->offsets_row)
+            for (int64_t o = 0; o < count; o++)
+                j->made.offset_sums->value[at * count + o] = factor[i] * r->offsets[i * r->offsets_row + o];
+    }
+    at_look(j, scratch, b, h, first, rows, r->kt, r->score, !sums_along(j));
+}
+
+/* One part of the query blocks of one (batch, key head). */
+void at_forward_task(void *context, int64_t index, int worker)
+{
+    const job *j = context;
+    room r = make_room(j, j->scratch + (size_t)worker * j->scratch_size);
+    int64_t part = index % j->parts, g = index / j->parts % j->kv_heads, b = index / j->parts / j->kv_heads;
+    int64_t group = j->heads / j->kv_heads, blocks = (j->queries + TILE_ROWS - 1) / TILE_ROWS;
+    const at_real *keys = j->what.k->value + (b * j->keys * j->kv_heads + g) * j->size; /* [B,K,G*D] */
+    const at_real *values = j->what.v->value + (b * j->keys * j->kv_heads + g) * j->value_size;
+    int64_t key_row = j->kv_heads * j->size, value_row = j->kv_heads * j->value_size;
+    at_gemm_pack(keys, 1, key_row, j->size, j->keys, r.kt);
+    at_gemm_pack(values, value_row, 1, j->keys, j->value_size, r.v);
+    r.careful = !at_all_finite(values, j->keys, value_row, j->value_size);
+    for (int64_t item = group * blocks * part / j->parts; item < group * blocks * (part + 1) / j->parts; item++) {
+        int64_t h = g * group + item / blocks, first = item % blocks * TILE_ROWS;
+        if (j->what.additive) {
+            const at_real *v = j->what.score_v->value + (j->what.score_v->shape.rank == 2 ? h * j->size : 0);
+            for (int64_t a = 0; a < j->size; a++)
+                r.score[a] = j->unit * v[a];
+        }
+        forward_block(j, &r, b, h, first, j->queries - first < TILE_ROWS ? j->queries - first : TILE_ROWS);
+    }
+}

@@ -1,0 +1,76 @@
+/* Shared by fused.c, fused_forward.c, fused_backward.c and fused_look.c: one call of the fused operation, and a block of
+ * its query rows made ready for the tile kernels. */
+#ifndef AT_FUSED_JOB_H
+#define AT_FUSED_JOB_H
+
+#include "fused.h"
+#include "tile.h"
+
+typedef struct job {
+    at_fused what;
+    at_fused_out made;
+    int64_t batch, heads, kv_heads, queries, keys, size, value_size; /* B H G Q K D Dv */
+    int64_t key_panels, size_panels, value_panels; /* K, D, Dv rounded up to whole panels */
+    tile_rule rule;
+    at_real unit;     /* scores are kept times log2 e where they end in an exponential: 2^x is cheaper than e^x */
+    int64_t reach;    /* of the bias */
+    at_real *bias;    /* the shared table padded for vector reads, [H, bias_row]; NULL: none or one per row */
+    int64_t bias_row; /* length of a padded table */
+    int64_t pull_row; /* the same for the gradient of the offset sums */
+    at_real *stat;    /* [B,H,Q]: see tile_back */
+    int32_t *choice;  /* [B,H,Q]: hard */
+    int64_t parts;    /* pieces that the blocks of one (batch, key head) are cut into */
+    char *scratch;    /* of all workers */
+    size_t scratch_size;
+    bool failed;
+
+    /* the way back */
+    at_real *bias_parts; /* [B,H,2R+1] sums for the shared table */
+    at_real *score_parts; /* [B,H,A] sums for score_v */
+    bool back_query, back_keys; /* which gradients this pass gathers */
+} job;
+
+/* A block of query rows of one head: what the tile kernels read. Memory is the worker's scratch. */
+typedef struct block {
+    int64_t b, h, g, rows;
+    int64_t index[TILE_ROWS];                                    /* which queries */
+    int32_t lo[TILE_ROWS], hi[TILE_ROWS], place[TILE_ROWS];
+    int64_t from, to;                                            /* the keys that any row uses, from at a tile's start */
+    at_real *q; int64_t q_row;                                   /* [rows, q_row], times scale and unit */
+    tile_table table;                                            /* the bias */
+    at_real centre[TILE_ROWS];
+} block;
+
+/* Scratch of a worker, cut in order. */
+typedef struct cutter { char *at; size_t used; } cutter;
+at_real *at_cut(cutter *cutter, int64_t count);
+
+/* Fills the block for `rows` queries from first_query on (or those of `index` if not NULL). */
+void at_block_load(const job *j, block *blk, cutter *scratch, int64_t b, int64_t h, const int64_t *index,
+                   int64_t first_query, int64_t rows);
+/* The tile of this block that starts at key `from`, with `s` for its scores. */
+tile at_block_tile(const job *j, const block *blk, int64_t from, at_real *s, int64_t s_row);
+/* Its scores, without the bias. kt: the key head's keys as panels; v: score_v times unit. */
+void at_block_score(const job *j, const block *blk, const tile *t, const at_real *kt, const at_real *v);
+
+/* Rows [first, first+rows) of a padded copy of tables, each `count` numbers: see tile_table. */
+void at_pad_table(at_real *to, const at_real *from, int64_t count);
+
+bool at_all_finite(const at_real *x, int64_t rows, int64_t row, int64_t columns);
+int64_t at_round_up(int64_t n, int64_t multiple);
+int64_t at_row_of(const job *j, int64_t b, int64_t h, int64_t i); /* place in [B,H,Q] */
+
+size_t at_forward_scratch(const job *j);
+void at_forward_task(void *context, int64_t index, int worker);
+size_t at_backward_scratch(const job *j);
+void at_backward_task(void *context, int64_t index, int worker);
+
+/* The weights of a block's rows, tile by tile, once their statistics are known: `see` gets each tile in turn. */
+typedef void at_see(void *context, const block *blk, const tile *t);
+void at_block_weights(const job *j, const block *blk, const at_real *kt, const at_real *v, at_real *s, int64_t s_row,
+                      at_see *see, void *context);
+/* Chosen rows' weights and, where the forward pass could not keep them along the way, the summaries. */
+void at_look(const job *j, cutter scratch, int64_t b, int64_t h, int64_t first, int64_t rows, const at_real *kt,
+             const at_real *v, bool summaries);
+
+#endif
