@@ -1,0 +1,26 @@
+/* Any bytes as a safetensors file: tensors that together are its data, or a sentence. */
+#include "dtype.h"
+#include "parse.h"
+#include "text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    at_error error = {0};
+    at_tensors *tensors = at_tensors_parse(bytes, size, "fuzz.safetensors", &error);
+    if ((tensors == NULL) != (error.code != AT_OK) || strchr(error.text, '\n') != NULL || !at_is_utf8(error.text))
+        abort();
+    size_t total = 0;
+    for (int i = tensors == NULL ? 0 : at_tensors_count(tensors); i-- > 0;) {
+        const at_array *array = at_tensors_get(tensors, at_tensors_name(tensors, i));
+        size_t data = (size_t)at_array_count(array) * at_dtype_rows[array->dtype].size;
+        total += data;
+        if (total > size || (data > 0 && memcmp(array->data, bytes + size - total, data) != 0))
+            abort();
+    }
+    at_tensors_free(tensors);
+    return 0;
+}
