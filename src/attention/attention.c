@@ -56,8 +56,12 @@ static middle fused_path(at_operands *o)
 {
     const at_attention *a = o->attention;
     const at_attention_in *in = o->in;
-    if (!o->q || !o->k || !o->v)
+    at_spans *spans = at_arena_take(at_tape_arena(o->tape), sizeof *spans); /* the way back looks at them again */
+    if (!spans)
+        at_fail(at_tape_error(o->tape), AT_FAILED, "memory is out: no room for the spans");
+    if (!spans || !o->q || !o->k || !o->v)
         return (middle){0};
+    *spans = o->spans;
     /* With a U per head the keys differ from head to head, and so each head needs its own values beside them. */
     o->v = at_repeat_heads(o->v, o->k->shape.dim[2]);
     const bool direct = !in->WO && !in->wV;
@@ -73,7 +77,7 @@ static middle fused_path(at_operands *o)
                       .normaliser = a->normaliser,
                       .sample = in->sample,
                       .seed = in->seed,
-                      .spans = &o->spans,
+                      .spans = spans,
                       .start = o->bias_start,
                       .bias = o->bias,
                       .value_offsets = in->wV != NULL,
