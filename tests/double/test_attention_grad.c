@@ -355,8 +355,8 @@ static attention_case case_of(const choice *const *chosen, int number)
                                .heads = heads[number % 7 % 3][0],
                                .kv_heads = heads[number % 7 % 3][1]};
     c.sample = strcmp(chosen[1]->text, "hard") == 0 && number % 23 % 2;
-    snprintf(c.name, sizeof c.name, "case %d: %s %s %s %s, heads %d/%d", number, chosen[0]->text, chosen[1]->text,
-             chosen[2]->text, chosen[3]->text, c.settings.heads, c.settings.kv_heads);
+    snprintf(c.name, sizeof c.name, "%s case %d: %s %s %s %s, heads %d/%d", "op:attention", number, chosen[0]->text,
+             chosen[1]->text, chosen[2]->text, chosen[3]->text, c.settings.heads, c.settings.kv_heads);
     return c;
 }
 
