@@ -35,6 +35,7 @@ static bool measure(at_tape *tape, const at_fused *what, job *j)
     j->size_panels = at_round_up(j->size, width);
     j->value_panels = at_round_up(j->value_size, width);
     j->rule = rules[what->normaliser];
+    j->keeps_stat = at_tape_records(tape) || what->weights || what->argmax || what->entropy || what->key_sums;
     j->unit = j->rule == RULE_SOFTMAX || j->rule == RULE_HARD ? LOG2E : 1;
     if (what->bias) {
         int64_t count = what->bias->shape.dim[what->bias->shape.rank - 1];

@@ -83,21 +83,19 @@ static void load_rows(const job *j, const block *blk, const room *r, rows *x)
 {
     const at_real *dout = grad_of(j->made.out), *doffsets = grad_of(j->made.offset_sums);
     const at_real *dlog = grad_of(j->made.log_prob);
+    const row_kernels *k = at_isa()->rows;
     int64_t width = at_isa()->tile->width, count = 2 * j->what.value_reach + 1;
     for (int64_t i = 0; i < blk->rows; i++) {
         int64_t row = at_row_of(j, blk->b, blk->h, blk->index[i]);
         int64_t at = (blk->b * j->queries + blk->index[i]) * j->heads + blk->h;
         const at_real *out = j->made.out->value + at * j->value_size;
         at_real *to = r->dout + i * r->dv_row, delta = 0;
-        memset(to, 0, (size_t)r->dv_row * sizeof *to);
-        for (int64_t d = 0; dout && d < j->value_size; d++) {
-            to[d] = dout[at * j->value_size + d];
-            delta += to[d] * out[d];
-        }
+        k->copy(to, 0, j->value_panels, dout + at * j->value_size, 0, 1, dout ? j->value_size : 0, 1);
+        if (dout)
+            delta = k->dot(to, out, j->value_size);
         if (doffsets) {
             at_pad_table(r->pull + i * j->pull_row, doffsets + at * count, count);
-            for (int64_t o = 0; o < count; o++)
-                delta += doffsets[at * count + o] * j->made.offset_sums->value[at * count + o];
+            delta += k->dot(doffsets + at * count, j->made.offset_sums->value + at * count, count);
         }
         x->stat[i] = j->stat[row];
         x->delta[i] = delta;
@@ -181,15 +179,16 @@ static void hand_over(const job *j, const block *blk, const room *r, const rows 
     at_real *dq = wanted(j->what.q), *dbias = wanted(j->what.bias), *dcentre = wanted(j->what.centre);
     int64_t count = 2 * j->reach + 1;
     at_real scale = j->what.additive ? 1 : j->what.scale;
+    const row_kernels *k = at_isa()->rows;
     for (int64_t i = 0; i < blk->rows; i++) {
         int64_t at = (blk->b * j->queries + blk->index[i]) * j->heads + blk->h;
-        for (int64_t d = 0; dq && d < j->size; d++)
-            dq[at * j->size + d] += scale * r->dq[i * blk->q_row + d];
+        if (dq)
+            k->add(dq + at * j->size, 0, r->dq + i * blk->q_row, 0, 1, j->size, scale);
         if (dcentre)
             dcentre[at_row_of(j, blk->b, blk->h, blk->index[i])] += x->dcentre[i];
         at_real *to = !dbias ? NULL : j->bias ? j->bias_parts + (blk->b * j->heads + blk->h) * count : dbias + at * count;
-        for (int64_t o = 0; to && o < count; o++)
-            to[o] += r->dbias[i * count + o];
+        if (to)
+            k->add(to, 0, r->dbias + i * count, 0, 1, count, 1);
     }
 }
 
@@ -202,8 +201,8 @@ static void backward_block(const job *j, const room *r, int64_t b, int64_t h, in
     cutter scratch = r->block;
     at_block_load(j, &blk, &scratch, b, h, NULL, first, count);
     load_rows(j, &blk, r, &x);
-    bool careful = !at_all_finite(blk.q, count, blk.q_row, j->size) ||
-                   !at_all_finite(r->dout, count, r->dv_row, j->value_size);
+    bool careful = !at_isa()->rows->finite(blk.q, blk.q_row, count, j->size) ||
+                   !at_isa()->rows->finite(r->dout, r->dv_row, count, j->value_size);
     memset(r->dq, 0, (size_t)(count * blk.q_row) * sizeof *r->dq);
     if (j->what.bias)
         memset(r->dbias, 0, (size_t)(count * (2 * j->reach + 1)) * sizeof *r->dbias);
@@ -240,23 +239,18 @@ static void backward_block(const job *j, const room *r, int64_t b, int64_t h, in
 static void hand_over_keys(const job *j, const room *r, int64_t b, int64_t g, int64_t from, int64_t to)
 {
     at_real *dk = wanted(j->what.k), *dv = wanted(j->what.v);
-    int64_t width = at_isa()->tile->width;
-    for (int64_t key = from; key < to; key++) {
-        int64_t at = (b * j->keys + key) * j->kv_heads + g;
-        for (int64_t d = 0; dv && d < j->value_size; d++)
-            dv[at * j->value_size + d] += r->dv[key * r->dv_row + d];
-        if (!dk)
-            continue;
-        at_real *to_key = dk + at * j->size;
-        if (j->what.additive) {
-            const at_real *panel = r->dk + key / width * width * j->size + key % width; /* [A][w] */
-            for (int64_t a = 0; a < j->size; a++)
-                to_key[a] += panel[a * width];
-        } else {
-            at_real out_of_unit = 1 / j->unit; /* q was kept times scale and unit */
-            for (int64_t d = 0; d < j->size; d++)
-                to_key[d] += out_of_unit * r->dk[key * r->dk_row + d];
-        }
+    const row_kernels *rows_of = at_isa()->rows;
+    int64_t width = at_isa()->tile->width, at = (b * j->keys + from) * j->kv_heads + g;
+    if (dv)
+        rows_of->add(dv + at * j->value_size, j->kv_heads * j->value_size, r->dv + from * r->dv_row, r->dv_row, to - from,
+                     j->value_size, 1);
+    if (dk && !j->what.additive) /* q was kept times scale and unit */
+        rows_of->add(dk + at * j->size, j->kv_heads * j->size, r->dk + from * r->dk_row, r->dk_row, to - from, j->size,
+                     1 / j->unit);
+    for (int64_t key = from; dk && j->what.additive && key < to; key++) {
+        const at_real *panel = r->dk + key / width * width * j->size + key % width; /* [A][w] */
+        for (int64_t a = 0; a < j->size; a++)
+            dk[((b * j->keys + key) * j->kv_heads + g) * j->size + a] += panel[a * width];
     }
 }
 
@@ -299,7 +293,7 @@ void at_backward_task(void *context, int64_t index, int worker)
     at_gemm_pack(values, 1, value_row, j->value_size, j->keys, r.vt);
     if (!j->what.additive)
         at_gemm_pack(keys, key_row, 1, j->keys, j->size, r.k);
-    r.careful_keys = !at_all_finite(keys, j->keys, key_row, j->size);
+    r.careful_keys = !at_isa()->rows->finite(keys, key_row, j->keys, j->size);
     bool cut_keys = !j->back_query;
     int64_t from = cut_keys ? key_blocks * part / j->parts * TILE_KEYS : 0;
     int64_t to = cut_keys ? key_blocks * (part + 1) / j->parts * TILE_KEYS : j->keys;
@@ -311,11 +305,12 @@ void at_backward_task(void *context, int64_t index, int worker)
     int64_t items = group * blocks, first = cut_keys ? 0 : items * part / j->parts;
     int64_t last = cut_keys ? items : items * (part + 1) / j->parts;
     for (int64_t item = first; item < last; item++) {
-        int64_t h = g * group + item / blocks, row = item % blocks * TILE_ROWS;
+        int64_t h = g * group + item / blocks, row = j->queries * (item % blocks) / blocks;
+        int64_t count = j->queries * (item % blocks + 1) / blocks - row;
         if (item == first || row == 0)
             start_head(j, &r, h);
-        backward_block(j, &r, b, h, row, j->queries - row < TILE_ROWS ? j->queries - row : TILE_ROWS, from, to);
-        if (item + 1 == last || row + TILE_ROWS >= j->queries)
+        backward_block(j, &r, b, h, row, count, from, to);
+        if (item + 1 == last || row + count == j->queries)
             end_head(j, &r, b, h);
     }
     if (j->back_keys)

@@ -32,23 +32,6 @@ void at_pad_table(at_real *to, const at_real *from, int64_t count)
     memcpy(to + pad, from, (size_t)count * sizeof *to);
 }
 
-bool at_all_finite(const at_real *x, int64_t rows, int64_t row, int64_t columns)
-{
-    at_real sum = 0; /* x - x is 0, or NaN for what is not finite */
-    for (int64_t i = 0; i < rows; i++) {
-        at_real part[8] = {0};
-        int64_t c = 0;
-        for (; c + 8 <= columns; c += 8)
-            for (int l = 0; l < 8; l++)
-                part[l] += x[i * row + c + l] - x[i * row + c + l];
-        for (; c < columns; c++)
-            sum += x[i * row + c] - x[i * row + c];
-        for (int l = 0; l < 8; l++)
-            sum += part[l];
-    }
-    return sum == 0;
-}
-
 void at_block_load(const job *j, block *blk, cutter *scratch, int64_t b, int64_t h, const int64_t *index,
                    int64_t first_query, int64_t rows)
 {
@@ -62,6 +45,7 @@ void at_block_load(const job *j, block *blk, cutter *scratch, int64_t b, int64_t
     blk->q = at_cut(scratch, TILE_ROWS * blk->q_row);
     at_real *tables = at_cut(scratch, what->bias && !j->bias ? TILE_ROWS * j->bias_row : 0);
     at_real factor = what->additive ? 1 : what->scale * j->unit;
+    const row_kernels *rows_of = at_isa()->rows;
     for (int64_t r = 0; r < rows; r++) {
         int64_t i = index ? index[r] : first_query + r, span = at_span_row(what->spans, b, h, i);
         int64_t lo = what->spans->lo[span], hi = what->spans->hi[span];
@@ -76,11 +60,7 @@ void at_block_load(const job *j, block *blk, cutter *scratch, int64_t b, int64_t
             highest = hi > highest ? hi : highest;
         }
         const at_real *q = what->q->value + ((b * j->queries + i) * j->heads + h) * j->size; /* [B,Q,H*D] */
-        at_real *to = blk->q + r * blk->q_row;
-        for (int64_t d = 0; d < j->size; d++)
-            to[d] = factor * q[d];
-        for (int64_t d = j->size; d < j->size_panels; d++)
-            to[d] = 0;
+        rows_of->copy(blk->q + r * blk->q_row, 0, j->size_panels, q, 0, 1, j->size, factor);
         if (what->bias && !j->bias) {
             int64_t count = 2 * j->reach + 1; /* [B,Q,H,2R+1] */
             at_pad_table(tables + r * j->bias_row, what->bias->value + ((b * j->queries + i) * j->heads + h) * count, count);

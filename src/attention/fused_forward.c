@@ -118,7 +118,8 @@ static void pass_online(const job *j, const block *blk, const room *r, at_real *
         bool empty = blk->lo[i] >= blk->hi[i];
         if (j->rule == RULE_SOFTMAX) {
             factor[i] = empty ? 0 : 1 / r->sum[i];
-            j->stat[row] = empty ? 0 : r->top[i] + AT_REAL(log2)(r->sum[i]);
+            if (j->keeps_stat)
+                j->stat[row] = empty ? 0 : r->top[i] + AT_REAL(log2)(r->sum[i]);
             /* -sum w ln w = ln 2 (log2 sum - mean exponent) */
             if (state.lean)
                 j->what.entropy[row] = empty ? 0 : LN2 * (AT_REAL(log2)(r->sum[i]) - r->lean[i] / r->sum[i]);
@@ -243,15 +244,14 @@ static void forward_block(const job *j, const room *r, int64_t b, int64_t h, int
     else
         pass_online(j, &blk, r, factor);
 
+    const row_kernels *k = at_isa()->rows;
     int64_t count = 2 * j->what.value_reach + 1;
     for (int64_t i = 0; i < rows; i++) {
         int64_t at = (b * j->queries + first + i) * j->heads + h;
-        at_real *out = j->made.out->value + at * j->value_size;
-        for (int64_t d = 0; d < j->value_size; d++)
-            out[d] = factor[i] * r->out[i * r->out_row + d];
+        k->copy(j->made.out->value + at * j->value_size, 0, 0, r->out + i * r->out_row, 0, 1, j->value_size, factor[i]);
         if (r->offsets_row)
-            for (int64_t o = 0; o < count; o++)
-                j->made.offset_sums->value[at * count + o] = factor[i] * r->offsets[i * r->offsets_row + o];
+            k->copy(j->made.offset_sums->value + at * count, 0, 0, r->offsets + i * r->offsets_row, 0, 1, count,
+                    factor[i]);
     }
     at_look(j, scratch, b, h, first, rows, r->kt, r->score, !sums_along(j));
 }
@@ -268,14 +268,15 @@ void at_forward_task(void *context, int64_t index, int worker)
     int64_t key_row = j->kv_heads * j->size, value_row = j->kv_heads * j->value_size;
     at_gemm_pack(keys, 1, key_row, j->size, j->keys, r.kt);
     at_gemm_pack(values, value_row, 1, j->keys, j->value_size, r.v);
-    r.careful = !at_all_finite(values, j->keys, value_row, j->value_size);
+    r.careful = !at_isa()->rows->finite(values, value_row, j->keys, j->value_size);
     for (int64_t item = group * blocks * part / j->parts; item < group * blocks * (part + 1) / j->parts; item++) {
-        int64_t h = g * group + item / blocks, first = item % blocks * TILE_ROWS;
+        int64_t h = g * group + item / blocks, first = j->queries * (item % blocks) / blocks;
+        int64_t rows = j->queries * (item % blocks + 1) / blocks - first;
         if (j->what.additive) {
             const at_real *v = j->what.score_v->value + (j->what.score_v->shape.rank == 2 ? h * j->size : 0);
             for (int64_t a = 0; a < j->size; a++)
                 r.score[a] = j->unit * v[a];
         }
-        forward_block(j, &r, b, h, first, j->queries - first < TILE_ROWS ? j->queries - first : TILE_ROWS);
+        forward_block(j, &r, b, h, first, rows);
     }
 }

@@ -22,7 +22,7 @@ typedef struct job {
     int64_t parts;    /* pieces that the blocks of one (batch, key head) are cut into */
     char *scratch;    /* of all workers */
     size_t scratch_size;
-    bool failed;
+    bool keeps_stat;  /* somebody will ask for the weights again */
 
     /* the way back */
     at_real *bias_parts; /* [B,H,2R+1] sums for the shared table */
@@ -56,7 +56,6 @@ void at_block_score(const job *j, const block *blk, const tile *t, const at_real
 /* Rows [first, first+rows) of a padded copy of tables, each `count` numbers: see tile_table. */
 void at_pad_table(at_real *to, const at_real *from, int64_t count);
 
-bool at_all_finite(const at_real *x, int64_t rows, int64_t row, int64_t columns);
 int64_t at_round_up(int64_t n, int64_t multiple);
 int64_t at_row_of(const job *j, int64_t b, int64_t h, int64_t i); /* place in [B,H,Q] */
 

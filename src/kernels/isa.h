@@ -23,6 +23,13 @@ typedef struct row_kernels {
     void (*exp)(at_real *out, const at_real *x, int64_t count);
     void (*tanh)(at_real *out, const at_real *x, int64_t count);
     void (*sigmoid)(at_real *out, const at_real *x, int64_t count);
+    /* Matrices of `rows` rows, `size` numbers each, rows `to_row` and `from_row` apart. */
+    void (*copy)(at_real *to, int64_t to_row, int64_t padded, const at_real *from, int64_t from_row, int64_t rows,
+                 int64_t size, at_real factor); /* to = factor from, zeros from size to padded */
+    void (*add)(at_real *to, int64_t to_row, const at_real *from, int64_t from_row, int64_t rows, int64_t size,
+                at_real factor); /* to += factor from */
+    at_real (*dot)(const at_real *x, const at_real *y, int64_t size);
+    bool (*finite)(const at_real *x, int64_t x_row, int64_t rows, int64_t size); /* no infinity, no NaN */
 } row_kernels;
 
 struct tile_kernels;

@@ -21,4 +21,59 @@ OVER_ROWS(rows_exp, v_exp)
 OVER_ROWS(rows_tanh, v_tanh)
 OVER_ROWS(rows_sigmoid, v_sigmoid)
 
-const row_kernels AT_ISA_NAME(at_row_kernels) = {rows_exp, rows_tanh, rows_sigmoid};
+static void copy(at_real *to, int64_t to_row, int64_t padded, const at_real *from, int64_t from_row, int64_t rows,
+                 int64_t size, at_real factor)
+{
+    vec f = v_set(factor);
+    for (int64_t i = 0; i < rows; i++, to += to_row, from += from_row) {
+        int64_t c = 0;
+        for (; c + LANES <= size; c += LANES)
+            v_store(to + c, f * v_load(from + c));
+        for (; c < size; c++)
+            to[c] = factor * from[c];
+        for (; c < padded; c++)
+            to[c] = 0;
+    }
+}
+
+static void add(at_real *to, int64_t to_row, const at_real *from, int64_t from_row, int64_t rows, int64_t size,
+                at_real factor)
+{
+    vec f = v_set(factor);
+    for (int64_t i = 0; i < rows; i++, to += to_row, from += from_row) {
+        int64_t c = 0;
+        for (; c + LANES <= size; c += LANES)
+            v_store(to + c, v_fma(f, v_load(from + c), v_load(to + c)));
+        for (; c < size; c++)
+            to[c] = factor * from[c] + to[c];
+    }
+}
+
+static at_real dot(const at_real *x, const at_real *y, int64_t size)
+{
+    vec sum = v_set(0);
+    int64_t c = 0;
+    for (; c + LANES <= size; c += LANES)
+        sum = v_fma(v_load(x + c), v_load(y + c), sum);
+    at_real total = v_sum(sum);
+    for (; c < size; c++)
+        total = x[c] * y[c] + total;
+    return total;
+}
+
+/* x - x is 0, or NaN for what is not finite. */
+static bool all_finite(const at_real *x, int64_t x_row, int64_t rows, int64_t size)
+{
+    vec sum = v_set(0);
+    at_real rest = 0;
+    for (int64_t i = 0; i < rows; i++, x += x_row) {
+        int64_t c = 0;
+        for (; c + LANES <= size; c += LANES)
+            sum += v_load(x + c) - v_load(x + c);
+        for (; c < size; c++)
+            rest += x[c] - x[c];
+    }
+    return v_sum(sum) + rest == 0;
+}
+
+const row_kernels AT_ISA_NAME(at_row_kernels) = {rows_exp, rows_tanh, rows_sigmoid, copy, add, dot, all_finite};

@@ -6,10 +6,13 @@
 static void begin(tile *t)
 {
     int64_t columns = t->to - t->from;
+    t->groups = (int)((t->rows + ROWS - 1) / ROWS);
     t->full = true;
-    for (int64_t i = 0, g = 0; i < t->rows; i += ROWS, g++) {
+    t->start[0] = 0;
+    for (int g = 0; g < t->groups; g++) {
         int64_t first = columns, last = 0;
-        for (int64_t r = i; r < t->rows && r < i + ROWS; r++) {
+        t->start[g + 1] = (int32_t)(t->rows * (g + 1) / t->groups);
+        for (int64_t r = t->start[g]; r < t->start[g + 1]; r++) {
             int64_t a, b;
             if (!row_columns(t, r, &a, &b)) {
                 t->full = false;
@@ -28,11 +31,12 @@ static void score(const tile *t, int64_t size, const at_real *q, int64_t q_row, 
 {
     for (int64_t c = 0; c < t->to - t->from; c += WIDTH) {
         const at_real *panel = kt + (t->from + c) * size; /* [size][WIDTH] */
-        for (int64_t i = 0, g = 0; i < t->rows; i += ROWS, g++) {
+        for (int g = 0; g < t->groups; g++) {
             if (t->first[g] >= c + WIDTH || t->last[g] <= c)
                 continue;
-            int rows = t->rows - i < ROWS ? (int)(t->rows - i) : ROWS;
-            micro(rows, size, q + i * q_row, q_row, 1, panel, WIDTH, t->s + i * t->s_row + c, t->s_row, false);
+            int64_t i = t->start[g];
+            micro((int)(t->start[g + 1] - i), size, q + i * q_row, q_row, 1, panel, WIDTH, t->s + i * t->s_row + c,
+                  t->s_row, false);
         }
     }
 }
@@ -41,19 +45,18 @@ static void weigh(const tile *t, int64_t size, const at_real *v, int64_t keys, a
 {
     for (int64_t d = 0; d < size; d += WIDTH) {
         const at_real *panel = v + d * keys + t->from * WIDTH; /* [keys][WIDTH] */
-        for (int64_t i = 0, g = 0; i < t->rows; i += ROWS, g++) {
-            int rows = t->rows - i < ROWS ? (int)(t->rows - i) : ROWS;
-            int64_t first = t->first[g], last = t->last[g];
+        for (int g = 0; g < t->groups; g++) {
+            int64_t i = t->start[g], first = t->first[g], last = t->last[g];
             if (!careful) {
                 if (first < last)
-                    micro(rows, last - first, t->s + i * t->s_row + first, t->s_row, 1, panel + first * WIDTH, WIDTH,
-                          out + i * out_row + d, out_row, true);
+                    micro((int)(t->start[g + 1] - i), last - first, t->s + i * t->s_row + first, t->s_row, 1,
+                          panel + first * WIDTH, WIDTH, out + i * out_row + d, out_row, true);
                 continue;
             }
-            for (int64_t r = i; r < i + rows; r++)
-                if (row_columns(t, r, &first, &last))
-                    micro_rows(1, last - first, t->s + r * t->s_row + first, t->s_row, 1, panel + first * WIDTH, WIDTH,
-                               out + r * out_row + d, out_row, true);
+            for (; i < t->start[g + 1]; i++)
+                if (row_columns(t, i, &first, &last))
+                    micro_rows(1, last - first, t->s + i * t->s_row + first, t->s_row, 1, panel + first * WIDTH, WIDTH,
+                               out + i * out_row + d, out_row, true);
         }
     }
 }

@@ -1,4 +1,5 @@
 /* What happens to a row of a tile between scores and weights. */
+#include "pack.h"
 #include "tile_rows.h"
 
 static const at_real LOG2E = (at_real)1.4426950408889634;
@@ -27,20 +28,22 @@ void AT_ISA_NAME(at_tile_blank)(const tile *t, bool everywhere)
     if (t->full)
         return;
     int64_t columns = panel_ceil(t->to - t->from);
-    for (int64_t i = 0; i < t->rows; i++) {
-        int64_t a, b, first = everywhere ? 0 : t->first[i / ROWS], last = everywhere ? columns : t->last[i / ROWS];
-        at_real *s = t->s + i * t->s_row;
-        if (!row_columns(t, i, &a, &b)) {
-            zeros(s, first, last);
-            continue;
+    for (int g = 0; g < t->groups; g++) {
+        int64_t a, b, first = everywhere ? 0 : t->first[g], last = everywhere ? columns : t->last[g];
+        for (int64_t i = t->start[g]; i < t->start[g + 1]; i++) {
+            at_real *s = t->s + i * t->s_row;
+            if (!row_columns(t, i, &a, &b)) {
+                zeros(s, first, last);
+                continue;
+            }
+            zeros(s, first, panel_floor(a));
+            zeros(s, panel_ceil(b), last);
         }
-        zeros(s, first, panel_floor(a));
-        zeros(s, panel_ceil(b), last);
     }
 }
 
-/* s += table (if any), masked outside [a,b); gives the largest. */
-INLINE at_real row_top(const tile *t, int64_t i, int64_t a, int64_t b, const bool biased, const tile_table *table)
+/* s += table (if any), masked outside [a,b); gives the largest of each lane. */
+INLINE vec row_top(const tile *t, int64_t i, int64_t a, int64_t b, const bool biased, const tile_table *table)
 {
     at_real *s = t->s + i * t->s_row;
     vec top0 = v_set(-INFINITY), top1 = top0;
@@ -57,7 +60,7 @@ INLINE at_real row_top(const tile *t, int64_t i, int64_t a, int64_t b, const boo
         top0 = v_max(top0, v_load(s + c));
         top1 = v_max(top1, v_load(s + c + LANES));
     }
-    return v_top(v_max(top0, top1));
+    return v_max(top0, top1);
 }
 
 /* The first column of [a,b) that holds `value`. */
@@ -68,8 +71,9 @@ static int64_t find(const at_real *s, int64_t a, int64_t b, at_real value)
     return a;
 }
 
-/* s = 2^(s - top) over [a,b) in whole panels; gives the sum, and with `leaning` the sum of s times its exponent. */
-INLINE at_real row_powers(at_real *s, int64_t a, int64_t b, at_real top, const bool leaning, at_real *lean)
+/* s = 2^(s - top) over [a,b) in whole panels; gives the sum of each lane, and with `leaning` the sum of the powers times
+ * their exponents. */
+INLINE vec row_powers(at_real *s, int64_t a, int64_t b, at_real top, const bool leaning, vec *lean)
 {
     vec shift = v_set(top), sum0 = v_set(0), sum1 = sum0, lean0 = sum0, lean1 = sum0;
     for (int64_t c = panel_floor(a); c < panel_ceil(b); c += WIDTH) {
@@ -84,9 +88,8 @@ INLINE at_real row_powers(at_real *s, int64_t a, int64_t b, at_real top, const b
             lean1 = v_fma(p1, v_max(v_set(-127), x1), lean1);
         }
     }
-    if (leaning)
-        *lean = v_sum(lean0 + lean1);
-    return v_sum(sum0 + sum1);
+    *lean = lean0 + lean1;
+    return sum0 + sum1;
 }
 
 static void scale_row(at_real *x, int64_t count, at_real factor)
@@ -98,44 +101,98 @@ static void scale_row(at_real *x, int64_t count, at_real factor)
         x[c] *= factor;
 }
 
-INLINE void softmax_row(const tile *t, int64_t i, const bool biased, const bool leaning, const tile_table *table,
-                        const tile_state *state)
+/* LANES rows' vectors, each folded to one number: lane r of the result is row r's maximum or sum. Folding many rows at once
+ * costs a few instructions a row; folding one takes as long as eight steps of the exponential. */
+INLINE vec fold_top(const at_real *lanes)
 {
-    int64_t a, b;
-    if (!row_columns(t, i, &a, &b))
-        return;
-    at_real *s = t->s + i * t->s_row;
-    at_real block_top = row_top(t, i, a, b, biased, table), before = state->top[i];
-    at_real top = block_top > before ? block_top : before;
-    if (state->argmax && block_top > before)
-        state->argmax[i] = (int32_t)(t->from + find(s, a, b, block_top));
-    if (top != before) {
-        state->top[i] = top;
-        if (before != -INFINITY) {
-            /* sum 2^(s - top') = 2^(top - top') sum 2^(s - top), and the same for all that was weighted so far */
-            at_real factor = v_exp2_below(v_set(before - top))[0];
-            if (leaning)
-                state->lean[i] = factor * (state->lean[i] + (before - top) * state->sum[i]);
-            state->sum[i] *= factor;
-            scale_row(state->out + i * state->out_row, state->out_size, factor);
-            if (state->offsets)
-                scale_row(state->offsets + i * state->offsets_row, state->offsets_size, factor);
-        }
+    at_real turned[LANES * LANES] __attribute__((aligned(32)));
+    transpose_block(lanes, LANES, turned, LANES);
+    vec top = v_load(turned);
+#pragma GCC unroll 8
+    for (int l = 1; l < LANES; l++)
+        top = v_max(top, v_load(turned + l * LANES));
+    return top;
+}
+INLINE vec fold_sum(const at_real *lanes)
+{
+    at_real turned[LANES * LANES] __attribute__((aligned(32)));
+    transpose_block(lanes, LANES, turned, LANES);
+    vec sum = v_load(turned);
+#pragma GCC unroll 8
+    for (int l = 1; l < LANES; l++)
+        sum += v_load(turned + l * LANES);
+    return sum;
+}
+
+/* sum 2^(s - top') = 2^(top - top') sum 2^(s - top), and the same for all that was weighted so far. */
+static void rescale(const tile_state *state, int64_t i, at_real before, at_real factor)
+{
+    if (state->lean)
+        state->lean[i] = factor * (state->lean[i] + (before - state->top[i]) * state->sum[i]);
+    state->sum[i] *= factor;
+    scale_row(state->out + i * state->out_row, state->out_size, factor);
+    if (state->offsets)
+        scale_row(state->offsets + i * state->offsets_row, state->offsets_size, factor);
+}
+
+/* LANES rows from i on, of which `rows` are there. */
+INLINE void softmax_rows(const tile *t, int64_t i, int64_t rows, const bool biased, const bool leaning,
+                         const tile_table *table, const tile_state *state)
+{
+    at_real lanes[LANES * LANES] __attribute__((aligned(32))), tilt[LANES * LANES] __attribute__((aligned(32)));
+    at_real top[LANES], factor[LANES], before[LANES];
+    int64_t a[LANES], b[LANES];
+    bool used[LANES];
+#pragma GCC unroll 1
+    for (int64_t r = 0; r < LANES; r++) {
+        used[r] = r < rows && row_columns(t, i + r, &a[r], &b[r]);
+        before[r] = used[r] ? state->top[i + r] : 0;
+        v_store(lanes + r * LANES, used[r] ? row_top(t, i + r, a[r], b[r], biased, table) : v_set(0));
     }
-    at_real lean = 0;
-    state->sum[i] += row_powers(s, a, b, top, leaning, &lean);
+    vec old = v_load(before), here = fold_top(lanes);
+    vec new_top = v_pick((veci)(here > old), here, old); /* a NaN leaves the old one */
+    v_store(top, new_top);
+    v_store(factor, v_exp2_below(old - new_top));
+    for (int64_t r = 0; r < LANES; r++) {
+        vec lean = v_set(0), sum = v_set(0);
+        if (used[r]) {
+            if (top[r] != before[r]) {
+                if (state->argmax)
+                    state->argmax[i + r] = (int32_t)(t->from + find(t->s + (i + r) * t->s_row, a[r], b[r], top[r]));
+                state->top[i + r] = top[r];
+                if (before[r] != -INFINITY)
+                    rescale(state, i + r, before[r], factor[r]);
+            }
+            sum = row_powers(t->s + (i + r) * t->s_row, a[r], b[r], top[r], leaning, &lean);
+        }
+        v_store(lanes + r * LANES, sum);
+        if (leaning)
+            v_store(tilt + r * LANES, lean);
+    }
+    at_real sums[LANES], leans[LANES];
+    v_store(sums, fold_sum(lanes));
     if (leaning)
-        state->lean[i] += lean;
+        v_store(leans, fold_sum(tilt));
+    for (int64_t r = 0; r < rows; r++) {
+        state->sum[i + r] += used[r] ? sums[r] : 0;
+        if (leaning)
+            state->lean[i + r] += used[r] ? leans[r] : 0;
+    }
 }
 
 void AT_ISA_NAME(at_tile_softmax)(const tile *t, const tile_table *table, const tile_state *state)
 {
     bool biased = table->at != NULL, leaning = state->lean != NULL;
-    for (int64_t i = 0; i < t->rows; i++) {
-        if (biased)
-            leaning ? softmax_row(t, i, true, true, table, state) : softmax_row(t, i, true, false, table, state);
+    for (int64_t i = 0; i < t->rows; i += LANES) {
+        int64_t rows = t->rows - i < LANES ? t->rows - i : LANES;
+        if (biased && leaning)
+            softmax_rows(t, i, rows, true, true, table, state);
+        else if (biased)
+            softmax_rows(t, i, rows, true, false, table, state);
+        else if (leaning)
+            softmax_rows(t, i, rows, false, true, table, state);
         else
-            leaning ? softmax_row(t, i, false, true, table, state) : softmax_row(t, i, false, false, table, state);
+            softmax_rows(t, i, rows, false, false, table, state);
     }
 }
 

@@ -11,14 +11,18 @@
 
 enum { TILE_ROWS = 96, TILE_KEYS = 256, TILE_GROUPS = TILE_ROWS / 6 };
 
+
 typedef struct tile {
     int64_t rows;           /* queries, at most TILE_ROWS */
     const int32_t *lo, *hi; /* [rows]: each query's keys are [lo, hi) */
     int64_t from, to;       /* the keys of this tile, column c is key from + c; from is a multiple of the panel width */
     at_real *s;             /* [rows, s_row]: scores, then weights */
     int64_t s_row;
-    int32_t first[TILE_GROUPS], last[TILE_GROUPS]; /* columns that any of a group of six rows uses: set by begin */
-    bool full;              /* every row uses every column: set by begin */
+    /* Set by begin: the rows in groups of up to six, as even as they go, that the micro kernel takes together. */
+    int groups;
+    int32_t start[TILE_GROUPS + 1];                /* group g is rows [start[g], start[g+1]) */
+    int32_t first[TILE_GROUPS], last[TILE_GROUPS]; /* the columns that any of its rows uses */
+    bool full;                                     /* every row uses every column */
 } tile;
 
 /* What a row knows of the keys it has seen so far. */
@@ -54,7 +58,6 @@ typedef struct tile_back {
 typedef struct tile_kernels {
     int64_t width; /* of a panel */
 
-    /* Fills in first, last and full. */
     void (*begin)(tile *t);
     /* s_ij = q_i . k_j. q [rows, q_row]; kt: all keys as panels [panel][size][width]. */
     void (*score)(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *kt);
