@@ -273,11 +273,14 @@ void bench_attention(void)
     run_decode(64);
     const int64_t lengths[] = {512, 1024, 2048};
     for (int which = 0; which < 4; which++) {
+        bool causal = which % 2 == 1, backward = which >= 2;
         for (int i = 0; i < 3; i++) {
             int64_t n = lengths[i];
-            run_shaw(&(attention_case){
-                .B = 1, .H = HEADS, .Q = n, .K = n, .D = 64, .causal = which % 2, .backward = which / 2});
+            run_shaw(
+                &(attention_case){.B = 1, .H = HEADS, .Q = n, .K = n, .D = 64, .causal = causal, .backward = backward});
         }
+        run_shaw(
+            &(attention_case){.B = 32, .H = HEADS, .Q = 32, .K = 32, .D = 64, .causal = causal, .backward = backward});
     }
     run_additive(&(attention_case){.B = 1, .H = HEADS, .Q = 256, .K = 256, .D = 64, .additive = 64});
     run_additive(&(attention_case){.B = 1, .H = HEADS, .Q = 256, .K = 256, .D = 64, .additive = 64, .causal = true});

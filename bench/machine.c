@@ -8,7 +8,7 @@
 
 /* The loops below are written once with vectors of eight and compiled twice where the processor may or may not have
  * AVX2 and FMA. */
-typedef float vector __attribute__((vector_size(32)));
+typedef float vector __attribute__((vector_size(32), may_alias));
 enum { LANES = 8, CHAINS = 12 };
 
 #if defined(__x86_64__)

@@ -57,22 +57,22 @@ if grep -q -e openblas -e ratio_to_best_rival "$scratch/rows.json"; then
     fail "--no-rivals let a rival in"
 fi
 
-rows attention --case n=32
+rows attention --case 'forward full B=32'
 has '"bench":"attention","case":"forward full B=32 n=32 D=64","who":"attend".*"percent_of_peak":.*"extra_mb":'
-has '"case":"forward\+backward causal B=32 n=32 D=64"'
+has '"case":"shaw forward full B=32 n=32 D=64","who":"attend".*"ratio_to_plain":'
 has '"case":"additive forward full B=32 n=32 D=64".*"percent_of_tanh_bound":'
+rows attention --case 'forward+backward causal B=32'
+has '"case":"forward\+backward causal B=32 n=32 D=64"'
 rows attention --case 'decode keys=1024 B=1'
 has '"case":"decode keys=1024 B=1","who":"attend".*"percent_of_bandwidth":'
-rows attention --case 'full n=512'
-has '"case":"shaw forward full n=512","who":"attend".*"ratio_to_plain":'
 rows rnn-vs-attention --case n=16
 has '"bench":"rnn-vs-attention","case":"n=16".*"variant":"recurrent".*"us_per_token":.*"sequential_steps":16'
 has '"variant":"self-attention"'
 
 # The table has the same rows; a missing rival is a sentence on stderr and no failure.
-ATTEND_PYTHON=/nowhere ATTEND_NODE=/nowhere "$build/attend" bench attention --quick --case 'forward full B=32' \
+ATTEND_PYTHON=/nowhere ATTEND_NODE=/nowhere "$build/attend" bench attention --quick --case 'forward causal B=32' \
     >"$scratch/table" 2>"$scratch/error" || fail "bench without its rivals failed"
-grep -qE '^forward full B=32 n=32 D=64 +attend +[0-9.]+ +[0-9.]+ +[0-9.]+' "$scratch/table" || fail "the table lacks its row"
+grep -qE '^forward causal B=32 n=32 D=64 +attend +[0-9.]+ +[0-9.]+ +[0-9.]+' "$scratch/table" || fail "the table lacks its row"
 for rival in torch onnxruntime; do
     grep -q "attend: bench: $rival is left out: " "$scratch/error" || fail "$rival is missing and not named"
 done
