@@ -29,6 +29,6 @@ int main(void)
         return error.code;
     }
     for (int i = 0; i < 3; i++)
-        printf("%.6f %.6f %.6f\n", z[i][0], z[i][1], z[i][2]);
+        printf("%.4f %.4f %.4f\n", z[i][0], z[i][1], z[i][2]);
     return 0;
 }

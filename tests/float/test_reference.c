@@ -199,6 +199,27 @@ static void agrees_with_pytorch(void **state)
     at_kernels_choose(NULL);
 }
 
+/* softmax(X X^T) X of the worked example: the last of the six places printed is all that float may blur. */
+static void worked_example_comes_out(void **state)
+{
+    (void)state;
+    static const float x[9] = {1, 3, 2, 1, 1, 3, 1, 2, 1};
+    static const double z[9] = {1, 2.957691, 2.011295, 1, 1.540148, 2.722573, 1, 2.864164, 2.000000};
+    for (int plain = 0; plain < 2; plain++) {
+        float out[9] = {0};
+        at_settings settings = {.score = "dot", .plain = plain};
+        at_call call = {.batch = 1, .queries = 3, .keys = 3, .query_width = 3, .key_width = 3, .value_width = 3};
+        call.query = call.key = call.value = x;
+        call.out = out;
+        at_error error = {0};
+        if (!at_attend(&settings, &call, &error))
+            fail_msg("%s", error.text);
+        for (int i = 0; i < 9; i++)
+            if (!(fabs((double)out[i] - z[i]) <= 1.1e-6))
+                fail_msg("z[%d] is %.7f, should be %.6f", i, (double)out[i], z[i]);
+    }
+}
+
 int main(void)
 {
     at_error error = {0};
@@ -210,13 +231,14 @@ int main(void)
         return 1;
     }
     size_t count = json_array_size(cases);
-    struct CMUnitTest *tests = calloc(count, sizeof *tests);
+    struct CMUnitTest *tests = calloc(count + 1, sizeof *tests);
     for (size_t i = 0; i < count; i++) {
         json_t *spec = json_array_get(cases, i);
         tests[i] = (struct CMUnitTest){.name = json_string_value(json_object_get(spec, "name")),
                                        .test_func = agrees_with_pytorch,
                                        .initial_state = spec};
     }
+    tests[count++] = (struct CMUnitTest)cmocka_unit_test(worked_example_comes_out);
     int failed = _cmocka_run_group_tests("reference", tests, count, NULL, NULL);
     free(tests);
     json_decref(cases);
