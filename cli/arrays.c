@@ -30,7 +30,7 @@ static at_array *read_safetensors(const char *path, const char *name, at_error *
     const at_array *found = *name ? at_tensors_get(tensors, name) : NULL;
     at_array *array = found ? at_array_to_f32(found, error) : NULL;
     if (!*name)
-        fail(error, AT_USAGE, "say which array of %s is meant, as in %s:NAME; it holds %s", path, path, all);
+        fail(error, AT_USAGE, "say which array of '%s' is meant, as in '%s:NAME'; it holds %s", path, path, all);
     else if (!found) {
         int count = at_tensors_count(tensors);
         const char **names = calloc((size_t)count + 1, sizeof *names);
@@ -41,9 +41,9 @@ static at_array *read_safetensors(const char *path, const char *name, at_error *
             at_suggest(name, names, count, near, sizeof near);
         free(names);
         if (near[0])
-            fail(error, AT_FAILED, "no array '%s' in %s%s", name, path, near);
+            fail(error, AT_FAILED, "no array '%s' in '%s'%s", name, path, near);
         else
-            fail(error, AT_FAILED, "no array '%s' in %s; it holds %s", name, path, count ? all : "none");
+            fail(error, AT_FAILED, "no array '%s' in '%s'; it holds %s", name, path, count ? all : "none");
     }
     at_tensors_free(tensors);
     return array;
@@ -76,7 +76,7 @@ at_array *array_read(const char *option, const char *place, at_error *error)
         at_array_free(stored);
     }
     if (!array) {
-        fail(error, AT_FAILED, "out of memory reading %s", place);
+        fail(error, AT_FAILED, "out of memory reading '%s'", place);
         fail_under(error, option);
     }
     return array;

@@ -32,6 +32,8 @@ static const cli_option table[] = {
              "may be repeated"},
     {OPTION_NUMBERS, "lengths", "N,N,...", offsetof(attention_options, lengths),
      .help = "valid keys of each batch row; what lies beyond is never looked at (default: all K)"},
+    {OPTION_TEXT, "grad-out", "FILE", offsetof(attention_options, grad_out),
+     .help = "dL/d out, shaped like the output; --grads says where the gradients go"},
 
     {OPTION_HEADING, .help = "The five choices"},
     {OPTION_TEXT, "score", "NAME", offsetof(attention_options, score), "scaled", .axis = "score",
@@ -62,8 +64,6 @@ static const cli_option table[] = {
      .help =
          "for every row of weights the largest key and the entropy in nats, and for every key the sum of its weights, "
          "as JSON"},
-    {OPTION_TEXT, "grad-out", "FILE", offsetof(attention_options, grad_out),
-     .help = "an array in: dL/d out, shaped like the output"},
     {OPTION_TEXT, "grads", "DIR", offsetof(attention_options, grads),
      .help = "with --grad-out: a folder for query.npy, key.npy, value.npy and NAME.npy for each parameter; in "
              "self-attention dL/dX is the sum of the first three"},
@@ -414,7 +414,7 @@ static bool compute(attention_job *job)
         return false;
     if (o->common.verbose && !o->common.quiet)
         fprintf(stderr,
-                "attend: %lld × %lld queries on %lld keys, %lld heads: %.3f ms on %d threads, %.3f MB of memory\n",
+                "attend: batch %lld, queries %lld, keys %lld, heads %lld: %.3f ms with threads %d, %.3f MB of memory\n",
                 (long long)call->batch, (long long)call->queries, (long long)call->keys, (long long)job->heads,
                 1e3 * (seconds() - start), at_threads(), 1e-6 * (double)call->memory_used);
     return true;
@@ -436,13 +436,12 @@ static int run(void *given, int word_count, char **words)
 const cli_command command_attention = {
     .name = "attention",
     .words = "",
-    .line = "run the attention operator on arrays: .npy and .safetensors in, .npy out",
-    .text =
-        "Runs the attention operator on arrays, forward and, with --grad-out, backward:\n\n"
-        "    out_i = Σ_j w_ij v_j,  w_i = normalise_j( score(q_i, k_j) + position )  over the keys of the window\n\n"
-        "Score, normaliser, window, position and heads are chosen freely; a combination that makes no sense is refused "
-        "with the reason. B is the batch, Q queries, K keys, H query heads, G key and value heads, D the size of a "
-        "head, Dv the size of a head's values.",
+    .line = "run the operator on arrays: .npy or .safetensors in, .npy out",
+    .text = "Runs the attention operator on arrays, forward and, with --grad-out, backward:\n\n"
+            "    out_i = Σ_j w_ij v_j,  w_i = normalise_j(score(q_i, k_j) + position)\n\n"
+            "with j over the keys of the window. Score, normaliser, window, position and heads are chosen freely; a "
+            "combination that makes no sense is refused with the reason. B is the batch, Q queries, K keys, H query "
+            "heads, G key and value heads, D the size of a head, Dv the size of a head's values.",
     .examples =
         "  attend attention --query x.npy --score dot --out z.npy --weights w.npy\n"
         "  attend attention --query q.npy --key k.npy --value v.npy --heads 8 --window causal --out c.npy\n"

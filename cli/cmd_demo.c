@@ -38,7 +38,7 @@ const cli_command command_demo = {
     .name = "demo",
     .words = "[NAME]",
     .most_words = 1,
-    .line = "see a mechanism explained step by step, with its numbers",
+    .line = "explain a mechanism step by step, with its numbers",
     .text = "Explains a mechanism step by step; every number shown is computed as you watch. Without a NAME the demos "
             "are listed.",
     .examples = "  attend demo self-attention",

@@ -113,7 +113,7 @@ const cli_command command_list = {
     .name = "list",
     .words = "[TOPIC]",
     .most_words = 1,
-    .line = "what there is to choose from: scores, normalisers, windows, positions, demos",
+    .line = "show what there is to choose from, with formulas and papers",
     .text = "Lists the scores, normalisers, windows and positions that attention is composed of, and the demos: name, "
             "formula, parameters, paper. TOPIC is scores, normalisers, windows, positions or demos; without it all are "
             "shown. A name takes its number after a colon, as in sliding:4; a parameter with a ? may be left out.",

@@ -57,7 +57,7 @@ void help_overview(FILE *stream, const cli_command *const *commands, int count)
         print_padded(stream, commands[i]->name, 12);
         fprintf(stream, "%s\n", commands[i]->line);
     }
-    fprintf(stream, "\nattend COMMAND --help tells more about one of them, attend --version which version this is.\n");
+    fprintf(stream, "\nattend COMMAND --help tells more about one of them.\n");
 }
 
 /* ---- The man page --------------------------------------------------------------------------------------------- */
@@ -77,19 +77,20 @@ static void print_roff(const char *text)
     }
 }
 
-/* The paragraphs of a text are set apart by empty lines, which roff wants as requests. */
+/* The paragraphs of a text are set apart by empty lines, which roff wants as requests; an indented one is a formula,
+ * whose line is not to be broken. */
 static void print_roff_paragraphs(const char *text)
 {
-    const char *gap;
-    char paragraph[2000];
-    while ((gap = strstr(text, "\n\n"))) {
-        snprintf(paragraph, sizeof paragraph, "%.*s", (int)(gap - text), text);
+    while (*text) {
+        const char *gap = strstr(text, "\n\n");
+        size_t length = gap ? (size_t)(gap - text) : strlen(text);
+        char paragraph[2000];
+        snprintf(paragraph, sizeof paragraph, "%.*s", (int)length, text);
+        fputs(text[0] == ' ' ? ".PP\n.nf\n" : ".PP\n", stdout);
         print_roff(paragraph);
-        fputs("\n.PP\n", stdout);
-        text = gap + 2;
+        fputs(text[0] == ' ' ? "\n.fi\n" : "\n", stdout);
+        text += length + (gap ? 2 : 0);
     }
-    print_roff(text);
-    putchar('\n');
 }
 
 static void print_roff_option(const cli_option *option)

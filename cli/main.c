@@ -13,7 +13,7 @@ enum { COMMANDS = sizeof table / sizeof *table };
 const cli_command command_bench = {
     .name = "bench",
     .words = "[gemm|attention|rnn-vs-attention]",
-    .line = "time the parts against what the processor can do, and against others",
+    .line = "time the parts against the machine's limits and against others",
     .text = "Times the inner product, attention, or a recurrent layer against self-attention, each next to the peak "
             "measured on this machine in the same run. --json prints one array of rows.",
     .own = bench_main,

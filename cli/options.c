@@ -17,7 +17,7 @@ const cli_option common_options[] = {
     {OPTION_NUMBER, "seed", "N", offsetof(cli_common, seed), "1", .help = "seed of whatever is random"},
     {OPTION_FLAG, "quiet", .place = offsetof(cli_common, quiet), .help = "say nothing on stderr but errors"},
     {OPTION_FLAG, "verbose", .place = offsetof(cli_common, verbose),
-     .help = "say on stderr what was done, how long it took"},
+     .help = "say on stderr what was done and how long it took"},
     {OPTION_FLAG, "help", .place = offsetof(cli_common, help), .help = "show this text"},
     {OPTION_FLAG, "version", .place = offsetof(cli_common, version), .help = "show the version"},
     {0},
@@ -63,7 +63,7 @@ void list_names(const char *const *names, int count, char *out, size_t size)
     out[0] = 0;
     for (int i = 0; i < count && used < size; i++) {
         const char *before = i == 0 ? "" : i == count - 1 ? " and " : ", ";
-        int more = snprintf(out + used, size - used, "%s%s", before, names[i]);
+        int more = snprintf(out + used, size - used, "%s'%s'", before, names[i]);
         used += more > 0 ? (size_t)more : 0;
     }
 }
@@ -275,7 +275,7 @@ static bool read_config(const cli_command *command, void *into, at_error *error)
     size_t room = 0;
     ssize_t length = file ? getdelim(&shared->config_text, &room, 0, file) : -1;
     if (!file || (length < 0 && ferror(file))) {
-        fail(error, AT_FAILED, "cannot read the --config file %s: %s", shared->config, strerror(errno));
+        fail(error, AT_FAILED, "--config: cannot read '%s': %s", shared->config, strerror(errno));
         if (file)
             fclose(file);
         return false;
@@ -379,7 +379,7 @@ bool options_parse(const cli_command *command, int argc, char **argv, void *into
     *first_word = optind;
     if (good && argc - optind > command->most_words && !shared->help && !shared->version) {
         if (command->most_words)
-            return fail(error, AT_USAGE, "attend %s takes one %s, so '%s' is too much", command->name, command->words,
+            return fail(error, AT_USAGE, "attend %s takes one name, so '%s' is too much", command->name,
                         argv[optind + command->most_words]);
         return fail(error, AT_USAGE, "attend %s takes options only, not '%s'", command->name, argv[optind]);
     }

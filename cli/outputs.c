@@ -16,12 +16,12 @@ static bool check_parent(const char *option, const char *path, at_error *error)
     if (!good)
         fail(error, AT_FAILED, "out of memory");
     else if (stat(parent, &about) != 0)
-        good = fail(error, AT_FAILED, "%s: cannot write %s, as the folder %s is not there", option, path, parent);
+        good = fail(error, AT_FAILED, "%s: cannot write '%s', as the folder '%s' is not there", option, path, parent);
     else if (!S_ISDIR(about.st_mode))
-        good = fail(error, AT_FAILED, "%s: cannot write %s, as %s is no folder", option, path, parent);
+        good = fail(error, AT_FAILED, "%s: cannot write '%s', as '%s' is no folder", option, path, parent);
     else if (access(parent, W_OK) != 0)
-        good =
-            fail(error, AT_FAILED, "%s: cannot write %s: the folder %s is not yours to write to", option, path, parent);
+        good = fail(error, AT_FAILED, "%s: cannot write '%s', as the folder '%s' is not yours to write to", option,
+                    path, parent);
     free(parent);
     return good;
 }
@@ -39,17 +39,17 @@ static cli_output *add(cli_outputs *outputs, const char *option, char *path, at_
     outputs->count++;
     for (int i = 0; i < outputs->count - 1; i++)
         if (strcmp(outputs->file[i].path, path) == 0) {
-            fail(error, AT_USAGE, "%s and %s both name %s; one would overwrite the other", outputs->file[i].option,
+            fail(error, AT_USAGE, "%s and %s both name '%s'; one would overwrite the other", outputs->file[i].option,
                  option, path);
             return NULL;
         }
     if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) {
-        fail(error, AT_FAILED, "%s: %s is a folder; name a file", option, path);
+        fail(error, AT_FAILED, "%s: '%s' is a folder; name a file", option, path);
         return NULL;
     }
     /* A file is replaced as a whole, which would take a device such as /dev/null away from everybody. */
     if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) {
-        fail(error, AT_FAILED, "%s: %s is no ordinary file; name one that may be replaced", option, path);
+        fail(error, AT_FAILED, "%s: '%s' is no ordinary file; name one that may be replaced", option, path);
         return NULL;
     }
     if (asprintf(&file->part, "%s.part", path) < 0) {
@@ -81,9 +81,9 @@ bool outputs_folder(cli_outputs *outputs, const char *option, const char *folder
     if (stat(folder, &about) != 0)
         return check_parent(option, folder, error);
     if (!S_ISDIR(about.st_mode))
-        return fail(error, AT_FAILED, "%s: %s is a file; name a folder, there or not", option, folder);
+        return fail(error, AT_FAILED, "%s: '%s' is a file; name a folder, there or not", option, folder);
     if (access(folder, W_OK) != 0)
-        return fail(error, AT_FAILED, "%s: the folder %s is not yours to write to", option, folder);
+        return fail(error, AT_FAILED, "%s: the folder '%s' is not yours to write to", option, folder);
     return true;
 }
 
@@ -93,7 +93,7 @@ static bool write_text(const cli_output *file, at_error *error)
     bool good = stream && file->write(stream, file->context);
     if (stream && fclose(stream) != 0)
         good = false;
-    return good || fail(error, AT_FAILED, "cannot write %s: %s", file->path, strerror(errno));
+    return good || fail(error, AT_FAILED, "cannot write '%s': %s", file->path, strerror(errno));
 }
 
 static bool stage(cli_outputs *outputs, at_error *error)
@@ -101,7 +101,7 @@ static bool stage(cli_outputs *outputs, at_error *error)
     if (outputs->folder && mkdir(outputs->folder, 0777) == 0)
         outputs->folder_made = true;
     else if (outputs->folder && errno != EEXIST)
-        return fail(error, AT_FAILED, "%s: cannot make the folder %s: %s", outputs->folder_option, outputs->folder,
+        return fail(error, AT_FAILED, "%s: cannot make the folder '%s': %s", outputs->folder_option, outputs->folder,
                     strerror(errno));
     for (int i = 0; i < outputs->count; i++) {
         cli_output *file = &outputs->file[i];
@@ -120,7 +120,7 @@ bool outputs_write(cli_outputs *outputs, at_error *error)
     for (int i = 0; good && i < outputs->count; i++) {
         cli_output *file = &outputs->file[i];
         if (rename(file->part, file->path) != 0)
-            good = fail(error, AT_FAILED, "%s: cannot write %s: %s", file->option, file->path, strerror(errno));
+            good = fail(error, AT_FAILED, "%s: cannot write '%s': %s", file->option, file->path, strerror(errno));
         else
             file->staged = false;
     }

@@ -1,0 +1,68 @@
+# attend list, attend help, --version, and words that are not there.
+. "$(dirname "$0")/support.bash"
+
+golden list.txt list
+golden list_scores.txt list scores
+golden list_demos.txt list demos
+golden list_demos.txt demo
+golden help.txt help
+golden help.txt --help
+golden help_list.txt help list
+golden help_list.txt list --help
+golden help_attention.txt help attention
+golden help_attention.txt attention --help --query nonsense
+
+version=$("$attend" --version)
+[[ $version =~ ^attend\ [0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "--version says $version"
+equal "$version" "$("$attend" list --version)" "list --version"
+
+refuse 2 "no topic 'score'; did you mean 'scores'?" list score
+refuse 2 "no topic 'models'; there are 'scores', 'normalisers', 'windows', 'positions' and 'demos'" list models
+refuse 2 "attend list takes one name, so 'windows' is too much" list scores windows
+refuse 2 "no command 'atention'; did you mean 'attention'?" atention
+refuse 2 "no command 'fly'; there are 'list', 'attention', 'demo', 'bench' and 'help'" fly
+refuse 2 "no command 'lits'; did you mean 'list'?" help lits
+refuse 2 "the command comes first, as in attend list; '--threads' is none" --threads 2 list
+refuse 2 "no option '--thread'; did you mean '--threads'?" list --thread 2
+refuse 2 "--threads takes a whole number from 1 to 4096, not '0'" list --threads 0
+refuse 2 "--threads takes a whole number from 1 to 4096, not 'two'" list --threads=two
+refuse 2 "--threads needs a value: --threads N" list --threads
+refuse 2 "--quiet takes no value" list --quiet=yes
+refuse 2 "no option '-x'; attend list --help shows those there are" list -x
+
+# Without a word the overview goes to stderr, and that is bad usage.
+code=0
+"$attend" >out.txt 2>err.txt || code=$?
+equal 2 "$code" "attend alone"
+[ ! -s out.txt ] || fail "attend alone prints to stdout"
+same_file err.txt "$here/help.txt"
+
+# The man page names every option and is sound roff.
+"$attend" help --man >attend.1
+for option in $("$attend" attention --help | grep -o '^  --[a-z-]*'); do
+    grep -qF -- "${option//-/\\-}" attend.1 || fail "the man page lacks $option"
+done
+if command -v groff >/dev/null; then
+    said=$(groff -man -Tutf8 -ww -K utf8 attend.1 2>&1 >/dev/null || true)
+    equal "" "$said" "groff on the man page"
+fi
+
+# Colour is for terminals, and there only as long as NO_COLOR is unset.
+escape=$(printf '\033')
+said=$(env -u NO_COLOR TERM=xterm "$attend" list)
+[[ $said != *$escape* ]] || fail "colour in a pipe"
+if command -v script >/dev/null; then
+    said=$(env -u NO_COLOR TERM=xterm script -qec "'$attend' list" /dev/null </dev/null)
+    [[ $said == *$escape* ]] || fail "no colour in a terminal"
+    said=$(TERM=xterm script -qec "'$attend' list" /dev/null </dev/null)
+    [[ $said != *$escape* ]] || fail "colour despite NO_COLOR"
+fi
+
+# A stdout that takes nothing is a failure, not a success.
+if [ -w /dev/full ]; then
+    code=0
+    "$attend" list >/dev/full 2>err.txt || code=$?
+    equal 1 "$code" "list to a full disk"
+    equal "attend: cannot write to the standard output" "$(cat err.txt)" "list to a full disk"
+fi
+finish
