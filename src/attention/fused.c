@@ -37,6 +37,9 @@ static bool measure(at_tape *tape, const at_fused *what, job *j)
     j->rule = rules[what->normaliser];
     j->keeps_stat = at_tape_records(tape) || what->weights || what->argmax || what->entropy || what->key_sums;
     j->unit = j->rule == RULE_SOFTMAX || j->rule == RULE_HARD ? LOG2E : 1;
+    const at_spans *spans = what->spans;
+    for (int64_t i = 0; i < spans->batch * spans->heads * spans->rows && !j->masked; i++)
+        j->masked = spans->lo[i] > 0 || spans->hi[i] < j->keys;
     if (what->bias) {
         int64_t count = what->bias->shape.dim[what->bias->shape.rank - 1];
         j->reach = count / 2;

@@ -90,7 +90,7 @@ static void load_rows(const job *j, const block *blk, const room *r, rows *x)
         int64_t at = (blk->b * j->queries + blk->index[i]) * j->heads + blk->h;
         const at_real *out = j->made.out->value + at * j->value_size;
         at_real *to = r->dout + i * r->dv_row, delta = 0;
-        k->copy(to, 0, j->value_panels, dout + at * j->value_size, 0, 1, dout ? j->value_size : 0, 1);
+        k->copy(to, 0, j->value_panels, dout ? dout + at * j->value_size : NULL, 0, 1, dout ? j->value_size : 0, 1, NULL);
         if (dout)
             delta = k->dot(to, out, j->value_size);
         if (doffsets) {
@@ -192,8 +192,19 @@ static void hand_over(const job *j, const block *blk, const room *r, const rows 
     }
 }
 
+/* Keys that the first block does not see start from 0 here, the others in its products. */
+static void zero_keys(const job *j, const room *r, int64_t from, int64_t to)
+{
+    if (from >= to)
+        return;
+    memset(r->dv + from * r->dv_row, 0, (size_t)((to - from) * r->dv_row) * sizeof *r->dv);
+    if (!j->what.additive)
+        memset(r->dk + from * r->dk_row, 0, (size_t)((to - from) * r->dk_row) * sizeof *r->dk);
+}
+
+/* `fresh`: the first block of its key head, whose sums start from 0. */
 static void backward_block(const job *j, const room *r, int64_t b, int64_t h, int64_t first, int64_t count,
-                           int64_t keys_from, int64_t keys_to)
+                           int64_t keys_from, int64_t keys_to, bool fresh)
 {
     const tile_kernels *k = at_isa()->tile;
     block blk;
@@ -201,21 +212,26 @@ static void backward_block(const job *j, const room *r, int64_t b, int64_t h, in
     cutter scratch = r->block;
     at_block_load(j, &blk, &scratch, b, h, NULL, first, count);
     load_rows(j, &blk, r, &x);
-    bool careful = !at_isa()->rows->finite(blk.q, blk.q_row, count, j->size) ||
-                   !at_isa()->rows->finite(r->dout, r->dv_row, count, j->value_size);
-    memset(r->dq, 0, (size_t)(count * blk.q_row) * sizeof *r->dq);
+    bool careful = j->masked && (!at_isa()->rows->finite(blk.q, blk.q_row, count, j->size) ||
+                                 !at_isa()->rows->finite(r->dout, r->dv_row, count, j->value_size));
+    if (j->what.additive || blk.from >= blk.to)
+        memset(r->dq, 0, (size_t)(count * blk.q_row) * sizeof *r->dq);
     if (j->what.bias)
         memset(r->dbias, 0, (size_t)(count * (2 * j->reach + 1)) * sizeof *r->dbias);
     if (j->rule == RULE_SPARSEMAX || j->rule == RULE_ENTMAX15)
         find_delta(j, &blk, r, &x);
 
     int64_t from = keys_from > blk.from ? keys_from : blk.from, to = keys_to < blk.to ? keys_to : blk.to;
+    if (fresh && j->back_keys) {
+        zero_keys(j, r, keys_from, from < keys_to ? from : keys_to);
+        zero_keys(j, r, to > keys_from ? to : keys_from, keys_to);
+    }
     for (; from < to; from += TILE_KEYS) {
         tile t = remake(j, &blk, r, &x, from);
         tile w = spent_weights(j, &blk, r, &x, &t), d = t;
         d.s = r->d;
         if (j->back_keys)
-            k->gather(&w, j->value_size, r->dout, r->dv_row, r->dv, r->dv_row, careful);
+            k->gather(&w, j->value_size, r->dout, r->dv_row, r->dv, r->dv_row, fresh, careful);
         if (j->what.centre)
             k->prior(&d, blk.centre, j->what.sigma);
         k->dscore(&t, r->d, &x.back);
@@ -227,9 +243,9 @@ static void backward_block(const job *j, const room *r, int64_t b, int64_t h, in
             continue;
         }
         if (j->back_query)
-            k->weigh(&d, j->size, r->k, j->keys, r->dq, blk.q_row, r->careful_keys);
+            k->weigh(&d, j->size, r->k, j->keys, r->dq, blk.q_row, from == blk.from, r->careful_keys);
         if (j->back_keys)
-            k->gather(&d, j->size, blk.q, blk.q_row, r->dk, r->dk_row, careful);
+            k->gather(&d, j->size, blk.q, blk.q_row, r->dk, r->dk_row, fresh, careful);
     }
     if (j->back_query)
         hand_over(j, &blk, r, &x);
@@ -293,15 +309,13 @@ void at_backward_task(void *context, int64_t index, int worker)
     at_gemm_pack(values, 1, value_row, j->value_size, j->keys, r.vt);
     if (!j->what.additive)
         at_gemm_pack(keys, key_row, 1, j->keys, j->size, r.k);
-    r.careful_keys = !at_isa()->rows->finite(keys, key_row, j->keys, j->size);
+    r.careful_keys = j->masked && !at_isa()->rows->finite(keys, key_row, j->keys, j->size);
     bool cut_keys = !j->back_query;
     int64_t from = cut_keys ? key_blocks * part / j->parts * TILE_KEYS : 0;
     int64_t to = cut_keys ? key_blocks * (part + 1) / j->parts * TILE_KEYS : j->keys;
     to = to < j->keys ? to : j->keys;
-    if (j->back_keys) {
-        memset(r.dk, 0, (size_t)(j->what.additive ? j->key_panels * j->size : j->keys * r.dk_row) * sizeof *r.dk);
-        memset(r.dv, 0, (size_t)(j->keys * r.dv_row) * sizeof *r.dv);
-    }
+    if (j->back_keys && j->what.additive)
+        memset(r.dk, 0, (size_t)(j->key_panels * j->size) * sizeof *r.dk);
     int64_t items = group * blocks, first = cut_keys ? 0 : items * part / j->parts;
     int64_t last = cut_keys ? items : items * (part + 1) / j->parts;
     for (int64_t item = first; item < last; item++) {
@@ -309,7 +323,7 @@ void at_backward_task(void *context, int64_t index, int worker)
         int64_t count = j->queries * (item % blocks + 1) / blocks - row;
         if (item == first || row == 0)
             start_head(j, &r, h);
-        backward_block(j, &r, b, h, row, count, from, to);
+        backward_block(j, &r, b, h, row, count, from, to, item == first);
         if (item + 1 == last || row + count == j->queries)
             end_head(j, &r, b, h);
     }

@@ -45,28 +45,30 @@ void at_block_load(const job *j, block *blk, cutter *scratch, int64_t b, int64_t
     blk->q = at_cut(scratch, TILE_ROWS * blk->q_row);
     at_real *tables = at_cut(scratch, what->bias && !j->bias ? TILE_ROWS * j->bias_row : 0);
     at_real factor = what->additive ? 1 : what->scale * j->unit;
-    const row_kernels *rows_of = at_isa()->rows;
+    const row_kernels *k = at_isa()->rows;
+    const at_real *q = what->q->value + (b * j->queries * j->heads + h) * j->size; /* [B,Q,H*D] */
+    int64_t query_row = j->heads * j->size, entries = 2 * j->reach + 1, spans = at_span_row(what->spans, b, h, 0);
     for (int64_t r = 0; r < rows; r++) {
-        int64_t i = index ? index[r] : first_query + r, span = at_span_row(what->spans, b, h, i);
-        int64_t lo = what->spans->lo[span], hi = what->spans->hi[span];
-        lo = lo < 0 ? 0 : lo;
-        hi = hi > j->keys ? j->keys : hi;
+        int64_t i = index ? index[r] : first_query + r;
+        int32_t lo = what->spans->lo[spans + i], hi = what->spans->hi[spans + i];
         blk->index[r] = i;
-        blk->lo[r] = (int32_t)lo;
-        blk->hi[r] = (int32_t)hi;
+        blk->lo[r] = lo < 0 ? 0 : lo;
+        blk->hi[r] = hi > j->keys ? (int32_t)j->keys : hi;
         blk->place[r] = (int32_t)(what->start + i);
-        if (lo < hi) {
-            lowest = lo < lowest ? lo : lowest;
-            highest = hi > highest ? hi : highest;
+        if (blk->lo[r] < blk->hi[r]) {
+            lowest = blk->lo[r] < lowest ? blk->lo[r] : lowest;
+            highest = blk->hi[r] > highest ? blk->hi[r] : highest;
         }
-        const at_real *q = what->q->value + ((b * j->queries + i) * j->heads + h) * j->size; /* [B,Q,H*D] */
-        rows_of->copy(blk->q + r * blk->q_row, 0, j->size_panels, q, 0, 1, j->size, factor);
-        if (what->bias && !j->bias) {
-            int64_t count = 2 * j->reach + 1; /* [B,Q,H,2R+1] */
-            at_pad_table(tables + r * j->bias_row, what->bias->value + ((b * j->queries + i) * j->heads + h) * count, count);
-        }
-        blk->centre[r] = what->centre ? what->centre->value[at_row_of(j, b, h, i)] : 0;
     }
+    if (!index)
+        k->copy(blk->q, blk->q_row, j->size_panels, q + first_query * query_row, query_row, rows, j->size, factor, NULL);
+    for (int64_t r = 0; index && r < rows; r++)
+        k->copy(blk->q + r * blk->q_row, 0, j->size_panels, q + index[r] * query_row, 0, 1, j->size, factor, NULL);
+    for (int64_t r = 0; what->bias && !j->bias && r < rows; r++) /* [B,Q,H,2R+1] */
+        at_pad_table(tables + r * j->bias_row,
+                     what->bias->value + ((b * j->queries + blk->index[r]) * j->heads + h) * entries, entries);
+    for (int64_t r = 0; what->centre && r < rows; r++)
+        blk->centre[r] = what->centre->value[at_row_of(j, b, h, blk->index[r])];
     blk->from = lowest / TILE_KEYS * TILE_KEYS;
     blk->to = highest;
     blk->table = (tile_table){.reach = j->reach, .place = blk->place, .unit = j->unit};

@@ -22,7 +22,6 @@ typedef struct room {
     at_real *top, *sum, *lean; /* [rows] */
     at_real *seen;  /* [K/tile, rows]: each tile's top, to put kept weights on one scale */
     cutter block;   /* what a block takes */
-    bool careful;
 } room;
 
 static bool needs_whole_rows(const job *j)
@@ -75,7 +74,7 @@ size_t at_forward_scratch(const job *j)
 }
 
 /* After the weights of a tile are there, up to a factor for each row: the prior, the sums by offset, the values. */
-static void spend(const job *j, const block *blk, const room *r, const tile *t)
+static void spend(const job *j, const block *blk, const room *r, const tile *t, bool careful)
 {
     const tile_kernels *k = at_isa()->tile;
     if (j->what.centre)
@@ -83,11 +82,11 @@ static void spend(const job *j, const block *blk, const room *r, const tile *t)
     if (r->offsets_row)
         k->by_offset(t, blk->place, j->what.value_reach, r->offsets, r->offsets_row);
     k->blank(t, keeps_weights(j));
-    k->weigh(t, j->value_size, r->v, j->keys, r->out, r->out_row, r->careful);
+    k->weigh(t, j->value_size, r->v, j->keys, r->out, r->out_row, t->from == blk->from, careful);
 }
 
 /* softmax, sigmoid, relu: one pass over the keys. */
-static void pass_online(const job *j, const block *blk, const room *r, at_real *factor)
+static void pass_online(const job *j, const block *blk, const room *r, at_real *factor, bool careful)
 {
     const tile_kernels *k = at_isa()->tile;
     int32_t argmax[TILE_ROWS];
@@ -111,7 +110,7 @@ static void pass_online(const job *j, const block *blk, const room *r, at_real *
             k->relu(&t, &state);
         if (keeps_weights(j))
             memcpy(r->seen + from / TILE_KEYS * TILE_ROWS, r->top, (size_t)blk->rows * sizeof *r->top);
-        spend(j, blk, r, &t);
+        spend(j, blk, r, &t, careful);
     }
     for (int64_t i = 0; i < blk->rows; i++) {
         int64_t row = at_row_of(j, blk->b, blk->h, blk->index[i]);
@@ -133,20 +132,24 @@ static void pass_online(const job *j, const block *blk, const room *r, at_real *
             j->stat[row] = factor[i];
         }
     }
-    if (keeps_weights(j))
-        for (int64_t from = blk->from; from < blk->to; from += TILE_KEYS) {
-            tile t = at_block_tile(j, blk, from, r->s + from, r->s_row);
-            at_real scaled[TILE_ROWS];
-            for (int64_t i = 0; i < blk->rows; i++) {
-                at_real seen = r->seen[from / TILE_KEYS * TILE_ROWS + i];
-                scaled[i] = factor[i] == 0 || seen == -INFINITY ? 0 : factor[i] * AT_REAL(exp2)(seen - r->top[i]);
-            }
-            k->key_sums(&t, scaled, j->what.key_sums + (blk->b * j->heads + blk->h) * j->keys);
+}
+
+/* The kept weights of a block, each tile's brought to the rows' final scale, added up for every key. */
+static void add_key_sums(const job *j, const block *blk, const room *r, const at_real *factor)
+{
+    for (int64_t from = blk->from; from < blk->to; from += TILE_KEYS) {
+        tile t = at_block_tile(j, blk, from, r->s + from, r->s_row);
+        at_real scaled[TILE_ROWS];
+        for (int64_t i = 0; i < blk->rows; i++) {
+            at_real seen = r->seen[from / TILE_KEYS * TILE_ROWS + i];
+            scaled[i] = factor[i] == 0 || seen == -INFINITY ? 0 : factor[i] * AT_REAL(exp2)(seen - r->top[i]);
         }
+        at_isa()->tile->key_sums(&t, scaled, j->what.key_sums + (blk->b * j->heads + blk->h) * j->keys);
+    }
 }
 
 /* sparsemax, entmax15: all scores of a row, then its threshold, then the weights. */
-static void pass_whole(const job *j, const block *blk, const room *r, at_real *factor)
+static void pass_whole(const job *j, const block *blk, const room *r, at_real *factor, bool careful)
 {
     const tile_kernels *k = at_isa()->tile;
     at_real stat[TILE_ROWS];
@@ -165,7 +168,7 @@ static void pass_whole(const job *j, const block *blk, const room *r, at_real *f
     for (int64_t from = blk->from; from < blk->to; from += TILE_KEYS) {
         tile t = at_block_tile(j, blk, from, r->s + from, r->s_row);
         k->weights(&t, &back);
-        spend(j, blk, r, &t);
+        spend(j, blk, r, &t, careful);
     }
 }
 
@@ -224,35 +227,45 @@ static void pass_hard(const job *j, const block *blk, const room *r, at_real *fa
     }
 }
 
+/* From scores to weighted sums, up to a factor for each row. */
+static void pass(const job *j, const block *blk, const room *r, at_real *factor, bool careful)
+{
+    if (r->offsets_row)
+        memset(r->offsets, 0, (size_t)(blk->rows * r->offsets_row) * sizeof *r->offsets);
+    if (j->rule == RULE_HARD || blk->from >= blk->to)
+        memset(r->out, 0, (size_t)(blk->rows * r->out_row) * sizeof *r->out);
+    for (int64_t i = 0; i < blk->rows; i++) {
+        r->top[i] = -INFINITY;
+        r->sum[i] = r->lean[i] = 0;
+    }
+    if (j->rule == RULE_HARD)
+        pass_hard(j, blk, r, factor);
+    else if (needs_whole_rows(j))
+        pass_whole(j, blk, r, factor, careful);
+    else
+        pass_online(j, blk, r, factor, careful);
+}
+
 static void forward_block(const job *j, const room *r, int64_t b, int64_t h, int64_t first, int64_t rows)
 {
     block blk;
     cutter scratch = r->block;
     at_real factor[TILE_ROWS];
-    at_block_load(j, &blk, &scratch, b, h, NULL, first, rows);
-    memset(r->out, 0, (size_t)(rows * r->out_row) * sizeof *r->out);
-    if (r->offsets_row)
-        memset(r->offsets, 0, (size_t)(rows * r->offsets_row) * sizeof *r->offsets);
-    for (int64_t i = 0; i < rows; i++) {
-        r->top[i] = -INFINITY;
-        r->sum[i] = r->lean[i] = 0;
-    }
-    if (j->rule == RULE_HARD)
-        pass_hard(j, &blk, r, factor);
-    else if (needs_whole_rows(j))
-        pass_whole(j, &blk, r, factor);
-    else
-        pass_online(j, &blk, r, factor);
-
     const row_kernels *k = at_isa()->rows;
-    int64_t count = 2 * j->what.value_reach + 1;
-    for (int64_t i = 0; i < rows; i++) {
-        int64_t at = (b * j->queries + first + i) * j->heads + h;
-        k->copy(j->made.out->value + at * j->value_size, 0, 0, r->out + i * r->out_row, 0, 1, j->value_size, factor[i]);
-        if (r->offsets_row)
-            k->copy(j->made.offset_sums->value + at * count, 0, 0, r->offsets + i * r->offsets_row, 0, 1, count,
-                    factor[i]);
-    }
+    at_block_load(j, &blk, &scratch, b, h, NULL, first, rows);
+    pass(j, &blk, r, factor, false);
+    /* A value that is not finite has met zero weights of rows that do not see it: once more, each row by itself. */
+    if (j->masked && !k->finite(r->out, r->out_row, rows, j->value_size))
+        pass(j, &blk, r, factor, true);
+
+    int64_t count = 2 * j->what.value_reach + 1, at = (b * j->queries + first) * j->heads + h;
+    k->copy(j->made.out->value + at * j->value_size, j->heads * j->value_size, 0, r->out, r->out_row, rows, j->value_size,
+            1, factor);
+    if (r->offsets_row)
+        k->copy(j->made.offset_sums->value + at * count, j->heads * count, 0, r->offsets, r->offsets_row, rows, count, 1,
+                factor);
+    if (keeps_weights(j))
+        add_key_sums(j, &blk, r, factor);
     at_look(j, scratch, b, h, first, rows, r->kt, r->score, !sums_along(j));
 }
 
@@ -268,7 +281,6 @@ void at_forward_task(void *context, int64_t index, int worker)
     int64_t key_row = j->kv_heads * j->size, value_row = j->kv_heads * j->value_size;
     at_gemm_pack(keys, 1, key_row, j->size, j->keys, r.kt);
     at_gemm_pack(values, value_row, 1, j->keys, j->value_size, r.v);
-    r.careful = !at_isa()->rows->finite(values, value_row, j->keys, j->value_size);
     for (int64_t item = group * blocks * part / j->parts; item < group * blocks * (part + 1) / j->parts; item++) {
         int64_t h = g * group + item / blocks, first = j->queries * (item % blocks) / blocks;
         int64_t rows = j->queries * (item % blocks + 1) / blocks - first;

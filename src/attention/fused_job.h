@@ -22,6 +22,7 @@ typedef struct job {
     int64_t parts;    /* pieces that the blocks of one (batch, key head) are cut into */
     char *scratch;    /* of all workers */
     size_t scratch_size;
+    bool masked;      /* some row does not see every key */
     bool keeps_stat;  /* somebody will ask for the weights again */
 
     /* the way back */

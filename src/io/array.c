@@ -36,7 +36,7 @@ bool at_shape_bytes(at_dtype dtype, int rank, const int64_t *dim, size_t *count,
     return true;
 }
 
-char *at_shape_text(int rank, const int64_t *dim, char *out)
+char *at_dims_text(int rank, const int64_t *dim, char *out)
 {
     size_t used = (size_t)sprintf(out, "[");
     for (int i = 0; i < rank; i++)
@@ -62,14 +62,14 @@ static at_array *allocate(at_dtype dtype, int rank, const int64_t *dim, at_error
     size_t count, bytes;
     if (!at_shape_bytes(dtype, rank, dim, &count, &bytes)) {
         at_fail(error, AT_FAILED, "an array of %s cannot have shape %s; its bytes must be countable",
-                at_dtype_rows[dtype].name, at_shape_text(rank, dim, shape));
+                at_dtype_rows[dtype].name, at_dims_text(rank, dim, shape));
         return NULL;
     }
     at_array *array = calloc(1, sizeof *array);
     void *data = NULL;
     if (array == NULL || posix_memalign(&data, 64, bytes > 0 ? bytes : 1) != 0) {
         at_fail(error, AT_FAILED, "memory ran out for an array of %s of shape %s", at_dtype_rows[dtype].name,
-                at_shape_text(rank, dim, shape));
+                at_dims_text(rank, dim, shape));
         free(array);
         return NULL;
     }
@@ -133,10 +133,10 @@ bool at_array_check(const at_array *array, const char *what, at_error *error)
     char shape[AT_SHAPE_TEXT];
     if (!at_shape_bytes(array->dtype, array->rank, array->dim, &count, &bytes))
         return at_fail(error, AT_FAILED, "cannot %s: its array has shape %s, whose bytes cannot be counted", what,
-                       at_shape_text(array->rank, array->dim, shape));
+                       at_dims_text(array->rank, array->dim, shape));
     if (array->data == NULL && count > 0)
         return at_fail(error, AT_FAILED, "cannot %s: its array of shape %s has no values", what,
-                       at_shape_text(array->rank, array->dim, shape));
+                       at_dims_text(array->rank, array->dim, shape));
     return true;
 }
 

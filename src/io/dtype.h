@@ -23,7 +23,7 @@ bool at_shape_bytes(at_dtype dtype, int rank, const int64_t *dim, size_t *count,
 
 /* "[2,3]" for sentences; gives `out`. */
 enum { AT_SHAPE_TEXT = 24 * AT_MAX_RANK };
-char *at_shape_text(int rank, const int64_t *dim, char *out);
+char *at_dims_text(int rank, const int64_t *dim, char *out);
 
 /* A new array with those values, which need not be aligned. */
 at_array *at_array_of(at_dtype dtype, int rank, const int64_t *dim, const void *values, at_error *error);

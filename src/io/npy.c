@@ -238,7 +238,7 @@ at_array *at_npy_parse(const unsigned char *bytes, size_t size, const char *name
     if (!find_header(bytes, size, &h, &start) || !take_header(&h) || !find_dtype(&h, &dtype))
         return NULL;
     char shape[AT_SHAPE_TEXT];
-    at_shape_text(h.rank, h.dim, shape);
+    at_dims_text(h.rank, h.dim, shape);
     if (h.fortran_order && h.rank > 1) {
         at_fail(error, AT_FAILED,
                 "'%s' holds its shape %s in Fortran order (fortran_order: True); save numpy.ascontiguousarray of it",

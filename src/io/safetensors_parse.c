@@ -87,10 +87,10 @@ static bool read_offsets(reader *r, const char *name, const json_t *value, entry
     char shape[AT_SHAPE_TEXT];
     if (!at_shape_bytes(e->dtype, e->rank, e->dim, &count, &bytes))
         return at_fail(r->error, AT_FAILED, "'%s' claims shape %s for tensor '%s', which is larger than any array",
-                       r->file, at_shape_text(e->rank, e->dim, shape), shown(r, name));
+                       r->file, at_dims_text(e->rank, e->dim, shape), shown(r, name));
     if (bytes != e->end - e->begin)
         return at_fail(r->error, AT_FAILED, "'%s' gives tensor '%s' %zu bytes; its shape %s of %s takes %zu", r->file,
-                       shown(r, name), e->end - e->begin, at_shape_text(e->rank, e->dim, shape),
+                       shown(r, name), e->end - e->begin, at_dims_text(e->rank, e->dim, shape),
                        at_dtype_rows[e->dtype].name, bytes);
     return true;
 }

@@ -1,6 +1,6 @@
 /* exp, tanh and sigmoid over rows, and the element-wise end of a product. */
 #include "isa_internal.h"
-#include "vec.h"
+#include "micro.h"
 
 /* out[i] = f(x[i]); the tail goes through a padded vector, so an element's bits do not depend on its place. */
 #define OVER_ROWS(name, f)                                                                                             \
@@ -22,15 +22,18 @@ OVER_ROWS(rows_tanh, v_tanh)
 OVER_ROWS(rows_sigmoid, v_sigmoid)
 
 static void copy(at_real *to, int64_t to_row, int64_t padded, const at_real *from, int64_t from_row, int64_t rows,
-                 int64_t size, at_real factor)
+                 int64_t size, at_real factor, const at_real *factors)
 {
-    vec f = v_set(factor);
     for (int64_t i = 0; i < rows; i++, to += to_row, from += from_row) {
+        at_real scalar = factors ? factors[i] : factor;
+        vec f = v_set(scalar);
         int64_t c = 0;
-        for (; c + LANES <= size; c += LANES)
+        for (; c + WIDTH <= size; c += WIDTH) {
             v_store(to + c, f * v_load(from + c));
+            v_store(to + c + LANES, f * v_load(from + c + LANES));
+        }
         for (; c < size; c++)
-            to[c] = factor * from[c];
+            to[c] = scalar * from[c];
         for (; c < padded; c++)
             to[c] = 0;
     }

@@ -41,8 +41,20 @@ static void score(const tile *t, int64_t size, const at_real *q, int64_t q_row, 
     }
 }
 
-static void weigh(const tile *t, int64_t size, const at_real *v, int64_t keys, at_real *out, int64_t out_row, bool careful)
+static void zero_rows(at_real *x, int64_t row, int64_t from, int64_t to, int64_t size)
 {
+    for (; from < to; from++)
+        memset(x + from * row, 0, (size_t)panel_ceil(size) * sizeof *x);
+}
+
+static void weigh(const tile *t, int64_t size, const at_real *v, int64_t keys, at_real *out, int64_t out_row, bool fresh,
+                  bool careful)
+{
+    if (fresh && careful)
+        zero_rows(out, out_row, 0, t->rows, size);
+    for (int g = 0; fresh && g < t->groups; g++)
+        if (t->first[g] >= t->last[g])
+            zero_rows(out, out_row, t->start[g], t->start[g + 1], size);
     for (int64_t d = 0; d < size; d += WIDTH) {
         const at_real *panel = v + d * keys + t->from * WIDTH; /* [keys][WIDTH] */
         for (int g = 0; g < t->groups; g++) {
@@ -50,7 +62,7 @@ static void weigh(const tile *t, int64_t size, const at_real *v, int64_t keys, a
             if (!careful) {
                 if (first < last)
                     micro((int)(t->start[g + 1] - i), last - first, t->s + i * t->s_row + first, t->s_row, 1,
-                          panel + first * WIDTH, WIDTH, out + i * out_row + d, out_row, true);
+                          panel + first * WIDTH, WIDTH, out + i * out_row + d, out_row, !fresh);
                 continue;
             }
             for (; i < t->start[g + 1]; i++)
@@ -63,26 +75,29 @@ static void weigh(const tile *t, int64_t size, const at_real *v, int64_t keys, a
 
 /* Adds to the sums of the keys at columns [c, c+n), n <= ROWS, from the rows [r0, r1). */
 INLINE void gather_keys(const tile *t, int64_t c, int64_t n, int64_t r0, int64_t r1, int64_t size, const at_real *x,
-                        int64_t x_row, at_real *sums, int64_t sums_row)
+                        int64_t x_row, at_real *sums, int64_t sums_row, bool fresh)
 {
     for (int64_t d = 0; d < size; d += WIDTH)
         micro((int)n, r1 - r0, t->s + r0 * t->s_row + c, 1, t->s_row, x + r0 * x_row + d, x_row,
-              sums + (t->from + c) * sums_row + d, sums_row, true);
+              sums + (t->from + c) * sums_row + d, sums_row, !fresh);
 }
 
 static void gather(const tile *t, int64_t size, const at_real *x, int64_t x_row, at_real *sums, int64_t sums_row,
-                   bool careful)
+                   bool fresh, bool careful)
 {
     int64_t columns = t->to - t->from, a, b;
     if (careful) {
+        if (fresh)
+            zero_rows(sums, sums_row, t->from, t->to, size);
         for (int64_t r = 0; r < t->rows; r++)
             if (row_columns(t, r, &a, &b))
                 for (int64_t c = a; c < b; c += ROWS)
-                    gather_keys(t, c, b - c < ROWS ? b - c : ROWS, r, r + 1, size, x, x_row, sums, sums_row);
+                    gather_keys(t, c, b - c < ROWS ? b - c : ROWS, r, r + 1, size, x, x_row, sums, sums_row, false);
         return;
     }
-    for (int64_t c = 0; c < columns; c += ROWS) {
-        int64_t n = columns - c < ROWS ? columns - c : ROWS, r0 = 0, r1 = t->rows;
+    int64_t groups = (columns + ROWS - 1) / ROWS; /* of keys, as even as they go */
+    for (int64_t g = 0; g < groups; g++) {
+        int64_t c = columns * g / groups, n = columns * (g + 1) / groups - c, r0 = 0, r1 = t->rows;
         if (!t->full) {
             while (r0 < r1 && !(row_columns(t, r0, &a, &b) && a < c + n && b > c))
                 r0++;
@@ -90,7 +105,9 @@ static void gather(const tile *t, int64_t size, const at_real *x, int64_t x_row,
                 r1--;
         }
         if (r0 < r1)
-            gather_keys(t, c, n, r0, r1, size, x, x_row, sums, sums_row);
+            gather_keys(t, c, n, r0, r1, size, x, x_row, sums, sums_row, fresh);
+        else if (fresh)
+            zero_rows(sums, sums_row, t->from + c, t->from + c + n, size);
     }
 }
 

@@ -85,11 +85,13 @@ typedef struct tile_kernels {
     void (*by_offset)(const tile *t, const int32_t *place, int64_t reach, at_real *sums, int64_t sums_row);
 
     /* out_i += sum_j s_ij v_j: v as panels [panel][keys][width] with `keys` rows in all; out [rows, out_row] padded to
-     * whole panels. `careful`: a row touches its own keys only, for values that are not finite. */
-    void (*weigh)(const tile *t, int64_t size, const at_real *v, int64_t keys, at_real *out, int64_t out_row, bool careful);
+     * whole panels. `fresh`: out starts from 0. `careful`: a row touches its own keys only, for values that are not
+     * finite. */
+    void (*weigh)(const tile *t, int64_t size, const at_real *v, int64_t keys, at_real *out, int64_t out_row, bool fresh,
+                  bool careful);
     /* sums_j += sum_i s_ij x_i, for the tile's keys j: x [rows, x_row] padded, sums [keys, sums_row] padded */
     void (*gather)(const tile *t, int64_t size, const at_real *x, int64_t x_row, at_real *sums, int64_t sums_row,
-                   bool careful);
+                   bool fresh, bool careful);
     /* sums_j += sum_i factor_i s_ij */
     void (*key_sums)(const tile *t, const at_real *factor, at_real *sums);
 
