@@ -50,9 +50,12 @@ equal 3 "$(wc -l <s.json)" "lines of the summary"
 run attention --query x.npy --score dot --normaliser hard --summary h.json --out h.npy
 equal '1.0000 3.0000 2.0000 1.0000 1.0000 3.0000 1.0000 3.0000 2.0000' "$(values h.npy)" "hard takes the likeliest"
 equal '"log_prob":[[' "$(sed -n 4p h.json | cut -c1-13)" "hard has a log-probability"
-run attention --query x.npy --normaliser hard --sample 7 --out h1.npy
-run attention --query x.npy --normaliser hard --sample 7 --out h2.npy
+npy even.npy '20, 1' 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
+run attention --query even.npy --normaliser hard --sample 7 --weights h1.npy
+run attention --query even.npy --normaliser hard --sample 7 --weights h2.npy
+run attention --query even.npy --normaliser hard --sample 8 --weights h3.npy
 same_file h1.npy h2.npy
+! cmp -s h1.npy h3.npy || fail "another seed draws the same keys"
 
 # Gradients, into a folder made for them.
 npy g.npy '3, 3' 1 2 3 0 1 0 2 0 1
