@@ -7,6 +7,8 @@
 #include "isa.h"
 #include "threads.h"
 
+enum { FEW = 3 }; /* queries up to which keys and values are read as they lie */
+
 static const at_real LOG2E = (at_real)1.4426950408889634;
 
 static bool measure(at_tape *tape, const at_fused *what, job *j)
@@ -35,6 +37,7 @@ static bool measure(at_tape *tape, const at_fused *what, job *j)
     j->size_panels = at_round_up(j->size, width);
     j->value_panels = at_round_up(j->value_size, width);
     j->rule = rules[what->normaliser];
+    j->few = !what->additive && j->queries <= FEW;
     j->keeps_stat = at_tape_records(tape) || what->weights || what->argmax || what->entropy || what->key_sums;
     j->unit = j->rule == RULE_SOFTMAX || j->rule == RULE_HARD ? LOG2E : 1;
     const at_spans *spans = what->spans;
@@ -174,6 +177,7 @@ static void backward(at_node *node)
         int64_t blocks = (j->queries + TILE_ROWS - 1) / TILE_ROWS * (j->heads / j->kv_heads);
         int64_t key_blocks = (j->keys + TILE_KEYS - 1) / TILE_KEYS, pairs = j->batch * j->kv_heads;
         size_t scratch = at_backward_scratch(j);
+        j->few = false; /* five products read the keys and values: packing pays */
         j->back_query = j->back_keys = true;
         j->parts = 1;
         if (!j->what.additive && !shared_bias && threads > 1 && pairs < threads && blocks > 1 && key_blocks > 1) {

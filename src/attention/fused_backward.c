@@ -302,8 +302,7 @@ void at_backward_task(void *context, int64_t index, int worker)
     int64_t part = index % j->parts, g = index / j->parts % j->kv_heads, b = index / j->parts / j->kv_heads;
     int64_t group = j->heads / j->kv_heads, blocks = (j->queries + TILE_ROWS - 1) / TILE_ROWS;
     int64_t key_blocks = (j->keys + TILE_KEYS - 1) / TILE_KEYS;
-    const at_real *keys = j->what.k->value + (b * j->keys * j->kv_heads + g) * j->size; /* [B,K,G*D] */
-    const at_real *values = j->what.v->value + (b * j->keys * j->kv_heads + g) * j->value_size;
+    const at_real *keys = at_keys_of(j, b, g), *values = at_values_of(j, b, g);
     int64_t key_row = j->kv_heads * j->size, value_row = j->kv_heads * j->value_size;
     at_gemm_pack(keys, 1, key_row, j->size, j->keys, r.kt);
     at_gemm_pack(values, 1, value_row, j->value_size, j->keys, r.vt);

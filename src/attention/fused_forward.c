@@ -46,8 +46,8 @@ static room make_room(const job *j, char *memory)
     bool whole = needs_whole_rows(j) || keeps_weights(j);
     cutter cut = {.at = memory};
     room r = {0};
-    r.kt = at_cut(&cut, j->key_panels * j->size);
-    r.v = at_cut(&cut, j->keys * j->value_panels);
+    r.kt = at_cut(&cut, (j->few ? width : j->key_panels) * j->size);
+    r.v = at_cut(&cut, j->few ? 0 : j->keys * j->value_panels);
     r.score = at_cut(&cut, j->what.additive ? j->size : 0);
     r.s_row = (whole ? j->key_panels : TILE_KEYS) + width;
     r.s = at_cut(&cut, TILE_ROWS * r.s_row);
@@ -82,7 +82,10 @@ static void spend(const job *j, const block *blk, const room *r, const tile *t, 
     if (r->offsets_row)
         k->by_offset(t, blk->place, j->what.value_reach, r->offsets, r->offsets_row);
     k->blank(t, keeps_weights(j));
-    k->weigh(t, j->value_size, r->v, j->keys, r->out, r->out_row, t->from == blk->from, careful);
+    if (j->few)
+        k->weigh_few(t, j->value_size, at_values_of(j, blk->b, blk->g), j->kv_heads * j->value_size, r->out, r->out_row);
+    else
+        k->weigh(t, j->value_size, r->v, j->keys, r->out, r->out_row, t->from == blk->from, careful);
 }
 
 /* softmax, sigmoid, relu: one pass over the keys. */
@@ -232,7 +235,7 @@ static void pass(const job *j, const block *blk, const room *r, at_real *factor,
 {
     if (r->offsets_row)
         memset(r->offsets, 0, (size_t)(blk->rows * r->offsets_row) * sizeof *r->offsets);
-    if (j->rule == RULE_HARD || blk->from >= blk->to)
+    if (j->rule == RULE_HARD || j->few || blk->from >= blk->to)
         memset(r->out, 0, (size_t)(blk->rows * r->out_row) * sizeof *r->out);
     for (int64_t i = 0; i < blk->rows; i++) {
         r->top[i] = -INFINITY;
@@ -255,7 +258,7 @@ static void forward_block(const job *j, const room *r, int64_t b, int64_t h, int
     at_block_load(j, &blk, &scratch, b, h, NULL, first, rows);
     pass(j, &blk, r, factor, false);
     /* A value that is not finite has met zero weights of rows that do not see it: once more, each row by itself. */
-    if (j->masked && !k->finite(r->out, r->out_row, rows, j->value_size))
+    if (j->masked && !j->few && !k->finite(r->out, r->out_row, rows, j->value_size))
         pass(j, &blk, r, factor, true);
 
     int64_t count = 2 * j->what.value_reach + 1, at = (b * j->queries + first) * j->heads + h;
@@ -276,11 +279,10 @@ void at_forward_task(void *context, int64_t index, int worker)
     room r = make_room(j, j->scratch + (size_t)worker * j->scratch_size);
     int64_t part = index % j->parts, g = index / j->parts % j->kv_heads, b = index / j->parts / j->kv_heads;
     int64_t group = j->heads / j->kv_heads, blocks = (j->queries + TILE_ROWS - 1) / TILE_ROWS;
-    const at_real *keys = j->what.k->value + (b * j->keys * j->kv_heads + g) * j->size; /* [B,K,G*D] */
-    const at_real *values = j->what.v->value + (b * j->keys * j->kv_heads + g) * j->value_size;
-    int64_t key_row = j->kv_heads * j->size, value_row = j->kv_heads * j->value_size;
-    at_gemm_pack(keys, 1, key_row, j->size, j->keys, r.kt);
-    at_gemm_pack(values, value_row, 1, j->keys, j->value_size, r.v);
+    if (!j->few) {
+        at_gemm_pack(at_keys_of(j, b, g), 1, j->kv_heads * j->size, j->size, j->keys, r.kt);
+        at_gemm_pack(at_values_of(j, b, g), j->kv_heads * j->value_size, 1, j->keys, j->value_size, r.v);
+    }
     for (int64_t item = group * blocks * part / j->parts; item < group * blocks * (part + 1) / j->parts; item++) {
         int64_t h = g * group + item / blocks, first = j->queries * (item % blocks) / blocks;
         int64_t rows = j->queries * (item % blocks + 1) / blocks - first;

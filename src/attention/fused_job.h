@@ -22,6 +22,7 @@ typedef struct job {
     int64_t parts;    /* pieces that the blocks of one (batch, key head) are cut into */
     char *scratch;    /* of all workers */
     size_t scratch_size;
+    bool few;         /* so few queries that packing keys and values would cost more than it gives */
     bool masked;      /* some row does not see every key */
     bool keeps_stat;  /* somebody will ask for the weights again */
 
@@ -51,8 +52,12 @@ void at_block_load(const job *j, block *blk, cutter *scratch, int64_t b, int64_t
                    int64_t first_query, int64_t rows);
 /* The tile of this block that starts at key `from`, with `s` for its scores. */
 tile at_block_tile(const job *j, const block *blk, int64_t from, at_real *s, int64_t s_row);
-/* Its scores, without the bias. kt: the key head's keys as panels; v: score_v times unit. */
-void at_block_score(const job *j, const block *blk, const tile *t, const at_real *kt, const at_real *v);
+/* Its scores, without the bias. kt: the key head's keys as panels (with `few` scratch of one panel); v: score_v times
+ * unit. */
+void at_block_score(const job *j, const block *blk, const tile *t, at_real *kt, const at_real *v);
+/* The key head's keys and values where they lie. */
+const at_real *at_keys_of(const job *j, int64_t b, int64_t g);   /* rows kv_heads * size apart */
+const at_real *at_values_of(const job *j, int64_t b, int64_t g); /* rows kv_heads * value_size apart */
 
 /* Rows [first, first+rows) of a padded copy of tables, each `count` numbers: see tile_table. */
 void at_pad_table(at_real *to, const at_real *from, int64_t count);
@@ -67,10 +72,10 @@ void at_backward_task(void *context, int64_t index, int worker);
 
 /* The weights of a block's rows, tile by tile, once their statistics are known: `see` gets each tile in turn. */
 typedef void at_see(void *context, const block *blk, const tile *t);
-void at_block_weights(const job *j, const block *blk, const at_real *kt, const at_real *v, at_real *s, int64_t s_row,
+void at_block_weights(const job *j, const block *blk, at_real *kt, const at_real *v, at_real *s, int64_t s_row,
                       at_see *see, void *context);
 /* Chosen rows' weights and, where the forward pass could not keep them along the way, the summaries. */
-void at_look(const job *j, cutter scratch, int64_t b, int64_t h, int64_t first, int64_t rows, const at_real *kt,
+void at_look(const job *j, cutter scratch, int64_t b, int64_t h, int64_t first, int64_t rows, at_real *kt,
              const at_real *v, bool summaries);
 
 #endif

@@ -66,34 +66,6 @@ INLINE void panel_rows(int rows, int64_t k, const at_real *a, int64_t a_row, int
         memcpy(c + i * c_row, edge + i * WIDTH, bytes);
 }
 
-/* Very few rows leave most accumulators idle in one panel, so several panels run side by side: rows x (panels*WIDTH). */
-INLINE void micro_wide(const int rows, const int panels, int64_t k, const at_real *a, int64_t a_row, int64_t a_col,
-                       const at_real *b, int64_t panel_step, at_real *c, int64_t c_row, bool load)
-{
-    vec acc[3][8];
-#pragma GCC unroll 3
-    for (int i = 0; i < rows; i++)
-#pragma GCC unroll 8
-        for (int j = 0; j < 2 * panels; j++)
-            acc[i][j] = load ? v_load(c + i * c_row + j * LANES) : v_set(0);
-    for (int64_t p = 0; p < k; p++) {
-#pragma GCC unroll 8
-        for (int j = 0; j < 2 * panels; j++) {
-            vec x = v_load(b + (j >> 1) * panel_step + (j & 1) * LANES);
-#pragma GCC unroll 3
-            for (int i = 0; i < rows; i++)
-                acc[i][j] = v_fma(v_set(a[i * a_row]), x, acc[i][j]);
-        }
-        a += a_col;
-        b += WIDTH;
-    }
-#pragma GCC unroll 3
-    for (int i = 0; i < rows; i++)
-#pragma GCC unroll 8
-        for (int j = 0; j < 2 * panels; j++)
-            v_store(c + i * c_row + j * LANES, acc[i][j]);
-}
-
 /* `panels` whole panels at once for 1 to 3 rows; gives how many it did. */
 static int64_t wide(const at_gemm *g, const at_real *b, int64_t panel_step, int64_t j, int64_t k0, int64_t depth, bool load)
 {
@@ -102,11 +74,11 @@ static int64_t wide(const at_gemm *g, const at_real *b, int64_t panel_step, int6
         return 0;
     const at_real *a = g->a + k0 * g->a_col;
     if (g->m == 1)
-        micro_wide(1, 4, depth, a, g->a_row, g->a_col, b, panel_step, g->c + j, g->c_row, load);
+        micro_wide(1, 4, depth, a, g->a_row, g->a_col, b, WIDTH, panel_step, g->c + j, g->c_row, load);
     else if (g->m == 2)
-        micro_wide(2, 3, depth, a, g->a_row, g->a_col, b, panel_step, g->c + j, g->c_row, load);
+        micro_wide(2, 3, depth, a, g->a_row, g->a_col, b, WIDTH, panel_step, g->c + j, g->c_row, load);
     else
-        micro_wide(3, 2, depth, a, g->a_row, g->a_col, b, panel_step, g->c + j, g->c_row, load);
+        micro_wide(3, 2, depth, a, g->a_row, g->a_col, b, WIDTH, panel_step, g->c + j, g->c_row, load);
     return panels;
 }
 

@@ -62,4 +62,32 @@ INLINE void micro(int rows, int64_t k, const at_real *a, int64_t a_row, int64_t 
     }
 }
 
+/* Very few rows leave most accumulators idle in one panel, so several panels run side by side: rows x (panels*WIDTH). */
+INLINE void micro_wide(const int rows, const int panels, int64_t k, const at_real *a, int64_t a_row, int64_t a_col,
+                       const at_real *b, int64_t b_row, int64_t panel_step, at_real *c, int64_t c_row, bool load)
+{
+    vec acc[3][8];
+#pragma GCC unroll 3
+    for (int i = 0; i < rows; i++)
+#pragma GCC unroll 8
+        for (int j = 0; j < 2 * panels; j++)
+            acc[i][j] = load ? v_load(c + i * c_row + j * LANES) : v_set(0);
+    for (int64_t p = 0; p < k; p++) {
+#pragma GCC unroll 8
+        for (int j = 0; j < 2 * panels; j++) {
+            vec x = v_load(b + (j >> 1) * panel_step + (j & 1) * LANES);
+#pragma GCC unroll 3
+            for (int i = 0; i < rows; i++)
+                acc[i][j] = v_fma(v_set(a[i * a_row]), x, acc[i][j]);
+        }
+        a += a_col;
+        b += b_row;
+    }
+#pragma GCC unroll 3
+    for (int i = 0; i < rows; i++)
+#pragma GCC unroll 8
+        for (int j = 0; j < 2 * panels; j++)
+            v_store(c + i * c_row + j * LANES, acc[i][j]);
+}
+
 #endif

@@ -5,17 +5,17 @@
 
 #include "micro.h"
 
-/* LANES x LANES numbers, rows `from` apart, become columns `to` apart: out[j*to + i] = in[i*from + j]. */
-INLINE void transpose_block(const at_real *in, int64_t from, at_real *out, int64_t to)
+/* LANES x LANES numbers, rows `from` apart: column[j][i] = in[i*from + j]. */
+INLINE void transpose_lanes(const at_real *in, int64_t from, vec *column)
 {
 #ifdef AT_DOUBLE
     vec r0 = v_load(in), r1 = v_load(in + from), r2 = v_load(in + 2 * from), r3 = v_load(in + 3 * from);
     vec a = __builtin_shuffle(r0, r1, (veci){0, 4, 2, 6}), b = __builtin_shuffle(r0, r1, (veci){1, 5, 3, 7});
     vec c = __builtin_shuffle(r2, r3, (veci){0, 4, 2, 6}), d = __builtin_shuffle(r2, r3, (veci){1, 5, 3, 7});
-    v_store(out, __builtin_shuffle(a, c, (veci){0, 1, 4, 5}));
-    v_store(out + to, __builtin_shuffle(b, d, (veci){0, 1, 4, 5}));
-    v_store(out + 2 * to, __builtin_shuffle(a, c, (veci){2, 3, 6, 7}));
-    v_store(out + 3 * to, __builtin_shuffle(b, d, (veci){2, 3, 6, 7}));
+    column[0] = __builtin_shuffle(a, c, (veci){0, 1, 4, 5});
+    column[1] = __builtin_shuffle(b, d, (veci){0, 1, 4, 5});
+    column[2] = __builtin_shuffle(a, c, (veci){2, 3, 6, 7});
+    column[3] = __builtin_shuffle(b, d, (veci){2, 3, 6, 7});
 #else
     /* Join rows i and i+4 by halves, then two rounds of shuffles that stay inside the halves. */
     vec r[8], s[8];
@@ -31,15 +31,23 @@ INLINE void transpose_block(const at_real *in, int64_t from, at_real *out, int64
         s[i + 1] = __builtin_shuffle(r[i], r[i + 1], (veci){2, 10, 3, 11, 6, 14, 7, 15});
     }
 #pragma GCC unroll 2
-    for (int h = 0; h < 2; h++) {
-        vec *t = s + 4 * h;
-        at_real *o = out + 4 * h * to;
-        v_store(o, __builtin_shuffle(t[0], t[2], (veci){0, 1, 8, 9, 4, 5, 12, 13}));
-        v_store(o + to, __builtin_shuffle(t[0], t[2], (veci){2, 3, 10, 11, 6, 7, 14, 15}));
-        v_store(o + 2 * to, __builtin_shuffle(t[1], t[3], (veci){0, 1, 8, 9, 4, 5, 12, 13}));
-        v_store(o + 3 * to, __builtin_shuffle(t[1], t[3], (veci){2, 3, 10, 11, 6, 7, 14, 15}));
+    for (int h = 0; h < 8; h += 4) {
+        column[h] = __builtin_shuffle(s[h], s[h + 2], (veci){0, 1, 8, 9, 4, 5, 12, 13});
+        column[h + 1] = __builtin_shuffle(s[h], s[h + 2], (veci){2, 3, 10, 11, 6, 7, 14, 15});
+        column[h + 2] = __builtin_shuffle(s[h + 1], s[h + 3], (veci){0, 1, 8, 9, 4, 5, 12, 13});
+        column[h + 3] = __builtin_shuffle(s[h + 1], s[h + 3], (veci){2, 3, 10, 11, 6, 7, 14, 15});
     }
 #endif
+}
+
+/* The same into memory: out[j*to + i] = in[i*from + j]. */
+INLINE void transpose_block(const at_real *in, int64_t from, at_real *out, int64_t to)
+{
+    vec column[LANES];
+    transpose_lanes(in, from, column);
+#pragma GCC unroll 8
+    for (int l = 0; l < LANES; l++)
+        v_store(out + l * to, column[l]);
 }
 
 /* One panel of `columns` (at most WIDTH) columns: to[p*WIDTH + j] = b[p*b_row + j*b_col] for p < k, zeros beyond. */
