@@ -16,6 +16,7 @@ JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 PACKAGES = gcc g++ make cmake pkg-config libjansson-dev librandom123-dev libutf8proc-dev libcmocka-dev
 
 # A build that has nothing to do says nothing.
+MAKEFLAGS += --no-print-directory
 CONFIGURE = cmake -S . -DCMAKE_TARGET_MESSAGES=OFF
 CHECK     = -DAT_TESTS=ON
 
