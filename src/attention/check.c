@@ -253,9 +253,9 @@ static bool check_arrays(at_operands *o)
     if (in->value->shape.dim[0] != o->B || in->value->shape.dim[1] != o->K)
         return at_fail(error, AT_FAILED, "value has shape %s but needs [%lld,%lld,width], a row for each key",
                        at_shape_text(in->value->shape, has, sizeof has), (long long)o->B, (long long)o->K);
-    if (o->K > INT32_MAX || o->Q > INT32_MAX)
-        return at_fail(error, AT_FAILED, "%lld queries and %lld keys are too many; each may be up to %d",
-                       (long long)o->Q, (long long)o->K, INT32_MAX);
+    if (o->B > INT32_MAX || o->K > INT32_MAX || o->Q > INT32_MAX)
+        return at_fail(error, AT_FAILED, "batch %lld, queries %lld and keys %lld may each be at most %d",
+                       (long long)o->B, (long long)o->Q, (long long)o->K, INT32_MAX);
     return true;
 }
 
@@ -270,16 +270,16 @@ static bool check_heads(at_operands *o)
         return false;
     o->H = o->attention->heads, o->G = o->attention->kv_heads;
     if (q % o->H)
-        return at_fail(error, AT_FAILED, "%lld heads do not divide the %s width %lld", (long long)o->H,
+        return at_fail(error, AT_FAILED, "heads %lld does not divide the %s width %lld", (long long)o->H,
                        widest(in->WQ, "query", "projected query"), (long long)q);
     o->D = q / o->H;
     if (k != o->G * o->D)
         return at_fail(error, AT_FAILED,
-                       "the %s width is %lld but needs to be %lld: %lld key heads of the query's size %lld",
+                       "the %s width is %lld but needs to be %lld: kv_heads %lld times the query's size %lld",
                        widest(in->WK, "key", "projected key"), (long long)k, (long long)(o->G * o->D), (long long)o->G,
                        (long long)o->D);
     if (v % o->G)
-        return at_fail(error, AT_FAILED, "%lld value heads do not divide the %s width %lld", (long long)o->G,
+        return at_fail(error, AT_FAILED, "kv_heads %lld does not divide the %s width %lld", (long long)o->G,
                        widest(in->WV, "value", "projected value"), (long long)v);
     o->Dv = v / o->G;
     if (in->WO && (in->WO->shape.rank != 2 || in->WO->shape.dim[1] != o->H * o->Dv || in->WO->shape.dim[0] < 1)) {

@@ -7,8 +7,6 @@
 #include "isa.h"
 #include "threads.h"
 
-enum { FEW = 3 }; /* queries up to which keys and values are read as they lie */
-
 static const at_real LOG2E = (at_real)1.4426950408889634;
 
 static bool measure(at_tape *tape, const at_fused *what, job *j)
@@ -37,7 +35,6 @@ static bool measure(at_tape *tape, const at_fused *what, job *j)
     j->size_panels = at_round_up(j->size, width);
     j->value_panels = at_round_up(j->value_size, width);
     j->rule = rules[what->normaliser];
-    j->few = !what->additive && j->queries <= FEW;
     j->keeps_stat = at_tape_records(tape) || what->weights || what->argmax || what->entropy || what->key_sums;
     j->unit = j->rule == RULE_SOFTMAX || j->rule == RULE_HARD ? LOG2E : 1;
     const at_spans *spans = what->spans;
@@ -79,10 +76,10 @@ static int threads_for(const job *j)
     return work < 1e5 ? 1 : at_threads();
 }
 
-/* When there are fewer (batch, key head) pairs than threads, each pair is cut into parts. */
-static int64_t parts_for(const job *j, int threads, int64_t most)
+/* When there are fewer pieces of work than threads, each is cut into parts. */
+static int64_t parts_for(int64_t pairs, int threads, int64_t most)
 {
-    int64_t pairs = j->batch * j->kv_heads, parts = 1;
+    int64_t parts = 1;
     if (threads > 1 && pairs < threads)
         parts = (2 * threads + pairs - 1) / pairs;
     return parts < most ? parts : most > 0 ? most : 1;
@@ -133,11 +130,17 @@ at_fused_out at_fused_attention(at_tape *tape, const at_fused *what)
     if (!measure(tape, what, j) || !make_outputs(tape, j))
         return none;
     int threads = threads_for(j);
-    int64_t blocks = (j->queries + TILE_ROWS - 1) / TILE_ROWS;
-    /* Sums over the queries belong to one task. */
-    j->parts = what->key_sums ? 1 : parts_for(j, threads, blocks * (j->heads / j->kv_heads));
-    if (!run(tape, j, at_forward_task, at_forward_scratch(j), j->batch * j->kv_heads * j->parts, threads))
-        return none;
+    if (at_decode_can(j)) {
+        j->parts = parts_for(j->batch, threads, j->kv_heads);
+        if (!run(tape, j, at_decode_task, at_decode_scratch(j), j->batch * j->parts, threads))
+            return none;
+    } else {
+        int64_t blocks = (j->queries + TILE_ROWS - 1) / TILE_ROWS;
+        /* Sums over the queries belong to one task. */
+        j->parts = what->key_sums ? 1 : parts_for(j->batch * j->kv_heads, threads, blocks * (j->heads / j->kv_heads));
+        if (!run(tape, j, at_forward_task, at_forward_scratch(j), j->batch * j->kv_heads * j->parts, threads))
+            return none;
+    }
     at_tensor *outputs[] = {j->made.out, j->made.offset_sums, j->made.log_prob};
     at_tensor *inputs[] = {what->q, what->k, what->v, what->score_v, what->bias, what->centre};
     if (!at_record(tape, &attention_op, outputs, 3, inputs, 6, j))
@@ -177,17 +180,16 @@ static void backward(at_node *node)
         int64_t blocks = (j->queries + TILE_ROWS - 1) / TILE_ROWS * (j->heads / j->kv_heads);
         int64_t key_blocks = (j->keys + TILE_KEYS - 1) / TILE_KEYS, pairs = j->batch * j->kv_heads;
         size_t scratch = at_backward_scratch(j);
-        j->few = false; /* five products read the keys and values: packing pays */
         j->back_query = j->back_keys = true;
         j->parts = 1;
         if (!j->what.additive && !shared_bias && threads > 1 && pairs < threads && blocks > 1 && key_blocks > 1) {
             /* Too few heads to go round: gather the queries' gradients by queries, then the keys' by keys. */
             j->back_keys = false;
-            j->parts = parts_for(j, threads, blocks);
+            j->parts = parts_for(pairs, threads, blocks);
             if (run(tape, j, at_backward_task, scratch, pairs * j->parts, threads)) {
                 j->back_query = false;
                 j->back_keys = true;
-                j->parts = parts_for(j, threads, key_blocks);
+                j->parts = parts_for(pairs, threads, key_blocks);
                 run(tape, j, at_backward_task, scratch, pairs * j->parts, threads);
             }
         } else {

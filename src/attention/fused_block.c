@@ -97,12 +97,10 @@ const at_real *at_values_of(const job *j, int64_t b, int64_t g)
     return j->what.v->value + (b * j->keys * j->kv_heads + g) * j->value_size; /* [B,K,G*Dv] */
 }
 
-void at_block_score(const job *j, const block *blk, const tile *t, at_real *kt, const at_real *v)
+void at_block_score(const job *j, const block *blk, const tile *t, const at_real *kt, const at_real *v)
 {
     if (j->what.additive)
         at_isa()->tile->additive(t, j->size, blk->q, blk->q_row, kt, v, j->what.act);
-    else if (j->few)
-        at_isa()->tile->score_few(t, j->size, blk->q, blk->q_row, at_keys_of(j, blk->b, blk->g), j->kv_heads * j->size, kt);
     else
         at_isa()->tile->score(t, j->size, blk->q, blk->q_row, kt);
 }

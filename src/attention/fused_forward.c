@@ -46,8 +46,8 @@ static room make_room(const job *j, char *memory)
     bool whole = needs_whole_rows(j) || keeps_weights(j);
     cutter cut = {.at = memory};
     room r = {0};
-    r.kt = at_cut(&cut, (j->few ? width : j->key_panels) * j->size);
-    r.v = at_cut(&cut, j->few ? 0 : j->keys * j->value_panels);
+    r.kt = at_cut(&cut, j->key_panels * j->size);
+    r.v = at_cut(&cut, j->keys * j->value_panels);
     r.score = at_cut(&cut, j->what.additive ? j->size : 0);
     r.s_row = (whole ? j->key_panels : TILE_KEYS) + width;
     r.s = at_cut(&cut, TILE_ROWS * r.s_row);
@@ -82,16 +82,33 @@ static void spend(const job *j, const block *blk, const room *r, const tile *t, 
     if (r->offsets_row)
         k->by_offset(t, blk->place, j->what.value_reach, r->offsets, r->offsets_row);
     k->blank(t, keeps_weights(j));
-    if (j->few)
-        k->weigh_few(t, j->value_size, at_values_of(j, blk->b, blk->g), j->kv_heads * j->value_size, r->out, r->out_row);
+    k->weigh(t, j->value_size, r->v, j->keys, r->out, r->out_row, t->from == blk->from, careful);
+}
+
+void at_online_tile(const job *j, const tile *t, const tile_table *table, const tile_state *state)
+{
+    const tile_kernels *k = at_isa()->tile;
+    if (j->rule != RULE_SOFTMAX && table->at)
+        k->look_up(t, table);
+    if (j->rule == RULE_SOFTMAX)
+        k->softmax(t, table, state);
+    else if (j->rule == RULE_SIGMOID)
+        k->sigmoid(t);
     else
-        k->weigh(t, j->value_size, r->v, j->keys, r->out, r->out_row, t->from == blk->from, careful);
+        k->relu(t, state);
+}
+
+at_real at_online_end(const job *j, at_real top, at_real sum, bool empty, at_real *stat)
+{
+    at_real factor = j->rule == RULE_SIGMOID ? 1 : empty || (j->rule == RULE_RELU && sum == 0) ? 0 : 1 / sum;
+    if (stat)
+        *stat = empty ? 0 : j->rule == RULE_SOFTMAX ? top + AT_REAL(log2)(sum) : factor;
+    return factor;
 }
 
 /* softmax, sigmoid, relu: one pass over the keys. */
 static void pass_online(const job *j, const block *blk, const room *r, at_real *factor, bool careful)
 {
-    const tile_kernels *k = at_isa()->tile;
     int32_t argmax[TILE_ROWS];
     bool direct = sums_along(j);
     tile_state state = {.top = r->top, .sum = r->sum, .lean = direct && j->what.entropy ? r->lean : NULL,
@@ -103,14 +120,7 @@ static void pass_online(const job *j, const block *blk, const room *r, at_real *
     for (int64_t from = blk->from; from < blk->to; from += TILE_KEYS) {
         tile t = at_block_tile(j, blk, from, keeps_weights(j) ? r->s + from : r->s, r->s_row);
         at_block_score(j, blk, &t, r->kt, r->score);
-        if (j->rule != RULE_SOFTMAX && blk->table.at)
-            k->look_up(&t, &blk->table);
-        if (j->rule == RULE_SOFTMAX)
-            k->softmax(&t, &blk->table, &state);
-        else if (j->rule == RULE_SIGMOID)
-            k->sigmoid(&t);
-        else
-            k->relu(&t, &state);
+        at_online_tile(j, &t, &blk->table, &state);
         if (keeps_weights(j))
             memcpy(r->seen + from / TILE_KEYS * TILE_ROWS, r->top, (size_t)blk->rows * sizeof *r->top);
         spend(j, blk, r, &t, careful);
@@ -118,22 +128,12 @@ static void pass_online(const job *j, const block *blk, const room *r, at_real *
     for (int64_t i = 0; i < blk->rows; i++) {
         int64_t row = at_row_of(j, blk->b, blk->h, blk->index[i]);
         bool empty = blk->lo[i] >= blk->hi[i];
-        if (j->rule == RULE_SOFTMAX) {
-            factor[i] = empty ? 0 : 1 / r->sum[i];
-            if (j->keeps_stat)
-                j->stat[row] = empty ? 0 : r->top[i] + AT_REAL(log2)(r->sum[i]);
-            /* -sum w ln w = ln 2 (log2 sum - mean exponent) */
-            if (state.lean)
-                j->what.entropy[row] = empty ? 0 : LN2 * (AT_REAL(log2)(r->sum[i]) - r->lean[i] / r->sum[i]);
-            if (state.argmax)
-                j->what.argmax[row] = argmax[i];
-        } else if (j->rule == RULE_SIGMOID) {
-            factor[i] = 1;
-            j->stat[row] = 0;
-        } else {
-            factor[i] = r->sum[i] == 0 ? 0 : 1 / r->sum[i];
-            j->stat[row] = factor[i];
-        }
+        factor[i] = at_online_end(j, r->top[i], r->sum[i], empty, j->keeps_stat ? &j->stat[row] : NULL);
+        /* -sum w ln w = ln 2 (log2 sum - mean exponent) */
+        if (state.lean)
+            j->what.entropy[row] = empty ? 0 : LN2 * (AT_REAL(log2)(r->sum[i]) - r->lean[i] / r->sum[i]);
+        if (state.argmax)
+            j->what.argmax[row] = argmax[i];
     }
 }
 
@@ -235,7 +235,7 @@ static void pass(const job *j, const block *blk, const room *r, at_real *factor,
 {
     if (r->offsets_row)
         memset(r->offsets, 0, (size_t)(blk->rows * r->offsets_row) * sizeof *r->offsets);
-    if (j->rule == RULE_HARD || j->few || blk->from >= blk->to)
+    if (j->rule == RULE_HARD || blk->from >= blk->to)
         memset(r->out, 0, (size_t)(blk->rows * r->out_row) * sizeof *r->out);
     for (int64_t i = 0; i < blk->rows; i++) {
         r->top[i] = -INFINITY;
@@ -258,7 +258,7 @@ static void forward_block(const job *j, const room *r, int64_t b, int64_t h, int
     at_block_load(j, &blk, &scratch, b, h, NULL, first, rows);
     pass(j, &blk, r, factor, false);
     /* A value that is not finite has met zero weights of rows that do not see it: once more, each row by itself. */
-    if (j->masked && !j->few && !k->finite(r->out, r->out_row, rows, j->value_size))
+    if (j->masked && !k->finite(r->out, r->out_row, rows, j->value_size))
         pass(j, &blk, r, factor, true);
 
     int64_t count = 2 * j->what.value_reach + 1, at = (b * j->queries + first) * j->heads + h;
@@ -279,10 +279,8 @@ void at_forward_task(void *context, int64_t index, int worker)
     room r = make_room(j, j->scratch + (size_t)worker * j->scratch_size);
     int64_t part = index % j->parts, g = index / j->parts % j->kv_heads, b = index / j->parts / j->kv_heads;
     int64_t group = j->heads / j->kv_heads, blocks = (j->queries + TILE_ROWS - 1) / TILE_ROWS;
-    if (!j->few) {
-        at_gemm_pack(at_keys_of(j, b, g), 1, j->kv_heads * j->size, j->size, j->keys, r.kt);
-        at_gemm_pack(at_values_of(j, b, g), j->kv_heads * j->value_size, 1, j->keys, j->value_size, r.v);
-    }
+    at_gemm_pack(at_keys_of(j, b, g), 1, j->kv_heads * j->size, j->size, j->keys, r.kt);
+    at_gemm_pack(at_values_of(j, b, g), j->kv_heads * j->value_size, 1, j->keys, j->value_size, r.v);
     for (int64_t item = group * blocks * part / j->parts; item < group * blocks * (part + 1) / j->parts; item++) {
         int64_t h = g * group + item / blocks, first = j->queries * (item % blocks) / blocks;
         int64_t rows = j->queries * (item % blocks + 1) / blocks - first;

@@ -22,7 +22,6 @@ typedef struct job {
     int64_t parts;    /* pieces that the blocks of one (batch, key head) are cut into */
     char *scratch;    /* of all workers */
     size_t scratch_size;
-    bool few;         /* so few queries that packing keys and values would cost more than it gives */
     bool masked;      /* some row does not see every key */
     bool keeps_stat;  /* somebody will ask for the weights again */
 
@@ -52,9 +51,8 @@ void at_block_load(const job *j, block *blk, cutter *scratch, int64_t b, int64_t
                    int64_t first_query, int64_t rows);
 /* The tile of this block that starts at key `from`, with `s` for its scores. */
 tile at_block_tile(const job *j, const block *blk, int64_t from, at_real *s, int64_t s_row);
-/* Its scores, without the bias. kt: the key head's keys as panels (with `few` scratch of one panel); v: score_v times
- * unit. */
-void at_block_score(const job *j, const block *blk, const tile *t, at_real *kt, const at_real *v);
+/* Its scores, without the bias. kt: the key head's keys as panels; v: score_v times unit. */
+void at_block_score(const job *j, const block *blk, const tile *t, const at_real *kt, const at_real *v);
 /* The key head's keys and values where they lie. */
 const at_real *at_keys_of(const job *j, int64_t b, int64_t g);   /* rows kv_heads * size apart */
 const at_real *at_values_of(const job *j, int64_t b, int64_t g); /* rows kv_heads * value_size apart */
@@ -65,17 +63,26 @@ void at_pad_table(at_real *to, const at_real *from, int64_t count);
 int64_t at_round_up(int64_t n, int64_t multiple);
 int64_t at_row_of(const job *j, int64_t b, int64_t h, int64_t i); /* place in [B,H,Q] */
 
+/* The online rules (softmax, sigmoid, relu) on one more tile of scores, and what is left to do at the end: the factor on
+ * all that was weighted, and the row's statistic. */
+void at_online_tile(const job *j, const tile *t, const tile_table *table, const tile_state *state);
+at_real at_online_end(const job *j, at_real top, at_real sum, bool empty, at_real *stat);
+
 size_t at_forward_scratch(const job *j);
 void at_forward_task(void *context, int64_t index, int worker);
+/* One query to a sequence: all heads of a batch row together, over keys and values as they lie. */
+bool at_decode_can(const job *j);
+size_t at_decode_scratch(const job *j);
+void at_decode_task(void *context, int64_t index, int worker);
 size_t at_backward_scratch(const job *j);
 void at_backward_task(void *context, int64_t index, int worker);
 
 /* The weights of a block's rows, tile by tile, once their statistics are known: `see` gets each tile in turn. */
 typedef void at_see(void *context, const block *blk, const tile *t);
-void at_block_weights(const job *j, const block *blk, at_real *kt, const at_real *v, at_real *s, int64_t s_row,
+void at_block_weights(const job *j, const block *blk, const at_real *kt, const at_real *v, at_real *s, int64_t s_row,
                       at_see *see, void *context);
 /* Chosen rows' weights and, where the forward pass could not keep them along the way, the summaries. */
-void at_look(const job *j, cutter scratch, int64_t b, int64_t h, int64_t first, int64_t rows, at_real *kt,
+void at_look(const job *j, cutter scratch, int64_t b, int64_t h, int64_t first, int64_t rows, const at_real *kt,
              const at_real *v, bool summaries);
 
 #endif

@@ -17,7 +17,7 @@ static void one_hot(const job *j, const block *blk, const tile *t)
     }
 }
 
-void at_block_weights(const job *j, const block *blk, at_real *kt, const at_real *v, at_real *s, int64_t s_row,
+void at_block_weights(const job *j, const block *blk, const at_real *kt, const at_real *v, at_real *s, int64_t s_row,
                       at_see *see, void *context)
 {
     const tile_kernels *k = at_isa()->tile;
@@ -60,7 +60,7 @@ static void write_rows(void *context, const block *blk, const tile *t)
     }
 }
 
-static void look_at_rows(const job *j, cutter scratch, int64_t b, int64_t h, int64_t first, int64_t rows, at_real *kt,
+static void look_at_rows(const job *j, cutter scratch, int64_t b, int64_t h, int64_t first, int64_t rows, const at_real *kt,
                          const at_real *v)
 {
     int64_t width = at_isa()->tile->width, s_row = TILE_KEYS + width, slot[TILE_ROWS], index[TILE_ROWS], found = 0;
@@ -114,7 +114,7 @@ static void sum_up(void *context, const block *blk, const tile *t)
     }
 }
 
-static void look_at_all(const job *j, cutter scratch, int64_t b, int64_t h, int64_t first, int64_t rows, at_real *kt,
+static void look_at_all(const job *j, cutter scratch, int64_t b, int64_t h, int64_t first, int64_t rows, const at_real *kt,
                         const at_real *v)
 {
     int64_t s_row = TILE_KEYS + at_isa()->tile->width;
@@ -134,7 +134,7 @@ static void look_at_all(const job *j, cutter scratch, int64_t b, int64_t h, int6
     }
 }
 
-void at_look(const job *j, cutter scratch, int64_t b, int64_t h, int64_t first, int64_t rows, at_real *kt,
+void at_look(const job *j, cutter scratch, int64_t b, int64_t h, int64_t first, int64_t rows, const at_real *kt,
              const at_real *v, bool summaries)
 {
     if (j->what.weights)

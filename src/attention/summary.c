@@ -9,7 +9,7 @@ static void copy_rows(const at_operands *o, const at_tensor *w)
 {
     const at_attention_in *in = o->in;
     const int64_t count = in->rows ? in->row_count : o->Q;
-    for (int64_t bh = 0; bh < o->B * o->H; bh++)
+    for (int64_t bh = 0; count > 0 && bh < o->B * o->H; bh++)
         for (int64_t r = 0; r < count; r++)
             memcpy(in->weights + (bh * count + r) * o->K, w->value + (bh * o->Q + (in->rows ? in->rows[r] : r)) * o->K,
                    (size_t)o->K * sizeof(at_real));

@@ -111,18 +111,18 @@ static void gather(const tile *t, int64_t size, const at_real *x, int64_t x_row,
     }
 }
 
-/* ---- Few rows: keys and values are read where they lie, once, with no packing ---- */
+/* ---- One query a head: keys and values are read where they lie, once, with no packing ---- */
 
-enum { AHEAD = 2 * WIDTH }; /* keys to fetch ahead of their use: the rows lie far apart, no prefetcher follows them */
-
-INLINE void fetch(const at_real *row, int64_t size)
+/* Asks for a head's part of `rows` rows ahead of their use. */
+INLINE void fetch(const at_real *x, int64_t x_row, int64_t rows, int64_t size)
 {
-    for (int64_t d = 0; d < size; d += 64 / (int64_t)sizeof *row)
-        __builtin_prefetch(row + d);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t d = 0; d < size; d += 64 / (int64_t)sizeof *x)
+            __builtin_prefetch(x + r * x_row + d);
 }
 
 /* q . k for WIDTH keys, lanes are keys and d runs inside: the same chain as the micro kernel's. */
-INLINE void few_keys(const at_real *q, int64_t size, const at_real *k, int64_t k_row, at_real *s)
+INLINE void head_keys(const at_real *q, int64_t size, const at_real *k, int64_t k_row, at_real *s)
 {
     vec sum0 = v_set(0), sum1 = sum0;
     int64_t d = 0;
@@ -149,47 +149,54 @@ INLINE void few_keys(const at_real *q, int64_t size, const at_real *k, int64_t k
     v_store(s + LANES, sum1);
 }
 
-static void score_few(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *k, int64_t k_row,
-                      at_real *scratch)
+static void score_heads(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *k, int64_t k_row,
+                        int64_t group, at_real *spare)
 {
-    for (int64_t i = 0; i < t->rows; i++) {
-        int64_t a, b;
-        if (!row_columns(t, i, &a, &b))
-            continue;
-        for (int64_t c = panel_floor(a); c < panel_ceil(b); c += WIDTH) {
-            const at_real *keys = k + (t->from + c) * k_row;
-            int64_t there = t->to - t->from - c, row = k_row;
-            for (int64_t r = AHEAD; i == 0 && r < AHEAD + WIDTH && r < there; r++)
-                fetch(keys + r * k_row, size);
+    int64_t columns = t->to - t->from, a, b;
+    for (int64_t c = 0; c < columns; c += WIDTH) {
+        int64_t there = columns - c < WIDTH ? columns - c : WIDTH, ahead = columns - c - WIDTH;
+        ahead = ahead < 0 ? 0 : ahead > WIDTH ? WIDTH : ahead;
+        for (int64_t h = 0; h < t->rows; h++) {
+            const at_real *keys = k + (t->from + c) * k_row + h / group * size;
+            int64_t row = k_row;
+            if (h % group == 0)
+                fetch(keys + WIDTH * k_row, k_row, ahead, size);
+            if (!row_columns(t, h, &a, &b) || a >= c + WIDTH || b <= c)
+                continue;
             if (there < WIDTH) { /* the last keys are copied to a full panel */
                 for (int64_t r = 0; r < WIDTH; r++)
-                    memcpy(scratch + r * size, keys + (r < there ? r : there - 1) * k_row, (size_t)size * sizeof *k);
-                keys = scratch;
+                    memcpy(spare + r * size, keys + (r < there ? r : there - 1) * k_row, (size_t)size * sizeof *k);
+                keys = spare;
                 row = size;
             }
-            few_keys(q + i * q_row, size, keys, row, t->s + i * t->s_row + c);
+            head_keys(q + h * q_row, size, keys, row, t->s + h * t->s_row + c);
         }
     }
 }
 
-static void weigh_few(const tile *t, int64_t size, const at_real *v, int64_t v_row, at_real *out, int64_t out_row)
+static void weigh_heads(const tile *t, int64_t size, const at_real *v, int64_t v_row, int64_t group, at_real *out,
+                        int64_t out_row)
 {
-    for (int64_t i = 0; i < t->rows; i++) {
-        int64_t a, b, d = 0;
-        if (!row_columns(t, i, &a, &b))
-            continue;
-        const at_real *s = t->s + i * t->s_row, *values = v + t->from * v_row;
-        at_real *to = out + i * out_row;
-        for (int64_t c = a; c < b; c += WIDTH) {
-            int64_t n = b - c < WIDTH ? b - c : WIDTH;
-            for (int64_t r = c + AHEAD; i == 0 && r < c + AHEAD + n && r < b; r++)
-                fetch(values + r * v_row, size);
+    int64_t columns = t->to - t->from, a, b, d;
+    for (int64_t c = 0; c < columns; c += WIDTH) {
+        int64_t ahead = columns - c - WIDTH;
+        ahead = ahead < 0 ? 0 : ahead > WIDTH ? WIDTH : ahead;
+        for (int64_t h = 0; h < t->rows; h++) {
+            const at_real *values = v + (t->from + c) * v_row + h / group * size, *s = t->s + h * t->s_row + c;
+            at_real *to = out + h * out_row;
+            if (h % group == 0)
+                fetch(values + WIDTH * v_row, v_row, ahead, size);
+            if (!row_columns(t, h, &a, &b) || a >= c + WIDTH || b <= c)
+                continue;
+            int64_t first = a > c ? a - c : 0, n = (b < c + WIDTH ? b - c : WIDTH) - first;
+            s += first;
+            values += first * v_row;
             for (d = 0; d + 4 * WIDTH <= size; d += 4 * WIDTH)
-                micro_wide(1, 4, n, s + c, 0, 1, values + c * v_row + d, v_row, WIDTH, to + d, 0, true);
+                micro_wide(1, 4, n, s, 0, 1, values + d, v_row, WIDTH, to + d, 0, true);
             for (; d + WIDTH <= size; d += WIDTH)
-                micro_rows(1, n, s + c, 0, 1, values + c * v_row + d, v_row, to + d, 0, true);
+                micro_rows(1, n, s, 0, 1, values + d, v_row, to + d, 0, true);
             for (; d < size; d++)
-                for (int64_t r = c; r < c + n; r++)
+                for (int64_t r = 0; r < n; r++)
                     to[d] = s[r] * values[r * v_row + d] + to[d];
         }
     }
@@ -219,8 +226,8 @@ const tile_kernels AT_ISA_NAME(at_tile_kernels) = {
     .threshold = AT_ISA_NAME(at_tile_threshold),
     .prior = AT_ISA_NAME(at_tile_prior),
     .by_offset = AT_ISA_NAME(at_tile_by_offset),
-    .score_few = score_few,
-    .weigh_few = weigh_few,
+    .score_heads = score_heads,
+    .weigh_heads = weigh_heads,
     .weigh = weigh,
     .gather = gather,
     .key_sums = key_sums,

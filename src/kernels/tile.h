@@ -61,9 +61,10 @@ typedef struct tile_kernels {
     void (*begin)(tile *t);
     /* s_ij = q_i . k_j. q [rows, q_row]; kt: all keys as panels [panel][size][width]. */
     void (*score)(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *kt);
-    /* The same for a few rows, over keys as they lie, [keys, k_row]; scratch: width * size. */
-    void (*score_few)(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *k, int64_t k_row,
-                      at_real *scratch);
+    /* The same where every row is another head, over keys as they lie, [keys, k_row]: `group` rows share a key head, and
+     * key heads are `size` apart. spare: width * size numbers. */
+    void (*score_heads)(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *k, int64_t k_row,
+                        int64_t group, at_real *spare);
     /* s_ij = sum_a v_a act(q_ia + k_ja) */
     void (*additive)(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *kt, const at_real *v,
                      at_act act);
@@ -92,8 +93,9 @@ typedef struct tile_kernels {
      * finite. */
     void (*weigh)(const tile *t, int64_t size, const at_real *v, int64_t keys, at_real *out, int64_t out_row, bool fresh,
                   bool careful);
-    /* The same for a few rows, over values as they lie, [keys, v_row]; a row touches its own keys only. */
-    void (*weigh_few)(const tile *t, int64_t size, const at_real *v, int64_t v_row, at_real *out, int64_t out_row);
+    /* The same where every row is another head, over values as they lie; a row touches its own keys only. */
+    void (*weigh_heads)(const tile *t, int64_t size, const at_real *v, int64_t v_row, int64_t group, at_real *out,
+                        int64_t out_row);
     /* sums_j += sum_i s_ij x_i, for the tile's keys j: x [rows, x_row] padded, sums [keys, sums_row] padded */
     void (*gather)(const tile *t, int64_t size, const at_real *x, int64_t x_row, at_real *sums, int64_t sums_row,
                    bool fresh, bool careful);
