@@ -139,7 +139,8 @@ function variants(causal, B, H, Q, K, D)
             op: 'GroupQueryAttention', domain: 'com.microsoft', opset: 17, output: y3,
             names: ['q', 'k', 'v', '', '', 'last', 'total'], outputs: ['y', 'keys', 'values'],
             attributes: {num_heads: H, kv_num_heads: H},
-            inputs: [...inputs(dims3), {name: 'last', type: INT32, dims: [B]}, {name: 'total', type: INT32, dims: [1]}]},
+            inputs: [...inputs(dims3), {name: 'last', type: INT32, dims: [B]},
+                     {name: 'total', type: INT32, dims: [1]}]},
             {...feeds(flat, dims3), ...more});
     }
     return made;

@@ -21,7 +21,8 @@ if [ -n "$missing" ]; then
     [ "$(id -u)" = 0 ] || as_root=sudo
     $as_root apt-get update -qq
     for package in $missing; do
-        $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=300 "$package" >/dev/null ||
+        $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+            -o DPkg::Lock::Timeout=300 "$package" >/dev/null ||
             { echo "peers: package $package could not be installed; its rows will be missing" >&2; failed=1; }
     done
 fi
