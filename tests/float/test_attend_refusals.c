@@ -63,9 +63,9 @@ static const refusal refusals[] = {
     {"heads is -1 and must be at least 1", AT_FAILED, .s = {.heads = -1}},
     {"kv_heads 3 must divide heads 4", AT_FAILED, .s = {.heads = 4, .kv_heads = 3}},
     {"kv_heads -2 must divide heads 2", AT_FAILED, .s = {.kv_heads = -2}},
-    {"3 heads do not divide the query width 8", AT_FAILED, .s = {.heads = 3}},
-    {"the key width is 8 but needs to be 4: 1 key heads of the query's size 4", AT_FAILED, .s = {.kv_heads = 1}},
-    {"2 value heads do not divide the value width 7", AT_FAILED, .value_width = 7},
+    {"heads 3 does not divide the query width 8", AT_FAILED, .s = {.heads = 3}},
+    {"the key width is 8 but needs to be 4: kv_heads 1 times the query's size 4", AT_FAILED, .s = {.kv_heads = 1}},
+    {"kv_heads 2 does not divide the value width 7", AT_FAILED, .value_width = 7},
     {"position 'rope' turns pairs of numbers, so the head size must be even, and it is 3", AT_FAILED,
      .s = {.position = "rope"}, .query_width = 6, .key_width = 6},
     /* combinations */
@@ -116,8 +116,8 @@ static const refusal refusals[] = {
     {"parameter 'bias' of position 't5' has shape [8,3] but needs [BUCKETS,H] = [8,2]", AT_FAILED,
      .s = {.position = "t5:8"}, .p = {{"bias", 2, {8, 3}}}},
     {"parameter 'WQ' has shape [8,7] but needs [out,8] for query's width 8", AT_FAILED, .p = {{"WQ", 2, {8, 7}}}},
-    {"2 heads do not divide the projected query width 5", AT_FAILED, .p = {{"WQ", 2, {5, 8}}}},
-    {"the projected key width is 6 but needs to be 8: 2 key heads of the query's size 4", AT_FAILED,
+    {"heads 2 does not divide the projected query width 5", AT_FAILED, .p = {{"WQ", 2, {5, 8}}}},
+    {"the projected key width is 6 but needs to be 8: kv_heads 2 times the query's size 4", AT_FAILED,
      .p = {{"WK", 2, {6, 8}}}},
     {"parameter 'WO' has shape [8,8] but needs [out,6] for 2 heads of size 3", AT_FAILED, .p = {{"WO", 2, {8, 8}}}},
     /* arrays and numbers */
