@@ -473,9 +473,51 @@ static void odd_sizes_agree(void **state)
         }
 }
 
+/* Tensors that do not fit each other; at_attend cannot make these. */
+static void misfits_are_named(void **state)
+{
+    (void)state;
+    static const double numbers[100];
+    static const struct {
+        at_shape query, key, value;
+        const char *says;
+    } rows[] = {
+        {{2, {3, 4}},
+         {3, {2, 5, 4}},
+         {3, {2, 5, 4}},
+         "query has shape [3,4] but needs [B,Q,width] with a width of at least 1"},
+        {{3, {2, 3, 4}},
+         {3, {2, 5, 0}},
+         {3, {2, 5, 4}},
+         "key has shape [2,5,0] but needs [B,K,width] with a width of at least 1"},
+        {{3, {2, 3, 4}},
+         {3, {1, 5, 4}},
+         {3, {1, 5, 4}},
+         "key has shape [1,5,4] but needs [2,K,width], as many batch rows as the query"},
+        {{3, {2, 3, 4}},
+         {3, {2, 5, 4}},
+         {3, {2, 4, 4}},
+         "value has shape [2,4,4] but needs [2,5,width], a row for each key"},
+    };
+    at_arena *arena = at_arena_new();
+    const at_attention attention = {.heads = 1, .kv_heads = 1};
+    for (int i = 0; i < 5; i++) {
+        at_tape *tape = at_tape_new(arena, false);
+        at_attention_in in = {.query = at_leaf(tape, rows[i % 4].query, numbers, NULL, false),
+                              .key = at_leaf(tape, rows[i % 4].key, numbers, NULL, false),
+                              .value = i == 4 ? NULL : at_leaf(tape, rows[i % 4].value, numbers, NULL, false)};
+        if (i == 4)
+            in.query = in.key;
+        assert_null(at_attention_run(tape, &attention, &in).out);
+        assert_string_equal(at_tape_error(tape)->text, i == 4 ? "value [B,K,width] is not given" : rows[i].says);
+    }
+    at_arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(misfits_are_named),
         cmocka_unit_test(plain_path_has_right_gradients),
         cmocka_unit_test(fused_path_has_right_gradients),
         cmocka_unit_test(fused_path_is_the_plain_path),

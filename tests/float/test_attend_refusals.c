@@ -193,6 +193,41 @@ static void sentences(void **state)
     }
 }
 
+/* What a table row cannot spoil. */
+static void misuse(void **state)
+{
+    (void)state;
+    static const char *const says[] = {
+        "parameter 0 has no name",
+        "parameter 'W' has no values",
+        "1 parameters are announced and none is given",
+        "batch 1, queries -1 and keys 1 must not be negative",
+        "batch 1, queries 1 and keys 4294967296 may each be at most 2147483647",
+        "the number of rows asked for is -1",
+        "query is not given",
+    };
+    for (int i = 0; i < 7; i++) {
+        at_parameter p = {.name = i == 0 ? NULL : "W", .rank = 2, .dim = {2, 2}, .value = i == 1 ? NULL : numbers};
+        const int64_t row = 0;
+        at_call call = {.batch = 1,
+                        .queries = i == 3 ? -1 : 1,
+                        .keys = i == 4 ? (int64_t)1 << 32 : 1,
+                        .query_width = 2,
+                        .key_width = 2,
+                        .value_width = 2,
+                        .query = i == 6 ? NULL : numbers,
+                        .key = numbers,
+                        .value = numbers,
+                        .rows = i == 5 ? &row : NULL,
+                        .row_count = -1,
+                        .parameters = i == 2 ? NULL : &p,
+                        .parameter_count = i < 3};
+        at_error error = {0};
+        assert_false(at_attend(&(at_settings){.score = i < 3 ? "general" : "dot"}, &call, &error));
+        assert_string_equal(error.text, says[i]);
+    }
+}
+
 /* The weights of chosen rows are those of the whole, in the order asked for, doubled if asked for twice. */
 static void chosen_rows(void **state)
 {
@@ -242,6 +277,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sentences),
+        cmocka_unit_test(misuse),
         cmocka_unit_test(chosen_rows),
         cmocka_unit_test(catalogue_ends),
     };
