@@ -211,16 +211,20 @@ static void draws_are_spread_evenly(void **state)
     assert_true(fabs(sum / N - 0.5) < 4 / sqrt(12.0 * N));
     assert_true(fabs(squares / N - 0.5) < 4 / sqrt(12.0 * N));
 
-    /* 3 2^30 does not divide 2^32: a plain remainder would give the lowest third twice as often as the others. */
+    /* 3 2^30 does not divide 2^32. Without drawing again, a remainder would give the lowest third twice as often as the
+     * others, a scaled word the multiples of 3. */
     const uint32_t n = 3u << 30;
-    int below[3] = {0};
+    int third[3] = {0}, residue[3] = {0};
     for (int i = 0; i < N; i++) {
         uint32_t x = at_rng_below(&rng, n);
         assert_true(x < n);
-        below[x >> 30]++;
+        third[x >> 30]++;
+        residue[x % 3]++;
     }
-    for (int i = 0; i < 3; i++)
-        assert_true(fabs(below[i] - N / 3.0) < 4 * sqrt(N * 2.0 / 9));
+    for (int i = 0; i < 3; i++) {
+        assert_true(fabs(third[i] - N / 3.0) < 4 * sqrt(N * 2.0 / 9));
+        assert_true(fabs(residue[i] - N / 3.0) < 4 * sqrt(N * 2.0 / 9));
+    }
     int die[6] = {0};
     for (int i = 0; i < N; i++)
         die[at_rng_below(&rng, 6)]++;

@@ -424,6 +424,36 @@ static void threads_do_not_change_a_bit(void **state)
     at_params_free(params);
 }
 
+/* Gradients that many rows or batches add to are one thread's sum, however large the work. */
+static void shared_gradients_are_summed_in_order(void **state)
+{
+    (void)state;
+    enum { ROWS = 5000, WIDTH = 64, BATCH = 300, M = 24, K = 40, N = 48, R = 9, COUNT = WIDTH + M * K + R };
+    at_arena *arena = at_arena_new();
+    at_real first[COUNT];
+    for (int round = 0; round < 6; round++) { /* a race shows by chance: several chances */
+        at_threads_set(round == 0 ? 1 : 2 + round % 2);
+        at_tape *tape = at_tape_new(arena, true);
+        at_real *grads = at_arena_zeros(arena, COUNT * sizeof *grads);
+        const at_real *values = numbers(arena, COUNT, 2);
+        at_tensor *row = at_leaf(tape, AT_SHAPE(WIDTH), values, grads, true);
+        at_tensor *matrix = at_leaf(tape, AT_SHAPE(M, K), values + WIDTH, grads + WIDTH, true);
+        at_tensor *table = at_leaf(tape, AT_SHAPE(1, 1, 1, R), values + WIDTH + M * K, grads + WIDTH + M * K, true);
+        at_tensor *x = leaf(tape, AT_SHAPE(ROWS, WIDTH)), *many = leaf(tape, AT_SHAPE(BATCH, K, N));
+        at_tensor *y = at_add(at_mul(at_sub(x, row), row), row);
+        at_tensor *c = at_matmul(matrix, many, false, false); /* [BATCH,M,N] */
+        at_tensor *e = at_mul(at_by_offset(table, 1000, 512, 0), leaf(tape, AT_SHAPE(1000, 512)));
+        at_tensor *loss = at_add(at_sum(at_mul(y, x), -1), at_sum(at_mul(c, c), -1));
+        assert_true(at_backward(at_add(loss, at_sum(at_mul(e, e), -1))));
+        if (round == 0)
+            memcpy(first, grads, sizeof first);
+        assert_memory_equal(grads, first, sizeof first);
+        at_arena_reset(arena);
+    }
+    at_threads_set(0);
+    at_arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -437,6 +467,7 @@ int main(void)
         cmocka_unit_test(steady_steps_ask_for_nothing),
         cmocka_unit_test(memory_that_runs_out),
         cmocka_unit_test(threads_do_not_change_a_bit),
+        cmocka_unit_test(shared_gradients_are_summed_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
