@@ -1,5 +1,6 @@
 /* The operator through its public door against PyTorch's numbers (tests/ref, with the script that made them): values,
- * weights, summaries and every gradient, on the plain and the fused path and with each set of kernels. */
+ * weights, summaries and every gradient, on the plain and the fused path, whole and one query at a time, and with each
+ * set of kernels. */
 #include <jansson.h>
 #include <math.h>
 #include <setjmp.h>
@@ -101,45 +102,47 @@ static float *poisoned(const at_array *array, const int64_t *lengths)
     return copy;
 }
 
-static void check(json_t *spec, bool plain, const char *path)
+/* A case of the file: settings, parameters without gradients, and the call's inputs. */
+typedef struct reading {
+    const char *name;
+    at_settings settings;
+    int64_t lengths[8];
+    at_parameter parameters[MOST_PARAMETERS];
+    char grad_names[MOST_PARAMETERS][32];
+    float *key, *value;
+    at_call call;
+} reading;
+
+static void read_case(json_t *spec, bool plain, reading *r)
 {
     const char *name = json_string_value(json_object_get(spec, "name"));
-    at_settings settings = {
-        .score = json_string_value(json_object_get(spec, "score")),
-        .normaliser = json_string_value(json_object_get(spec, "normaliser")),
-        .window = json_string_value(json_object_get(spec, "window")),
-        .position = json_string_value(json_object_get(spec, "position")),
-        .heads = (int)json_integer_value(json_object_get(spec, "heads")),
-        .kv_heads = (int)json_integer_value(json_object_get(spec, "kv_heads")),
-        .plain = plain,
-    };
-    const at_array *query = must_get(name, "query"), *key = must_get(name, "key"), *value = must_get(name, "value");
-    int64_t rows = query->dim[0] * settings.heads * query->dim[1];
-
-    int64_t lengths[8];
-    json_t *given = json_object_get(spec, "lengths");
+    *r = (reading){.name = name,
+                   .settings = {
+                       .score = json_string_value(json_object_get(spec, "score")),
+                       .normaliser = json_string_value(json_object_get(spec, "normaliser")),
+                       .window = json_string_value(json_object_get(spec, "window")),
+                       .position = json_string_value(json_object_get(spec, "position")),
+                       .heads = (int)json_integer_value(json_object_get(spec, "heads")),
+                       .kv_heads = (int)json_integer_value(json_object_get(spec, "kv_heads")),
+                       .plain = plain,
+                   }};
+    json_t *given = json_object_get(spec, "lengths"), *names = json_object_get(spec, "parameters");
     for (size_t b = 0; b < json_array_size(given); b++)
-        lengths[b] = json_integer_value(json_array_get(given, b));
-    const int64_t *valid = given ? lengths : NULL;
-
-    at_parameter parameters[MOST_PARAMETERS] = {0};
-    char grad_names[MOST_PARAMETERS][32];
-    json_t *names = json_object_get(spec, "parameters");
-    int count = (int)json_array_size(names);
-    for (int i = 0; i < count; i++) {
-        at_parameter *p = &parameters[i];
-        p->name = json_string_value(json_array_get(names, (size_t)i));
-        snprintf(grad_names[i], sizeof grad_names[i], "grad_%s", p->name);
+        r->lengths[b] = json_integer_value(json_array_get(given, b));
+    const int64_t *lengths = given ? r->lengths : NULL;
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        at_parameter *p = &r->parameters[i];
+        p->name = json_string_value(json_array_get(names, i));
+        snprintf(r->grad_names[i], sizeof r->grad_names[i], "grad_%s", p->name);
         const at_array *array = must_get(name, p->name);
         p->rank = array->rank;
         memcpy(p->dim, array->dim, sizeof p->dim);
         p->value = array->data;
-        p->grad = like(name, grad_names[i]);
     }
-
-    const at_array *weights = get(name, "weights"), *grad_log_prob = get(name, "grad_log_prob");
-    float *keys = poisoned(key, valid), *values = poisoned(value, valid);
-    at_call call = {
+    const at_array *query = must_get(name, "query"), *key = must_get(name, "key"), *value = must_get(name, "value");
+    r->key = poisoned(key, lengths);
+    r->value = poisoned(value, lengths);
+    r->call = (at_call){
         .batch = query->dim[0],
         .queries = query->dim[1],
         .keys = key->dim[1],
@@ -147,27 +150,45 @@ static void check(json_t *spec, bool plain, const char *path)
         .key_width = key->dim[2],
         .value_width = value->dim[2],
         .query = query->data,
-        .key = keys,
-        .value = values,
-        .lengths = valid,
+        .key = r->key,
+        .value = r->value,
+        .lengths = lengths,
         .query_start = json_integer_value(json_object_get(spec, "query_start")),
-        .parameters = parameters,
-        .parameter_count = count,
-        .out = like(name, "out"),
-        .weights = weights ? like(name, "weights") : NULL,
-        .argmax = (int32_t *)zeros(rows),
-        .entropy = zeros(rows),
-        .key_sums = zeros(query->dim[0] * settings.heads * key->dim[1]),
-        .log_prob = grad_log_prob ? like(name, "log_prob") : NULL,
-        .grad_out = must_get(name, "grad_out")->data,
-        .grad_log_prob = grad_log_prob ? grad_log_prob->data : NULL,
-        .grad_query = like(name, "grad_query"),
-        .grad_key = like(name, "grad_key"),
-        .grad_value = like(name, "grad_value"),
+        .parameters = r->parameters,
+        .parameter_count = (int)json_array_size(names),
     };
+}
+
+static void attend(const reading *r, at_call *call, const char *path)
+{
     at_error error = {0};
-    if (!at_attend(&settings, &call, &error))
-        fail_msg("%s, %s: %s", name, path, error.text);
+    if (!at_attend(&r->settings, call, &error))
+        fail_msg("%s, %s: %s", r->name, path, error.text);
+}
+
+static void check(json_t *spec, bool plain, const char *path)
+{
+    reading r;
+    read_case(spec, plain, &r);
+    const char *name = r.name;
+    at_call call = r.call;
+    const int64_t heads = call.batch * r.settings.heads;
+    const at_array *weights = get(name, "weights"), *grad_log_prob = get(name, "grad_log_prob");
+    call.out = like(name, "out");
+    call.weights = weights ? like(name, "weights") : NULL;
+    call.argmax = (int32_t *)zeros(heads * call.queries);
+    call.entropy = zeros(heads * call.queries);
+    call.key_sums = zeros(heads * call.keys);
+    call.log_prob = grad_log_prob ? like(name, "log_prob") : NULL;
+    call.grad_out = must_get(name, "grad_out")->data;
+    call.grad_log_prob = grad_log_prob ? grad_log_prob->data : NULL;
+    call.grad_query = like(name, "grad_query");
+    call.grad_key = like(name, "grad_key");
+    call.grad_value = like(name, "grad_value");
+    for (int i = 0; i < call.parameter_count; i++)
+        r.parameters[i].grad = like(name, r.grad_names[i]);
+    call.parameters = r.parameters;
+    attend(&r, &call, path);
 
     compare_summaries(name, &call, path);
     free(call.argmax);
@@ -181,10 +202,38 @@ static void check(json_t *spec, bool plain, const char *path)
     compare(name, "grad_query", call.grad_query, path);
     compare(name, "grad_key", call.grad_key, path);
     compare(name, "grad_value", call.grad_value, path);
-    for (int i = 0; i < count; i++)
-        compare(name, grad_names[i], parameters[i].grad, path);
-    free(keys);
-    free(values);
+    for (int i = 0; i < call.parameter_count; i++)
+        compare(name, r.grad_names[i], r.parameters[i].grad, path);
+    free(r.key);
+    free(r.value);
+}
+
+/* One query at a time, as a decoder asks: a way of its own through the library, and the same numbers. */
+static void check_steps(json_t *spec, bool plain, const char *path)
+{
+    reading r;
+    read_case(spec, plain, &r);
+    const int64_t batch = r.call.batch, queries = r.call.queries, width = r.call.query_width;
+    const int64_t out_width = must_get(r.name, "out")->dim[2];
+    float *whole = like(r.name, "out"), *query = zeros(batch * width), *out = zeros(batch * out_width);
+    for (int64_t i = 0; i < queries; i++) {
+        at_call call = r.call;
+        call.queries = 1;
+        call.query_start += i;
+        call.query = query;
+        call.out = out;
+        call.parameters = r.parameters;
+        for (int64_t b = 0; b < batch; b++)
+            memcpy(query + b * width, r.call.query + (b * queries + i) * width, (size_t)width * sizeof *query);
+        attend(&r, &call, path);
+        for (int64_t b = 0; b < batch; b++)
+            memcpy(whole + (b * queries + i) * out_width, out + b * out_width, (size_t)out_width * sizeof *out);
+    }
+    compare(r.name, "out", whole, path);
+    free(query);
+    free(out);
+    free(r.key);
+    free(r.value);
 }
 
 static void agrees_with_pytorch(void **state)
@@ -195,6 +244,8 @@ static void agrees_with_pytorch(void **state)
             continue; /* not on this CPU */
         check(*state, true, i ? "plain path, avx2 kernels" : "plain path, plain kernels");
         check(*state, false, i ? "fused path, avx2 kernels" : "fused path, plain kernels");
+        check_steps(*state, true, i ? "plain path by steps, avx2 kernels" : "plain path by steps, plain kernels");
+        check_steps(*state, false, i ? "fused path by steps, avx2 kernels" : "fused path by steps, plain kernels");
     }
     at_kernels_choose(NULL);
 }
