@@ -113,84 +113,100 @@ static void gather(const tile *t, int64_t size, const at_real *x, int64_t x_row,
 
 /* ---- One query a head: keys and values are read where they lie, once, with no packing ---- */
 
-/* Asks for a head's part of `rows` rows ahead of their use. */
+/* Asks for a few heads' part of some rows ahead of their use, into L2: L1 could not hold it beside what is in use. A
+ * little at a time, between the sums, so that the requests do not queue. */
 INLINE void fetch(const at_real *x, int64_t x_row, int64_t rows, int64_t size)
 {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t d = 0; d < size; d += 64 / (int64_t)sizeof *x)
-            __builtin_prefetch(x + r * x_row + d);
+            __builtin_prefetch(x + r * x_row + d, 0, 2);
 }
 
-/* q . k for WIDTH keys, lanes are keys and d runs inside: the same chain as the micro kernel's. */
-INLINE void head_keys(const at_real *q, int64_t size, const at_real *k, int64_t k_row, at_real *s)
+/* q . k of LANES keys for `heads` heads (rows of q), whose keys begin at k[0..heads): lanes are keys and d runs inside, the
+ * same chain as the micro kernel's. Four heads are four chains, which hides the latency of a multiply-add; more keys
+ * instead would crowd one set of the L1 cache, rows being a power of two apart. */
+INLINE void head_keys(const int heads, const at_real *q, int64_t q_row, int64_t size, const at_real *const *k, int64_t k_row,
+                      at_real *s, int64_t s_row)
 {
-    vec sum0 = v_set(0), sum1 = sum0;
+    vec sum[4] = {v_set(0), v_set(0), v_set(0), v_set(0)};
     int64_t d = 0;
     for (; d + LANES <= size; d += LANES) {
-        vec low[LANES], high[LANES];
-        transpose_lanes(k + d, k_row, low);
-        transpose_lanes(k + d + LANES * k_row, k_row, high);
+#pragma GCC unroll 4
+        for (int h = 0; h < heads; h++) {
+            vec key[LANES];
+            transpose_lanes(k[h] + d, k_row, key);
 #pragma GCC unroll 8
-        for (int l = 0; l < LANES; l++) {
-            sum0 = v_fma(v_set(q[d + l]), low[l], sum0);
-            sum1 = v_fma(v_set(q[d + l]), high[l], sum1);
+            for (int l = 0; l < LANES; l++)
+                sum[h] = v_fma(v_set(q[h * q_row + d + l]), key[l], sum[h]);
+            __asm__ volatile("" ::: "memory"); /* keeps the next head's loads from crowding the registers */
         }
     }
-    for (; d < size; d++) {
-        vec low, high;
-        for (int l = 0; l < LANES; l++) {
-            low[l] = k[l * k_row + d];
-            high[l] = k[(LANES + l) * k_row + d];
+    for (; d < size; d++)
+        for (int h = 0; h < heads; h++) {
+            vec key;
+            for (int l = 0; l < LANES; l++)
+                key[l] = k[h][l * k_row + d];
+            sum[h] = v_fma(v_set(q[h * q_row + d]), key, sum[h]);
         }
-        sum0 = v_fma(v_set(q[d]), low, sum0);
-        sum1 = v_fma(v_set(q[d]), high, sum1);
-    }
-    v_store(s, sum0);
-    v_store(s + LANES, sum1);
+#pragma GCC unroll 4
+    for (int h = 0; h < heads; h++)
+        v_store(s + h * s_row, sum[h]);
 }
 
 static void score_heads(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *k, int64_t k_row,
                         int64_t group, at_real *spare)
 {
-    int64_t columns = t->to - t->from, a, b;
-    for (int64_t c = 0; c < columns; c += WIDTH) {
-        int64_t there = columns - c < WIDTH ? columns - c : WIDTH, ahead = columns - c - WIDTH;
-        ahead = ahead < 0 ? 0 : ahead > WIDTH ? WIDTH : ahead;
-        for (int64_t h = 0; h < t->rows; h++) {
-            const at_real *keys = k + (t->from + c) * k_row + h / group * size;
-            int64_t row = k_row;
+    enum { AHEAD = 2 * LANES };
+    int64_t columns = t->to - t->from, kv_heads = t->rows / group;
+    for (int64_t c = 0; c < columns; c += LANES) {
+        const at_real *keys = k + (t->from + c) * k_row;
+        int64_t there = columns - c < LANES ? columns - c : LANES, row = k_row;
+        const at_real *next = k + (t->from + c + AHEAD) * k_row;
+        int64_t ahead = columns - c - AHEAD;
+        ahead = ahead < 0 ? 0 : ahead > LANES ? LANES : ahead;
+        if (there < LANES) { /* the last keys are copied to a full vector's worth */
+            row = kv_heads * size;
+            for (int64_t r = 0; r < LANES; r++)
+                memcpy(spare + r * row, keys + (r < there ? r : there - 1) * k_row, (size_t)row * sizeof *k);
+            keys = spare;
+        }
+        for (int64_t h = 0; h < t->rows; h += 4) {
+            const at_real *at[4];
+            int64_t heads = t->rows - h < 4 ? t->rows - h : 4;
+            for (int64_t x = 0; x < heads; x++)
+                at[x] = keys + (h + x) / group * size;
+            at_real *s = t->s + h * t->s_row + c;
             if (h % group == 0)
-                fetch(keys + WIDTH * k_row, k_row, ahead, size);
-            if (!row_columns(t, h, &a, &b) || a >= c + WIDTH || b <= c)
-                continue;
-            if (there < WIDTH) { /* the last keys are copied to a full panel */
-                for (int64_t r = 0; r < WIDTH; r++)
-                    memcpy(spare + r * size, keys + (r < there ? r : there - 1) * k_row, (size_t)size * sizeof *k);
-                keys = spare;
-                row = size;
-            }
-            head_keys(q + h * q_row, size, keys, row, t->s + h * t->s_row + c);
+                fetch(next + h / group * size, k_row, ahead, (heads + group - 1) / group * size);
+            if (heads == 4)
+                head_keys(4, q + h * q_row, q_row, size, at, row, s, t->s_row);
+            for (int64_t x = 0; heads < 4 && x < heads; x++)
+                head_keys(1, q + (h + x) * q_row, q_row, size, at + x, row, s + x * t->s_row, t->s_row);
         }
     }
+    /* Whole panels are what the row functions read. */
+    for (int64_t h = 0; h < t->rows; h++)
+        for (int64_t c = (columns + LANES - 1) & ~(int64_t)(LANES - 1); c < panel_ceil(columns); c += LANES)
+            v_store(t->s + h * t->s_row + c, v_set(0));
 }
 
 static void weigh_heads(const tile *t, int64_t size, const at_real *v, int64_t v_row, int64_t group, at_real *out,
                         int64_t out_row)
 {
+    enum { CHUNK = 2 * WIDTH };
     int64_t columns = t->to - t->from, a, b, d;
-    for (int64_t c = 0; c < columns; c += WIDTH) {
-        int64_t ahead = columns - c - WIDTH;
-        ahead = ahead < 0 ? 0 : ahead > WIDTH ? WIDTH : ahead;
+    for (int64_t c = 0; c < columns; c += CHUNK) {
+        const at_real *next = v + (t->from + c + CHUNK) * v_row;
+        int64_t ahead = columns - c - CHUNK;
+        ahead = ahead < 0 ? 0 : ahead > CHUNK ? CHUNK : ahead;
         for (int64_t h = 0; h < t->rows; h++) {
-            const at_real *values = v + (t->from + c) * v_row + h / group * size, *s = t->s + h * t->s_row + c;
-            at_real *to = out + h * out_row;
             if (h % group == 0)
-                fetch(values + WIDTH * v_row, v_row, ahead, size);
-            if (!row_columns(t, h, &a, &b) || a >= c + WIDTH || b <= c)
+                fetch(next + h / group * size, v_row, ahead, size);
+            if (!row_columns(t, h, &a, &b) || a >= c + CHUNK || b <= c)
                 continue;
-            int64_t first = a > c ? a - c : 0, n = (b < c + WIDTH ? b - c : WIDTH) - first;
-            s += first;
-            values += first * v_row;
+            int64_t first = a > c ? a : c, n = (b < c + CHUNK ? b : c + CHUNK) - first;
+            const at_real *values = v + (t->from + first) * v_row + h / group * size, *s = t->s + h * t->s_row + first;
+            at_real *to = out + h * out_row;
             for (d = 0; d + 4 * WIDTH <= size; d += 4 * WIDTH)
                 micro_wide(1, 4, n, s, 0, 1, values + d, v_row, WIDTH, to + d, 0, true);
             for (; d + WIDTH <= size; d += WIDTH)

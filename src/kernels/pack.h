@@ -18,10 +18,12 @@ INLINE void transpose_lanes(const at_real *in, int64_t from, vec *column)
     column[3] = __builtin_shuffle(b, d, (veci){2, 3, 6, 7});
 #else
     /* Join rows i and i+4 by halves, then two rounds of shuffles that stay inside the halves. */
+    const at_real *below = in + 4 * from;
+    __asm__("" : "+r"(in), "+r"(below)); /* two pointers and three strides, instead of eight pointers */
     vec r[8], s[8];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
-        vec low = v_load(in + i * from), high = v_load(in + (i + 4) * from);
+        vec low = v_load(in + i * from), high = v_load(below + i * from);
         r[i] = __builtin_shuffle(low, high, (veci){0, 1, 2, 3, 8, 9, 10, 11});
         r[i + 4] = __builtin_shuffle(low, high, (veci){4, 5, 6, 7, 12, 13, 14, 15});
     }

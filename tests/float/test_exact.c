@@ -63,7 +63,8 @@ static const setting settings[] = {
 
 /* q, k, v hold `batch` rows of `queries` and `keys`; lengths may be NULL. */
 static run run_setting(const setting *s, int64_t batch, int64_t queries, int64_t keys, const float *q, const float *k,
-                       const float *v, const float *g, const int64_t *lengths, int64_t start, bool backward)
+                       const float *v, const float *g, const int64_t *lengths, int64_t start, bool backward,
+                       bool summaries)
 {
     run r = {.batch = batch, .queries = queries, .keys = keys};
     size_t rows = (size_t)(batch * H * queries);
@@ -126,9 +127,9 @@ static run run_setting(const setting *s, int64_t batch, int64_t queries, int64_t
                     .parameters = list,
                     .parameter_count = count,
                     .out = r.out,
-                    .argmax = r.argmax,
-                    .entropy = r.entropy,
-                    .key_sums = r.key_sums,
+                    .argmax = summaries ? r.argmax : NULL,
+                    .entropy = summaries ? r.entropy : NULL,
+                    .key_sums = summaries ? r.key_sums : NULL,
                     .log_prob = hard ? r.log_prob : NULL};
     if (backward) {
         call.grad_out = g;
@@ -181,10 +182,10 @@ static void test_threads(void **state)
         EACH_SETTING
         {
             at_threads_set(1);
-            run one = run_setting(s, batch, n, n, q, k, v, g, NULL, 0, true);
+            run one = run_setting(s, batch, n, n, q, k, v, g, NULL, 0, true, true);
             for (int threads = 2; threads <= 5; threads += threads == 3 ? 2 : 1) {
                 at_threads_set(threads);
-                run many = run_setting(s, batch, n, n, q, k, v, g, NULL, 0, true);
+                run many = run_setting(s, batch, n, n, q, k, v, g, NULL, 0, true, true);
                 same_run(&one, &many, s, "a run on several threads");
                 for (int i = 0; i < 4 && one.dp[i]; i++)
                     same(one.dp[i], many.dp[i], one.dp_bytes[i], s, "a parameter's gradient on several threads");
@@ -218,8 +219,8 @@ static void test_neighbours_and_padding(void **state)
     int64_t lengths[B] = {PAD, N, 0}, alone[1] = {N};
     EACH_SETTING
     {
-        run one = run_setting(s, 1, N, N, q, k, v, g, alone, 0, true);
-        run three = run_setting(s, B, N, PAD, q3, k3, v3, g3, lengths, 0, true);
+        run one = run_setting(s, 1, N, N, q, k, v, g, alone, 0, true, true);
+        run three = run_setting(s, B, N, PAD, q3, k3, v3, g3, lengths, 0, true, true);
         same(one.out, three.out + ROW * N * H * DV, N * H * DV * 4, s, "out among neighbours");
         same(one.dq, three.dq + ROW * N * H * D, N * H * D * 4, s, "dq among neighbours");
         same(one.dk, three.dk + ROW * PAD * G * D, N * G * D * 4, s, "dk among neighbours");
@@ -243,11 +244,11 @@ static void test_one_at_a_time(void **state)
     static const int64_t places[] = {0, 1, 2, 15, 16, 17, 95, 96, 97, 200, 255, 256, 257, N - 3};
     EACH_SETTING
     {
-        run all = run_setting(s, 1, N, N, q, k, v, NULL, NULL, 0, false);
+        run all = run_setting(s, 1, N, N, q, k, v, NULL, NULL, 0, false, true);
         for (size_t p = 0; p < sizeof places / sizeof *places; p++)
             for (int64_t count = 1; count <= 3; count += 2) {
                 int64_t i = places[p];
-                run some = run_setting(s, 1, count, N, q + i * H * D, k, v, NULL, NULL, i, false);
+                run some = run_setting(s, 1, count, N, q + i * H * D, k, v, NULL, NULL, i, false, count > 1);
                 same(all.out + i * H * DV, some.out, (size_t)(count * H * DV) * 4, s, "a query by itself");
                 run_free(&some);
             }
