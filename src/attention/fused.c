@@ -7,6 +7,8 @@
 #include "isa.h"
 #include "threads.h"
 
+enum { BRIEF = 192 }; /* keys and queries of a head that fit the caches many times over */
+
 static const at_real LOG2E = (at_real)1.4426950408889634;
 
 static bool measure(at_tape *tape, const at_fused *what, job *j)
@@ -35,6 +37,7 @@ static bool measure(at_tape *tape, const at_fused *what, job *j)
     j->size_panels = at_round_up(j->size, width);
     j->value_panels = at_round_up(j->value_size, width);
     j->rule = rules[what->normaliser];
+    j->brief = j->batch >= 2 * at_threads() && j->keys <= BRIEF && j->queries <= BRIEF;
     j->keeps_stat = at_tape_records(tape) || what->weights || what->argmax || what->entropy || what->key_sums;
     j->unit = j->rule == RULE_SOFTMAX || j->rule == RULE_HARD ? LOG2E : 1;
     const at_spans *spans = what->spans;
@@ -138,7 +141,7 @@ at_fused_out at_fused_attention(at_tape *tape, const at_fused *what)
         int64_t blocks = (j->queries + TILE_ROWS - 1) / TILE_ROWS;
         /* Sums over the queries belong to one task. */
         j->parts = what->key_sums ? 1 : parts_for(j->batch * j->kv_heads, threads, blocks * (j->heads / j->kv_heads));
-        if (!run(tape, j, at_forward_task, at_forward_scratch(j), j->batch * j->kv_heads * j->parts, threads))
+        if (!run(tape, j, at_forward_task, at_forward_scratch(j), at_pair_tasks(j), threads))
             return none;
     }
     at_tensor *outputs[] = {j->made.out, j->made.offset_sums, j->made.log_prob};
@@ -186,14 +189,14 @@ static void backward(at_node *node)
             /* Too few heads to go round: gather the queries' gradients by queries, then the keys' by keys. */
             j->back_keys = false;
             j->parts = parts_for(pairs, threads, blocks);
-            if (run(tape, j, at_backward_task, scratch, pairs * j->parts, threads)) {
+            if (run(tape, j, at_backward_task, scratch, at_pair_tasks(j), threads)) {
                 j->back_query = false;
                 j->back_keys = true;
                 j->parts = parts_for(pairs, threads, key_blocks);
-                run(tape, j, at_backward_task, scratch, pairs * j->parts, threads);
+                run(tape, j, at_backward_task, scratch, at_pair_tasks(j), threads);
             }
         } else {
-            run(tape, j, at_backward_task, scratch, pairs, threads);
+            run(tape, j, at_backward_task, scratch, at_pair_tasks(j), threads);
         }
         add_parts(j->what.bias, j->bias_parts, j->batch, j->heads, entries);
         add_parts(j->what.score_v, j->score_parts, j->batch, j->heads, j->size);

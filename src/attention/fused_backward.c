@@ -204,13 +204,14 @@ static void zero_keys(const job *j, const room *r, int64_t from, int64_t to)
 
 /* `fresh`: the first block of its key head, whose sums start from 0. */
 static void backward_block(const job *j, const room *r, int64_t b, int64_t h, int64_t first, int64_t count,
-                           int64_t keys_from, int64_t keys_to, bool fresh)
+                           int64_t keys_from, int64_t keys_to, bool fresh, tile_fetch *fetch)
 {
     const tile_kernels *k = at_isa()->tile;
     block blk;
     rows x;
     cutter scratch = r->block;
     at_block_load(j, &blk, &scratch, b, h, NULL, first, count);
+    blk.fetch = fetch;
     load_rows(j, &blk, r, &x);
     bool careful = j->masked && (!at_isa()->rows->finite(blk.q, blk.q_row, count, j->size) ||
                                  !at_isa()->rows->finite(r->dout, r->dv_row, count, j->value_size));
@@ -293,13 +294,41 @@ static void end_head(const job *j, const room *r, int64_t b, int64_t h)
     }
 }
 
+/* What the pair after (b, g) needs first, to read and to add to. */
+static tile_fetch next_pair(const job *j, int64_t b, int64_t g)
+{
+    tile_fetch fetch = {.rows_a_time = 3};
+    if (++g == j->kv_heads) {
+        g = 0;
+        b++;
+    }
+    if (!j->brief || b == j->batch)
+        return fetch;
+    int64_t group = j->heads / j->kv_heads, at = b * j->queries * j->heads + g * group;
+    int64_t key_at = b * j->keys * j->kv_heads + g, size = j->size, value_size = j->value_size;
+    const struct {
+        const at_tensor *tensor;
+        int64_t from, row, lines, size;
+    } next[] = {
+        {j->what.k, key_at * size, j->kv_heads * size, j->keys, size},
+        {j->what.v, key_at * value_size, j->kv_heads * value_size, j->keys, value_size},
+        {j->what.q, at * size, j->heads * size, j->queries, group * size},
+        {j->made.out, at * value_size, j->heads * value_size, j->queries, group * value_size},
+    };
+    for (int i = 0; i < 4; i++) {
+        at_fetch_add(&fetch, next[i].tensor->value + next[i].from, next[i].row, next[i].lines, next[i].size);
+        if (next[i].tensor->grad)
+            at_fetch_add(&fetch, next[i].tensor->grad + next[i].from, next[i].row, next[i].lines, next[i].size);
+    }
+    return fetch;
+}
+
 /* One (batch, key head), or a part of it: of its query blocks when only the queries' gradients are gathered, of its keys
  * when only the keys' are. Every sum runs in the same order however it is cut. */
-void at_backward_task(void *context, int64_t index, int worker)
+static void backward_pair(const job *j, char *scratch, int64_t b, int64_t g, int64_t part)
 {
-    const job *j = context;
-    room r = make_room(j, j->scratch + (size_t)worker * j->scratch_size);
-    int64_t part = index % j->parts, g = index / j->parts % j->kv_heads, b = index / j->parts / j->kv_heads;
+    room r = make_room(j, scratch);
+    tile_fetch fetch = next_pair(j, b, g);
     int64_t group = j->heads / j->kv_heads, blocks = (j->queries + TILE_ROWS - 1) / TILE_ROWS;
     int64_t key_blocks = (j->keys + TILE_KEYS - 1) / TILE_KEYS;
     const at_real *keys = at_keys_of(j, b, g), *values = at_values_of(j, b, g);
@@ -322,10 +351,15 @@ void at_backward_task(void *context, int64_t index, int worker)
         int64_t count = j->queries * (item % blocks + 1) / blocks - row;
         if (item == first || row == 0)
             start_head(j, &r, h);
-        backward_block(j, &r, b, h, row, count, from, to, item == first);
+        backward_block(j, &r, b, h, row, count, from, to, item == first, fetch.regions ? &fetch : NULL);
         if (item + 1 == last || row + count == j->queries)
             end_head(j, &r, b, h);
     }
     if (j->back_keys)
         hand_over_keys(j, &r, b, g, from, to);
+}
+
+void at_backward_task(void *context, int64_t index, int worker)
+{
+    at_pairs_of_task(context, index, worker, backward_pair);
 }

@@ -15,6 +15,32 @@ int64_t at_row_of(const job *j, int64_t b, int64_t h, int64_t i)
     return (b * j->heads + h) * j->queries + i;
 }
 
+int64_t at_pair_tasks(const job *j)
+{
+    return j->brief ? j->batch : j->batch * j->kv_heads * j->parts;
+}
+
+void at_pairs_of_task(const job *j, int64_t index, int worker, at_pair *run)
+{
+    char *scratch = j->scratch + (size_t)worker * j->scratch_size;
+    if (!j->brief) {
+        run(j, scratch, index / j->parts / j->kv_heads, index / j->parts % j->kv_heads, index % j->parts);
+        return;
+    }
+    for (int64_t g = 0; g < j->kv_heads; g++)
+        run(j, scratch, index, g, 0);
+}
+
+void at_fetch_add(tile_fetch *fetch, const at_real *at, int64_t row, int64_t rows, int64_t size)
+{
+    if (rows < 1 || fetch->regions == (int)(sizeof fetch->list / sizeof *fetch->list))
+        return;
+    fetch->list[fetch->regions].at = at;
+    fetch->list[fetch->regions].row = row;
+    fetch->list[fetch->regions].rows = rows;
+    fetch->list[fetch->regions++].size = size;
+}
+
 at_real *at_cut(cutter *scratch, int64_t count)
 {
     char *piece = scratch->at ? scratch->at + scratch->used : NULL;
@@ -41,6 +67,7 @@ void at_block_load(const job *j, block *blk, cutter *scratch, int64_t b, int64_t
     blk->h = h;
     blk->g = h / (j->heads / j->kv_heads);
     blk->rows = rows;
+    blk->fetch = NULL;
     blk->q_row = j->size_panels + width;
     blk->q = at_cut(scratch, TILE_ROWS * blk->q_row);
     at_real *tables = at_cut(scratch, what->bias && !j->bias ? TILE_ROWS * j->bias_row : 0);
@@ -82,7 +109,7 @@ tile at_block_tile(const job *j, const block *blk, int64_t from, at_real *s, int
 {
     int64_t to = from + TILE_KEYS < j->keys ? from + TILE_KEYS : j->keys;
     tile t = {.rows = blk->rows, .lo = blk->lo, .hi = blk->hi, .from = from, .to = to < blk->to ? to : blk->to, .s = s,
-              .s_row = s_row};
+              .s_row = s_row, .fetch = blk->fetch};
     at_isa()->tile->begin(&t);
     return t;
 }

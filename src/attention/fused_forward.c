@@ -249,13 +249,14 @@ static void pass(const job *j, const block *blk, const room *r, at_real *factor,
         pass_online(j, blk, r, factor, careful);
 }
 
-static void forward_block(const job *j, const room *r, int64_t b, int64_t h, int64_t first, int64_t rows)
+static void forward_block(const job *j, const room *r, int64_t b, int64_t h, int64_t first, int64_t rows, tile_fetch *fetch)
 {
     block blk;
     cutter scratch = r->block;
     at_real factor[TILE_ROWS];
     const row_kernels *k = at_isa()->rows;
     at_block_load(j, &blk, &scratch, b, h, NULL, first, rows);
+    blk.fetch = fetch;
     pass(j, &blk, r, factor, false);
     /* A value that is not finite has met zero weights of rows that do not see it: once more, each row by itself. */
     if (j->masked && !k->finite(r->out, r->out_row, rows, j->value_size))
@@ -272,13 +273,30 @@ static void forward_block(const job *j, const room *r, int64_t b, int64_t h, int
     at_look(j, scratch, b, h, first, rows, r->kt, r->score, !sums_along(j));
 }
 
-/* One part of the query blocks of one (batch, key head). */
-void at_forward_task(void *context, int64_t index, int worker)
+/* What the pair after (b, g) needs first: its keys, values and queries, and the place of its output. */
+static tile_fetch next_pair(const job *j, int64_t b, int64_t g)
 {
-    const job *j = context;
-    room r = make_room(j, j->scratch + (size_t)worker * j->scratch_size);
-    int64_t part = index % j->parts, g = index / j->parts % j->kv_heads, b = index / j->parts / j->kv_heads;
+    tile_fetch fetch = {.rows_a_time = 3};
+    if (++g == j->kv_heads) {
+        g = 0;
+        b++;
+    }
+    if (!j->brief || b == j->batch)
+        return fetch;
+    int64_t group = j->heads / j->kv_heads, at = b * j->queries * j->heads + g * group;
+    at_fetch_add(&fetch, at_keys_of(j, b, g), j->kv_heads * j->size, j->keys, j->size);
+    at_fetch_add(&fetch, at_values_of(j, b, g), j->kv_heads * j->value_size, j->keys, j->value_size);
+    at_fetch_add(&fetch, j->what.q->value + at * j->size, j->heads * j->size, j->queries, group * j->size);
+    at_fetch_add(&fetch, j->made.out->value + at * j->value_size, j->heads * j->value_size, j->queries, group * j->value_size);
+    return fetch;
+}
+
+/* One part of the query blocks of one (batch, key head). */
+static void forward_pair(const job *j, char *scratch, int64_t b, int64_t g, int64_t part)
+{
+    room r = make_room(j, scratch);
     int64_t group = j->heads / j->kv_heads, blocks = (j->queries + TILE_ROWS - 1) / TILE_ROWS;
+    tile_fetch fetch = next_pair(j, b, g);
     at_gemm_pack(at_keys_of(j, b, g), 1, j->kv_heads * j->size, j->size, j->keys, r.kt);
     at_gemm_pack(at_values_of(j, b, g), j->kv_heads * j->value_size, 1, j->keys, j->value_size, r.v);
     for (int64_t item = group * blocks * part / j->parts; item < group * blocks * (part + 1) / j->parts; item++) {
@@ -289,6 +307,11 @@ void at_forward_task(void *context, int64_t index, int worker)
             for (int64_t a = 0; a < j->size; a++)
                 r.score[a] = j->unit * v[a];
         }
-        forward_block(j, &r, b, h, first, rows);
+        forward_block(j, &r, b, h, first, rows, fetch.regions ? &fetch : NULL);
     }
+}
+
+void at_forward_task(void *context, int64_t index, int worker)
+{
+    at_pairs_of_task(context, index, worker, forward_pair);
 }

@@ -22,6 +22,7 @@ typedef struct job {
     int64_t parts;    /* pieces that the blocks of one (batch, key head) are cut into */
     char *scratch;    /* of all workers */
     size_t scratch_size;
+    bool brief;       /* sequences so short that fetching the next ones counts; a task is then a whole batch row */
     bool masked;      /* some row does not see every key */
     bool keeps_stat;  /* somebody will ask for the weights again */
 
@@ -40,6 +41,7 @@ typedef struct block {
     at_real *q; int64_t q_row;                                   /* [rows, q_row], times scale and unit */
     tile_table table;                                            /* the bias */
     at_real centre[TILE_ROWS];
+    tile_fetch *fetch;                                           /* what the next block needs; NULL: nothing */
 } block;
 
 /* Scratch of a worker, cut in order. */
@@ -57,6 +59,9 @@ void at_block_score(const job *j, const block *blk, const tile *t, const at_real
 const at_real *at_keys_of(const job *j, int64_t b, int64_t g);   /* rows kv_heads * size apart */
 const at_real *at_values_of(const job *j, int64_t b, int64_t g); /* rows kv_heads * value_size apart */
 
+/* Adds [rows, size] numbers, rows `row` apart, to what is asked for between products. */
+void at_fetch_add(tile_fetch *fetch, const at_real *at, int64_t row, int64_t rows, int64_t size);
+
 /* Rows [first, first+rows) of a padded copy of tables, each `count` numbers: see tile_table. */
 void at_pad_table(at_real *to, const at_real *from, int64_t count);
 
@@ -67,6 +72,11 @@ int64_t at_row_of(const job *j, int64_t b, int64_t h, int64_t i); /* place in [B
  * all that was weighted, and the row's statistic. */
 void at_online_tile(const job *j, const tile *t, const tile_table *table, const tile_state *state);
 at_real at_online_end(const job *j, at_real top, at_real sum, bool empty, at_real *stat);
+
+/* Tasks are (batch, key head, part), or whole batch rows when they are brief: how many, and one task's share. */
+int64_t at_pair_tasks(const job *j);
+typedef void at_pair(const job *j, char *scratch, int64_t b, int64_t g, int64_t part);
+void at_pairs_of_task(const job *j, int64_t index, int worker, at_pair *run);
 
 size_t at_forward_scratch(const job *j);
 void at_forward_task(void *context, int64_t index, int worker);

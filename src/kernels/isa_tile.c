@@ -37,6 +37,7 @@ static void score(const tile *t, int64_t size, const at_real *q, int64_t q_row, 
             int64_t i = t->start[g];
             micro((int)(t->start[g + 1] - i), size, q + i * q_row, q_row, 1, panel, WIDTH, t->s + i * t->s_row + c,
                   t->s_row, false);
+            fetch_ahead(t->fetch);
         }
     }
 }
@@ -63,6 +64,7 @@ static void weigh(const tile *t, int64_t size, const at_real *v, int64_t keys, a
                 if (first < last)
                     micro((int)(t->start[g + 1] - i), last - first, t->s + i * t->s_row + first, t->s_row, 1,
                           panel + first * WIDTH, WIDTH, out + i * out_row + d, out_row, !fresh);
+                fetch_ahead(t->fetch);
                 continue;
             }
             for (; i < t->start[g + 1]; i++)
@@ -77,9 +79,11 @@ static void weigh(const tile *t, int64_t size, const at_real *v, int64_t keys, a
 INLINE void gather_keys(const tile *t, int64_t c, int64_t n, int64_t r0, int64_t r1, int64_t size, const at_real *x,
                         int64_t x_row, at_real *sums, int64_t sums_row, bool fresh)
 {
-    for (int64_t d = 0; d < size; d += WIDTH)
+    for (int64_t d = 0; d < size; d += WIDTH) {
         micro((int)n, r1 - r0, t->s + r0 * t->s_row + c, 1, t->s_row, x + r0 * x_row + d, x_row,
               sums + (t->from + c) * sums_row + d, sums_row, !fresh);
+        fetch_ahead(t->fetch);
+    }
 }
 
 static void gather(const tile *t, int64_t size, const at_real *x, int64_t x_row, at_real *sums, int64_t sums_row,

@@ -12,6 +12,15 @@
 enum { TILE_ROWS = 96, TILE_KEYS = 256, TILE_GROUPS = TILE_ROWS / 6 };
 
 
+/* Rows that will be needed soon and lie too far apart for a prefetcher to follow: the kernels ask for a few of them
+ * between products. */
+typedef struct tile_fetch {
+    struct { const at_real *at; int64_t row, rows, size; } list[8];
+    int regions, region; /* how many, and which is being asked for */
+    int64_t done;        /* rows of it */
+    int64_t rows_a_time;
+} tile_fetch;
+
 typedef struct tile {
     int64_t rows;           /* queries, at most TILE_ROWS */
     const int32_t *lo, *hi; /* [rows]: each query's keys are [lo, hi) */
@@ -23,6 +32,7 @@ typedef struct tile {
     int32_t start[TILE_GROUPS + 1];                /* group g is rows [start[g], start[g+1]) */
     int32_t first[TILE_GROUPS], last[TILE_GROUPS]; /* the columns that any of its rows uses */
     bool full;                                     /* every row uses every column */
+    tile_fetch *fetch;                             /* NULL: nothing to ask for */
 } tile;
 
 /* What a row knows of the keys it has seen so far. */

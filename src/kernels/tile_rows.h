@@ -15,6 +15,22 @@ INLINE bool row_columns(const tile *t, int64_t r, int64_t *a, int64_t *b)
     return lo < hi;
 }
 
+/* Asks for the next few rows of what will be needed soon, into L2: L1 is full of what is needed now. */
+INLINE void fetch_ahead(tile_fetch *f)
+{
+    if (!f)
+        return;
+    for (int64_t n = 0; n < f->rows_a_time && f->region < f->regions; n++) {
+        const at_real *row = f->list[f->region].at + f->done * f->list[f->region].row;
+        for (int64_t d = 0; d < f->list[f->region].size; d += 64 / (int64_t)sizeof *row)
+            __builtin_prefetch(row + d, 0, 2);
+        if (++f->done == f->list[f->region].rows) {
+            f->region++;
+            f->done = 0;
+        }
+    }
+}
+
 /* [a,b) widened to whole panels, which is what the score kernel has filled. */
 INLINE int64_t panel_floor(int64_t a)
 {
