@@ -6,11 +6,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static char *parent_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+}
+
 /* True if files can be made in the folder that `path` lies in. */
 static bool check_parent(const char *option, const char *path, at_error *error)
 {
-    const char *slash = strrchr(path, '/');
-    char *parent = !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+    char *parent = parent_of(path);
     struct stat about;
     bool good = parent != NULL;
     if (!good)
@@ -26,6 +31,32 @@ static bool check_parent(const char *option, const char *path, at_error *error)
     return good;
 }
 
+/* The name from the root on, so that two ways of writing one file's name come out the same. A file that is not there
+ * yet takes its folder's name; in a folder that is still to be made it stays as it is written, as no other file can lie
+ * there.
+ */
+static char *true_name(const char *path)
+{
+    char *name = realpath(path, NULL);
+    if (name)
+        return name;
+    char *parent = parent_of(path), *folder = parent ? realpath(parent, NULL) : NULL;
+    const char *slash = strrchr(path, '/');
+    if (!folder)
+        name = strdup(path);
+    else if (asprintf(&name, "%s/%s", folder, slash ? slash + 1 : path) < 0)
+        name = NULL;
+    free(folder);
+    free(parent);
+    return name;
+}
+
+static bool is_link(const char *path)
+{
+    struct stat about;
+    return lstat(path, &about) == 0 && S_ISLNK(about.st_mode);
+}
+
 static cli_output *add(cli_outputs *outputs, const char *option, char *path, at_error *error)
 {
     struct stat about;
@@ -37,8 +68,16 @@ static cli_output *add(cli_outputs *outputs, const char *option, char *path, at_
     }
     *file = (cli_output){.option = option, .path = path};
     outputs->count++;
+    file->name = true_name(path);
+    file->target =
+        file->name ? strdup(is_link(path) ? file->name : path) : NULL; /* a link stays, and its file changes */
+    if (!file->target || asprintf(&file->part, "%s.part", file->target) < 0) {
+        file->part = NULL;
+        fail(error, AT_FAILED, "out of memory");
+        return NULL;
+    }
     for (int i = 0; i < outputs->count - 1; i++)
-        if (strcmp(outputs->file[i].path, path) == 0) {
+        if (strcmp(outputs->file[i].name, file->name) == 0) {
             fail(error, AT_USAGE, "%s and %s both name '%s'; one would overwrite the other", outputs->file[i].option,
                  option, path);
             return NULL;
@@ -52,9 +91,8 @@ static cli_output *add(cli_outputs *outputs, const char *option, char *path, at_
         fail(error, AT_FAILED, "%s: '%s' is no ordinary file; name one that may be replaced", option, path);
         return NULL;
     }
-    if (asprintf(&file->part, "%s.part", path) < 0) {
-        file->part = NULL;
-        fail(error, AT_FAILED, "out of memory");
+    if (access(path, F_OK) == 0 && access(path, W_OK) != 0) { /* a rename would not ask */
+        fail(error, AT_FAILED, "%s: the file '%s' is not yours to write to", option, path);
         return NULL;
     }
     return file;
@@ -110,6 +148,9 @@ static bool stage(cli_outputs *outputs, at_error *error)
             fail_under(error, file->option);
             return false;
         }
+        struct stat about;
+        if (stat(file->target, &about) == 0 && chmod(file->part, about.st_mode & 0777) != 0)
+            return fail(error, AT_FAILED, "%s: cannot write '%s': %s", file->option, file->path, strerror(errno));
     }
     return true;
 }
@@ -119,7 +160,7 @@ bool outputs_write(cli_outputs *outputs, at_error *error)
     bool good = stage(outputs, error);
     for (int i = 0; good && i < outputs->count; i++) {
         cli_output *file = &outputs->file[i];
-        if (rename(file->part, file->path) != 0)
+        if (rename(file->part, file->target) != 0)
             good = fail(error, AT_FAILED, "%s: cannot write '%s': %s", file->option, file->path, strerror(errno));
         else
             file->staged = false;
@@ -136,6 +177,8 @@ void outputs_free(cli_outputs *outputs)
 {
     for (int i = 0; i < outputs->count; i++) {
         free(outputs->file[i].path);
+        free(outputs->file[i].name);
+        free(outputs->file[i].target);
         free(outputs->file[i].part);
     }
 }

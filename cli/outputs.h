@@ -7,7 +7,10 @@
 /* One file to come. Either an array, written as .npy, or whatever `write` prints. */
 typedef struct cli_output {
     const char *option; /* "--out": whom to name when it fails */
-    char *path, *part;  /* part: where it lies until all are written */
+    char *path;         /* as it was given, for sentences */
+    char *name;         /* the same from the root on, to tell two files apart */
+    char *target;       /* what is replaced: the path, or the file that a link at the path leads to */
+    char *part;         /* where it lies until all are written */
     const at_array *array;
     bool (*write)(FILE *stream, const void *context);
     const void *context;

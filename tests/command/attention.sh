@@ -85,6 +85,19 @@ npy WO.npy '2, 3' 1 0 0 0 1 1
 run attention --query x.npy --score dot --param WO=WO.npy --out wo.npy
 equal '1.0000 4.9690 1.0000 4.2627 1.0000 4.8642' "$(values wo.npy)" "WO"
 
+# A file that is there keeps its mode, and a link stays a link.
+echo old >mine.npy
+chmod 600 mine.npy
+ln -s mine.npy link.npy
+run attention --query x.npy --score dot --out link.npy
+same_file z.npy mine.npy
+equal 600 "$(stat -c %a mine.npy)" "mode of a file that was there"
+equal mine.npy "$(readlink link.npy)" "a link to it"
+if [ "$(id -u)" != 0 ]; then # root may write anywhere
+    chmod 400 mine.npy
+    refuse 1 "--out: the file 'mine.npy' is not yours to write to" attention --query x.npy --out mine.npy
+fi
+
 # Arrays inside a safetensors file.
 header='{"a":{"dtype":"F32","shape":[3,3],"data_offsets":[0,36]},"bb":{"dtype":"F32","shape":[3,3],"data_offsets":[36,72]}}'
 {

@@ -34,6 +34,14 @@ refuse 2 "--out takes FILE, not an empty word" attention --query x.npy --out ''
 refuse 2 "attend attention takes options only, not 'k.npy'" attention --query x.npy k.npy --out z.npy
 refuse 2 "--out and --weights both name 'z.npy'; one would overwrite the other" \
     attention --query x.npy --out z.npy --weights z.npy
+refuse 2 "--out and --weights both name './z.npy'; one would overwrite the other" \
+    attention --query x.npy --out z.npy --weights ./z.npy
+echo old >there.npy
+ln -s there.npy link.npy
+refuse 2 "--out and --summary both name 'folder/../link.npy'; one would overwrite the other" \
+    attention --query x.npy --out there.npy --summary folder/../link.npy
+refuse 2 "--out and --grads both name './folder/query.npy'; one would overwrite the other" \
+    attention --query x.npy --out folder/query.npy --grad-out x.npy --grads ./folder
 
 # Arrays that are not there or not what they should be.
 refuse 1 "--query: cannot read 'missing.npy': No such file or directory" attention --query missing.npy --out z.npy
