@@ -125,10 +125,10 @@ static bool declared_fits(const at_operands *o, const declared *d, const at_tens
         return false;
     for (int i = 0; i < d->rank; i++) {
         int64_t known = size_of(o, d->dim[i], *inner), has = t->shape.dim[i + each];
-        if (known < 0 && has > 0)
-            *inner = has;
-        else if (has != known)
+        if (has < 1 || (known >= 0 && has != known))
             return false;
+        if (known < 0)
+            *inner = has;
     }
     return true;
 }

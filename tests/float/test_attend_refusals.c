@@ -109,6 +109,8 @@ static const refusal refusals[] = {
      AT_FAILED, .s = {.score = "additive"}, .p = {{"v", 3, {3, 1, 1}}, {"W", 2, {5, 4}}, {"U", 2, {3, 4}}}},
     {"parameter 'v' of score 'additive' has shape [0] but needs [A], or [H,A] = [2,A] for one set per head", AT_FAILED,
      .s = {.score = "additive"}, .p = {{"v", 1, {0}}, {"W", 2, {0, 4}}, {"U", 2, {0, 4}}}},
+    {"parameter 'v' of score 'additive' has shape [-1] but needs [A], or [H,A] = [2,A] for one set per head", AT_FAILED,
+     .s = {.score = "additive"}, .p = {{"v", 1, {-1}}, {"W", 2, {-1, 4}}, {"U", 2, {-1, 4}}}},
     {"parameter 'wK' of position 'shaw' has shape [4,4] but needs [2K+1,D] = [5,4], or [H,2K+1,D] = [2,5,4] for one "
      "set per "
      "head",
