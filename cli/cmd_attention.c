@@ -181,7 +181,10 @@ static bool check_query(attention_job *job)
     if (query->rank != 2 && query->rank != 3)
         return fail(job->error, AT_FAILED, "--query is %s but must be [B,Q,H·D] or [Q,H·D]", array_shape(query, shape));
     int64_t width = query->dim[query->rank - 1], seen = seen_width(job, "WQ", width);
-    if (seen % job->heads != 0 || seen == 0)
+    if (width == 0)
+        return fail(job->error, AT_FAILED, "--query is %s, and its rows must hold at least one number",
+                    array_shape(query, shape));
+    if (seen % job->heads != 0)
         return fail(job->error, AT_FAILED, "--query is %s%s, whose width %lld is not a multiple of --heads %lld",
                     array_shape(query, shape), seen == width ? "" : " and projected by WQ", (long long)seen,
                     (long long)job->heads);
@@ -240,6 +243,8 @@ static bool check_value(attention_job *job)
     if (!fits)
         return fail(job->error, AT_FAILED, "%s but with --key %s it must be [%s%lld,G·Dv]", has,
                     array_shape(job->key, key_shape), batch_text(job, batch), (long long)call->keys);
+    if (width == 0)
+        return fail(job->error, AT_FAILED, "%s, and its rows must hold at least one number", has);
     if (seen % job->kv_heads != 0)
         return fail(job->error, AT_FAILED, "%s, whose width %lld%s is not a multiple of --kv-heads %lld", has,
                     (long long)seen, seen == width ? "" : " after WV", (long long)job->kv_heads);

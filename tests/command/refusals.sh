@@ -46,6 +46,9 @@ refuse 2 "--out and --grads both name './folder/query.npy'; one would overwrite 
 # Arrays that are not there or not what they should be.
 refuse 1 "--query: cannot read 'missing.npy': No such file or directory" attention --query missing.npy --out z.npy
 refuse 1 "--query is [3] but must be [B,Q,H·D] or [Q,H·D]" attention --query line.npy --out z.npy
+npy wide0.npy '3, 0'
+refuse 1 "--query is [3,0], and its rows must hold at least one number" attention --query wide0.npy --out z.npy
+refuse 1 "--value is [3,0], and its rows must hold at least one number" attention --query x.npy --value wide0.npy --out z.npy
 refuse 1 "--query is [3,3], whose width 3 is not a multiple of --heads 2" attention --query x.npy --heads 2 --out z.npy
 refuse 1 "--heads 4 is not a multiple of --kv-heads 3" attention --query q.npy --heads 4 --kv-heads 3 --out z.npy
 refuse 1 "--key is [2,3,2] but with --query [2,2,4], --heads 1 and --kv-heads 1 it must be [2,K,4]" \
