@@ -5,11 +5,11 @@
 
 static const char suffix[] = ".safetensors";
 
-/* The names in a file, for the sentence that says which there are; many end in an ellipsis. */
+/* The names in a file, for the sentence that says which there are: "none", or many that end in an ellipsis. */
 static void list_arrays(const at_tensors *tensors, char *out, size_t size)
 {
     size_t used = 0;
-    out[0] = 0;
+    snprintf(out, size, "none");
     for (int i = 0; at_tensors_name(tensors, i) && used < size; i++) {
         const char *name = at_tensors_name(tensors, i);
         if (used + strlen(name) + 8 > size) {
@@ -43,7 +43,7 @@ static at_array *read_safetensors(const char *path, const char *name, at_error *
         if (near[0])
             fail(error, AT_FAILED, "no array '%s' in '%s'%s", name, path, near);
         else
-            fail(error, AT_FAILED, "no array '%s' in '%s'; it holds %s", name, path, count ? all : "none");
+            fail(error, AT_FAILED, "no array '%s' in '%s'; it holds %s", name, path, all);
     }
     at_tensors_free(tensors);
     return array;

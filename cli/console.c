@@ -31,10 +31,21 @@ void fail_under(at_error *error, const char *prefix)
     error->text[room - 1] = 0;
 }
 
+/* A name in the sentence may come from a file that wants to colour the terminal or clear it: what steers a terminal,
+ * and bytes that are no text, are shown as \xNN. */
 int report(const at_error *error)
 {
-    if (error->code != AT_OK)
-        fprintf(stderr, "attend: %s\n", error->text);
+    if (error->code == AT_OK)
+        return error->code;
+    fputs("attend: ", stderr);
+    for (const utf8proc_uint8_t *at = (const utf8proc_uint8_t *)error->text; *at;) {
+        utf8proc_int32_t sign;
+        utf8proc_ssize_t length = utf8proc_iterate(at, -1, &sign);
+        bool text = length > 0 && utf8proc_category(sign) != UTF8PROC_CATEGORY_CC;
+        for (utf8proc_ssize_t i = 0; i < (length > 0 ? length : 1); i++, at++)
+            fprintf(stderr, text ? "%c" : "\\x%02x", *at);
+    }
+    fputc('\n', stderr);
     return error->code;
 }
 

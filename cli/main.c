@@ -54,8 +54,10 @@ static int run(const cli_command *command, int argc, char **argv)
     if (command->own)
         return command->own(argc, argv);
     cli_common *options = malloc(command->size);
-    if (!options)
-        return AT_FAILED;
+    if (!options) {
+        fail(&error, AT_FAILED, "out of memory");
+        return report(&error);
+    }
     if (!options_parse(command, argc, argv, options, &first_word, &error)) {
         code = report(&error);
     } else if (options->help) {

@@ -110,6 +110,16 @@ refuse 1 "--query: no array 'b' in 'x.safetensors'; did you mean 'bb'?" attentio
 refuse 1 "--query: no array 'zebra' in 'x.safetensors'; it holds a, bb" attention --query x.safetensors:zebra --out n.npy
 refuse 2 "--query: say which array of 'x.safetensors' is meant, as in 'x.safetensors:NAME'; it holds a, bb" \
     attention --query x.safetensors --out n.npy
+printf '\x08\0\0\0\0\0\0\0{}      ' >none.safetensors
+refuse 2 "--query: say which array of 'none.safetensors' is meant, as in 'none.safetensors:NAME'; it holds none" \
+    attention --query none.safetensors --out n.npy
+
+# A name that would steer the terminal is shown, not sent.
+header='{"a\u001b[2J":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}'
+printf "\\x$(printf %02x ${#header})\\0\\0\\0\\0\\0\\0\\0%s" "$header" >steer.safetensors
+refuse 1 "--query: no array 'zebra' in 'steer.safetensors'; it holds a\x1b[2J" \
+    attention --query steer.safetensors:zebra --out n.npy
+refuse 1 "--query: cannot read 'a\xff.npy': No such file or directory" attention --query $'a\xff.npy' --out n.npy
 
 # What was done, for those who ask.
 "$attend" attention --query x.npy --out z4.npy --verbose --threads 1 2>said.txt >&2
