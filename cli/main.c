@@ -2,22 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
 #include "commands.h"
 #include "help.h"
 
 static const cli_command *const table[] = {&command_list, &command_attention, &command_demo, &command_bench};
 enum { COMMANDS = sizeof table / sizeof *table };
-
-/* The benchmark looks at the library from the inside and reads its own arguments. */
-const cli_command command_bench = {
-    .name = "bench",
-    .words = "[gemm|attention|rnn-vs-attention]",
-    .line = "time the parts against the machine's limits and against others",
-    .text = "Times the inner product, attention, or a recurrent layer against self-attention, each next to the peak "
-            "measured on this machine in the same run. --json prints one array of rows.",
-    .own = bench_main,
-};
 
 static const cli_command *find(const char *name, at_error *error)
 {
@@ -38,21 +27,10 @@ static const cli_command *find(const char *name, at_error *error)
     return NULL;
 }
 
-static int show_help(const cli_command *command)
-{
-    char *words[] = {(char *)command->name, "--help", NULL};
-    if (command->own)
-        return command->own(2, words);
-    help_command(command);
-    return AT_OK;
-}
-
 static int run(const cli_command *command, int argc, char **argv)
 {
     at_error error = {0};
     int first_word = 0, code;
-    if (command->own)
-        return command->own(argc, argv);
     cli_common *options = malloc(command->size);
     if (!options) {
         fail(&error, AT_FAILED, "out of memory");
@@ -61,7 +39,8 @@ static int run(const cli_command *command, int argc, char **argv)
     if (!options_parse(command, argc, argv, options, &first_word, &error)) {
         code = report(&error);
     } else if (options->help) {
-        code = show_help(command);
+        help_command(command);
+        code = AT_OK;
     } else if (options->version) {
         printf("attend %s\n", at_version());
         code = AT_OK;
@@ -84,7 +63,9 @@ static int help(int argc, char **argv)
         help_manual(table, COMMANDS);
     } else {
         const cli_command *command = find(argv[1], &error);
-        return command ? show_help(command) : report(&error);
+        if (!command)
+            return report(&error);
+        help_command(command);
     }
     return AT_OK;
 }

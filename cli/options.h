@@ -58,8 +58,6 @@ typedef struct cli_command {
     const cli_option *options; /* its own, ended by a record with neither name nor help; NULL: none */
     size_t size;               /* of its struct of options */
     int (*run)(void *options, int word_count, char **words);
-    int (*own)(int argc,
-               char **argv); /* for a command that reads its arguments itself: then all above but the texts is unused */
 } cli_command;
 
 extern const cli_option common_options[];

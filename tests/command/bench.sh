@@ -11,15 +11,17 @@ refused()
     "$build/attend" bench "$@" >"$scratch/output" 2>"$scratch/error" || code=$?
     [ "$code" = 2 ] || fail "bench $* gave exit code $code, not 2"
     [ ! -s "$scratch/output" ] || fail "bench $* printed something before it was refused"
-    grep -qF -- "attend: bench: $expected" "$scratch/error" || fail "bench $* said '$(cat "$scratch/error")'"
+    grep -qF -- "attend: $expected" "$scratch/error" || fail "bench $* said '$(cat "$scratch/error")'"
 }
-refused "no bench 'gem'; there are gemm, attention and rnn-vs-attention" gem
-refused "--rounds takes a number from 1 to 99, not '0'" gemm --rounds 0
-refused "--threads takes a number from 1 to 64, not 'two'" --threads two
-refused "option '--case' needs a value" --case
+refused "no bench 'gem'; did you mean 'gemm'?" gem
+refused "no bench 'train'; there are 'gemm', 'attention' and 'rnn-vs-attention'" train
+refused "--rounds takes a whole number from 1 to 99, not '0'" gemm --rounds 0
+refused "--threads takes a whole number from 1 to 4096, not 'two'" --threads two
+refused "--case needs a value: --case TEXT" --case
 refused "no option '--fast'" gemm --fast
-refused "one name at a time: 'attention' is too many" gemm attention
+refused "attend bench takes one name, so 'attention' is too much" gemm attention
 "$build/attend" bench --help | grep -q -e --no-rivals || fail "bench --help does not name its options"
+[ "$("$build/attend" bench --version)" = "$("$build/attend" --version)" ] || fail "bench --version does not tell the version"
 
 # Every row on a line of its own between the brackets, so that even grep can read it.
 rows()

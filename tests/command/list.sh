@@ -39,8 +39,10 @@ same_file err.txt "$here/help.txt"
 
 # The man page names every option and is sound roff.
 "$attend" help --man >attend.1
-for option in $("$attend" attention --help | grep -o '^  --[a-z-]*'); do
-    grep -qF -- "${option//-/\\-}" attend.1 || fail "the man page lacks $option"
+for command in list attention demo bench; do
+    for option in $("$attend" "$command" --help | grep -o '^  --[a-z-]*'); do
+        grep -qF -- "${option//-/\\-}" attend.1 || fail "the man page lacks $option of attend $command"
+    done
 done
 if command -v groff >/dev/null; then
     said=$(groff -man -Tutf8 -ww -K utf8 attend.1 2>&1 >/dev/null || true)
