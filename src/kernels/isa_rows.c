@@ -2,24 +2,37 @@
 #include "isa_internal.h"
 #include "micro.h"
 
-/* out[i] = f(x[i]); the tail goes through a padded vector, so an element's bits do not depend on its place. */
+/* out[i] = f(x[i]). Two vectors to a turn: their chains of operations are independent, and laid side by side (which is
+ * the option's part) they keep the units busy that one chain leaves waiting. The tail goes through a padded vector, so
+ * an element's bits do not depend on its place. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC push_options
+#pragma GCC optimize("schedule-insns")
+#endif
 #define OVER_ROWS(name, f)                                                                                             \
-    static void name(at_real *out, const at_real *x, int64_t count)                                                   \
+    static void name(at_real *out, const at_real *x, int64_t count)                                                    \
     {                                                                                                                  \
         int64_t i = 0;                                                                                                 \
-        for (; i + LANES <= count; i += LANES)                                                                         \
-            v_store(out + i, f(v_load(x + i)));                                                                        \
-        if (i < count) {                                                                                               \
+        for (; i + 2 * LANES <= count; i += 2 * LANES) {                                                               \
+            vec first = f(v_load(x + i)), second = f(v_load(x + i + LANES));                                           \
+            v_store(out + i, first);                                                                                   \
+            v_store(out + i + LANES, second);                                                                          \
+        }                                                                                                              \
+        for (int64_t rest; i < count; i += rest) {                                                                     \
             at_real tail[LANES] = {0};                                                                                 \
-            memcpy(tail, x + i, (size_t)(count - i) * sizeof *x);                                                      \
+            rest = count - i < LANES ? count - i : LANES;                                                              \
+            memcpy(tail, x + i, (size_t)rest * sizeof *x);                                                             \
             v_store(tail, f(v_load(tail)));                                                                            \
-            memcpy(out + i, tail, (size_t)(count - i) * sizeof *x);                                                    \
+            memcpy(out + i, tail, (size_t)rest * sizeof *x);                                                           \
         }                                                                                                              \
     }
 
 OVER_ROWS(rows_exp, v_exp)
 OVER_ROWS(rows_tanh, v_tanh)
 OVER_ROWS(rows_sigmoid, v_sigmoid)
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif
 
 static void copy(at_real *to, int64_t to_row, int64_t padded, const at_real *from, int64_t from_row, int64_t rows,
                  int64_t size, at_real factor, const at_real *factors)
