@@ -1,0 +1,155 @@
+/* The inner product against its sum written out, to the bit, on every instruction set this CPU has. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gemm.h"
+#include "rng.h"
+#include "rows.h"
+
+static const char *const sets[] = {"plain", "avx2"};
+
+static float numbers[70000];
+
+static int fill(void **state)
+{
+    (void)state;
+    at_rng rng = {.seed = 3};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        numbers[i] = (float)at_rng_normal(&rng);
+    return 0;
+}
+
+/* One chain over p = 0, 1, 2, ...: what gemm.h promises, to the bit. */
+static float chain(const at_gemm *g, float start, bool fused, int64_t i, int64_t j)
+{
+    float sum = start;
+    for (int64_t p = 0; p < g->k; p++) {
+        const float a = g->a[i * g->a_row + p * g->a_col], b = g->b[p * g->b_row + j * g->b_col];
+        volatile float product = a * b; /* keeps the compiler from fusing the two */
+        sum = fused ? fmaf(a, b, sum) : sum + product;
+    }
+    return sum;
+}
+
+static void check_product(at_gemm g, bool fused, bool packs, at_arena *arena)
+{
+    static float c[64 * 70], before[64 * 70], packed[70 * 300] __attribute__((aligned(64)));
+    memcpy(before, numbers + 1000, sizeof before);
+    memcpy(c, before, sizeof c);
+    g.c = c;
+    g.c_row = g.n + 3;
+    assert_true(at_gemm_packed_size(g.k, g.n) <= (int64_t)(sizeof packed / sizeof *packed));
+    if (packs)
+        at_gemm_pack(g.b, g.b_row, g.b_col, g.k, g.n, packed);
+    at_gemm run = g;
+    run.packed = packs ? packed : NULL;
+    assert_true(at_gemm_run(&run, arena));
+    for (int64_t i = 0; i < g.m; i++)
+        for (int64_t j = 0; j < g.c_row; j++) {
+            const float has = c[i * g.c_row + j], was = before[i * g.c_row + j];
+            float wanted = j < g.n ? chain(&g, g.accumulate ? was : 0, fused, i, j) + (g.bias ? g.bias[j] : 0) : was;
+            if (g.act == AT_ACT_RELU && j < g.n)
+                wanted = wanted > 0 ? wanted : 0;
+            if (has != wanted)
+                fail_msg(
+                    "[%d,%d] x [%d,%d], transposed %d %d, packed %d, accumulate %d: element %d,%d is %.9g and not %.9g",
+                    (int)g.m, (int)g.k, (int)g.k, (int)g.n, g.a_col != 1, g.b_col != 1, packs, g.accumulate, (int)i,
+                    (int)j, (double)has, (double)wanted);
+        }
+}
+
+static void test_products(void **state)
+{
+    (void)state;
+    static const int64_t rows[] = {1, 2, 3, 6, 7, 13, 64}, columns[] = {1, 7, 8, 9, 16, 31, 65},
+                         depths[] = {0, 1, 2, 7, 64, 257};
+    for (int set = 0; set < 2; set++) {
+        if (!at_kernels_choose(sets[set]))
+            continue;
+#if defined(__x86_64__)
+        const bool fused = strcmp(sets[set], "avx2") == 0;
+#else
+        const bool fused = true;
+#endif
+        at_arena *arena = at_arena_new();
+        for (size_t x = 0; x < 7 * 7 * 6; x++) {
+            const int64_t m = rows[x % 7], n = columns[x / 7 % 7], k = depths[x / 49];
+            for (int way = 0; way < 64; way++) {
+                const bool turn_a = way & 1, turn_b = way & 2;
+                at_gemm g = {.m = m,
+                             .n = n,
+                             .k = k,
+                             .a = numbers + 7,
+                             .a_row = turn_a ? 1 : k + 2,
+                             .a_col = turn_a ? m + 2 : 1,
+                             .b = numbers + 20000,
+                             .b_row = turn_b ? 1 : n + 1,
+                             .b_col = turn_b ? k + 1 : 1,
+                             .accumulate = way & 8,
+                             .bias = way & 16 ? numbers + 60000 : NULL,
+                             .act = way & 32 ? AT_ACT_RELU : AT_ACT_NONE};
+                check_product(g, fused, way & 4, arena);
+                at_arena_reset(arena);
+            }
+        }
+        at_arena_free(arena);
+    }
+    at_kernels_choose(NULL);
+}
+
+/* The other activations come after the sum and the bias, and a batch is its products one by one. */
+static void test_batches_and_activations(void **state)
+{
+    (void)state;
+    enum { COUNT = 3, M = 5, N = 19, K = 11 };
+    static const at_act acts[] = {AT_ACT_TANH, AT_ACT_SIGMOID};
+    float plain[COUNT * M * N], out[COUNT * M * N];
+    at_arena *arena = at_arena_new();
+    for (int set = 0; set < 2; set++) {
+        if (!at_kernels_choose(sets[set]))
+            continue;
+        for (int act = 0; act < 2; act++) {
+            at_gemm g = {.m = M,
+                         .n = N,
+                         .k = K,
+                         .a = numbers,
+                         .a_row = K,
+                         .a_col = 1,
+                         .b = numbers + 5000,
+                         .b_row = N,
+                         .b_col = 1,
+                         .c_row = N,
+                         .bias = numbers + 9000};
+            for (int i = 0; i < COUNT; i++) {
+                at_gemm one = g;
+                one.a += i * M * K;
+                one.c = plain + i * M * N;
+                assert_true(at_gemm_run(&one, arena));
+            }
+            g.act = acts[act];
+            g.c = out;
+            assert_true(at_gemm_batch(&g, COUNT, M * K, 0, M * N, arena));
+            for (int i = 0; i < COUNT * M * N; i++) {
+                const double x = (double)plain[i];
+                assert_float_equal(out[i], acts[act] == AT_ACT_TANH ? tanh(x) : 1 / (1 + exp(-x)), 1e-6);
+            }
+        }
+    }
+    at_arena_free(arena);
+    at_kernels_choose(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_products),
+        cmocka_unit_test(test_batches_and_activations),
+    };
+    return cmocka_run_group_tests(tests, fill, NULL);
+}
