@@ -31,7 +31,7 @@ static room make_room(const job *j, char *memory)
     r.out = at_cut(&cut, rows * r.out_row);
     r.offsets = at_cut(&cut, rows * r.offsets_row);
     r.tables = at_cut(&cut, j->what.bias && !j->bias ? rows * j->bias_row : 0);
-    r.spare = at_cut(&cut, width / 2 * j->kv_heads * j->size);
+    r.spare = at_cut(&cut, width * j->size);
     r.used = cut.used;
     return r;
 }

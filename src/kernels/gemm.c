@@ -47,12 +47,11 @@ static void run_piece(void *context, int64_t index, int worker)
         g->packed += batch * p->b_step + column * g->k;
     else
         g->b += batch * p->b_step + column * g->b_col;
-    if (!g->packed && g->m <= THIN && g->b_col == 1) {
+    if (!g->packed && g->m <= (g->b_col == 1 ? THIN : 1) && (g->b_col == 1 || g->b_row == 1)) {
         kernels->thin(g);
         return;
     }
-    /* Strided A is gathered; contiguous rows are copied only where many panels will read them again. */
-    piece.pack_a = g->m > THIN && (g->a_col != 1 || g->n > 8 * kernels->width);
+    piece.pack_a = g->m > THIN && g->a_col != 1; /* contiguous rows are read as they lie */
     kernels->piece(&piece);
 }
 
@@ -75,7 +74,7 @@ bool at_gemm_batch(const at_gemm *first, int64_t count, int64_t a_step, int64_t 
         threads = 1;
     if (threads > 1 && count < 4 * threads) {
         /* Cut columns first (each piece packs its own part of B once), then rows, to about four pieces a thread. */
-        int64_t want = ceil_div(4 * threads, count), chunk = 8 * kernels->width;
+        int64_t want = ceil_div(4 * threads, count), chunk = 4 * kernels->width;
         p.column_parts = ceil_div(first->n, chunk) < want ? ceil_div(first->n, chunk) : want;
         p.columns = ceil_div(ceil_div(first->n, p.column_parts), kernels->width) * kernels->width;
         p.column_parts = ceil_div(first->n, p.columns);

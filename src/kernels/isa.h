@@ -16,7 +16,7 @@ typedef struct gemm_kernels {
     int64_t scratch;                                 /* numbers a worker needs */
     void (*pack)(const at_real *b, int64_t b_row, int64_t b_col, int64_t k, int64_t n, at_real *packed);
     void (*piece)(const gemm_piece *piece);
-    void (*thin)(const at_gemm *gemm);               /* few rows against row-major B */
+    void (*thin)(const at_gemm *gemm);               /* few rows against B by rows or columns */
 } gemm_kernels;
 
 typedef struct row_kernels {

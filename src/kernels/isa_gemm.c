@@ -4,7 +4,10 @@
 #include "isa_internal.h"
 #include "pack.h"
 
-enum { DEPTH = 256, BLOCK = 96, CHUNK = 8 * WIDTH };
+enum { DEPTH = 256, DEPTHS = 4, BLOCK = 96, CHUNK = 16 * WIDTH, GROUP = ROWS * DEPTH + LANES };
+
+/* Distance of packed panels: a little more than their size, or all of them would meet in the same sets of the L1 cache. */
+enum { STEP = (DEPTH + 1) * WIDTH };
 
 static void pack(const at_real *b, int64_t b_row, int64_t b_col, int64_t k, int64_t n, at_real *packed)
 {
@@ -12,23 +15,37 @@ static void pack(const at_real *b, int64_t b_row, int64_t b_col, int64_t k, int6
         pack_panel(b + j * b_col, b_row, b_col, k, n - j < WIDTH ? n - j : WIDTH, packed + j * k);
 }
 
-/* ROWS x depth of A side by side: rows one after the other if A's rows are contiguous, else [depth][ROWS]. Gives the
- * strides of what it wrote. */
-static void pack_rows(const at_real *a, int64_t a_row, int64_t a_col, int64_t rows, int64_t depth, at_real *to,
-                      int64_t *to_row, int64_t *to_col)
+/* A chunk of B, depth x columns, as panels `step` apart. Row-major B goes row by row through all panels, because its rows
+ * may lie pages apart. */
+static void pack_chunk(const at_real *b, int64_t b_row, int64_t b_col, int64_t depth, int64_t columns, at_real *to,
+                       int64_t step)
 {
-    if (a_col == 1) {
-        for (int64_t i = 0; i < rows; i++)
-            memcpy(to + i * DEPTH, a + i * a_row, (size_t)depth * sizeof *a);
-        *to_row = DEPTH;
-        *to_col = 1;
+    int64_t j = 0;
+    if (b_col == 1) {
+        int64_t whole = columns / WIDTH;
+        for (int64_t p = 0; p < depth; p++)
+            for (int64_t panel = 0; panel < whole; panel++) {
+                v_store(to + panel * step + p * WIDTH, v_load(b + p * b_row + panel * WIDTH));
+                v_store(to + panel * step + p * WIDTH + LANES, v_load(b + p * b_row + panel * WIDTH + LANES));
+            }
+        j = whole * WIDTH;
+    }
+    for (; j < columns; j += WIDTH)
+        pack_panel(b + j * b_col, b_row, b_col, depth, columns - j < WIDTH ? columns - j : WIDTH, to + j / WIDTH * step);
+}
+
+/* Up to ROWS rows of A of which one step lies far from the next, side by side as [depth][ROWS]. `room`: how many numbers
+ * may be read from each column on. */
+static void pack_rows(const at_real *a, int64_t a_row, int64_t a_col, int64_t rows, int64_t depth, int64_t room, at_real *to)
+{
+    if (a_row == 1 && room >= LANES && (int)ROWS <= (int)LANES) {
+        for (int64_t p = 0; p < depth; p++) /* the vector's end is overwritten by the next one */
+            v_store(to + p * ROWS, v_load(a + p * a_col));
         return;
     }
     for (int64_t p = 0; p < depth; p++)
         for (int64_t i = 0; i < rows; i++)
             to[p * ROWS + i] = a[i * a_row + p * a_col];
-    *to_row = 1;
-    *to_col = ROWS;
 }
 
 /* c = act(c + bias) over rows x WIDTH; bias [WIDTH] or NULL */
@@ -66,7 +83,7 @@ INLINE void panel_rows(int rows, int64_t k, const at_real *a, int64_t a_row, int
         memcpy(c + i * c_row, edge + i * WIDTH, bytes);
 }
 
-/* `panels` whole panels at once for 1 to 3 rows; gives how many it did. */
+/* Several whole panels at once for 1 to 3 rows; gives how many it did. */
 static int64_t wide(const at_gemm *g, const at_real *b, int64_t panel_step, int64_t j, int64_t k0, int64_t depth, bool load)
 {
     int64_t panels = g->m == 1 ? 4 : g->m == 2 ? 3 : 2;
@@ -82,98 +99,161 @@ static int64_t wide(const at_gemm *g, const at_real *b, int64_t panel_step, int6
     return panels;
 }
 
-static void piece(const gemm_piece *piece)
+/* A chunk of B as the loops below read it: panel p at b + p * step, rows `row` apart. */
+typedef struct chunk {
+    const at_real *b;
+    int64_t step, row;
+    int64_t from, columns; /* of C */
+    int64_t k0, depth;
+    bool load, last;
+} chunk;
+
+/* Few rows: panels side by side. */
+static int64_t few_rows(const at_gemm *g, const chunk *c)
+{
+    int64_t j = 0, done;
+    while (c->row == WIDTH && j < c->columns &&
+           (done = wide(g, c->b + j / WIDTH * c->step, c->step, c->from + j, c->k0, c->depth, c->load)) > 0)
+        for (; done > 0; done--, j += WIDTH)
+            if (c->last && (g->bias || g->act))
+                finish(g->c + c->from + j, g->c_row, g->m, g->bias ? g->bias + c->from + j : NULL, g->act);
+    return j;
+}
+
+/* Rows [i0, i0 + rows) of C against a chunk of B, in groups as even as they go. */
+static void block_rows(const gemm_piece *piece, const chunk *c, int64_t i0, int64_t rows, int64_t j)
 {
     const at_gemm *g = &piece->what;
-    at_real *a_block = piece->scratch, *b_block = a_block + BLOCK * DEPTH;
-    for (int64_t j0 = 0; j0 < g->n; j0 += CHUNK) {
-        int64_t chunk = g->n - j0 < CHUNK ? g->n - j0 : CHUNK;
-        for (int64_t k0 = 0; k0 < g->k || k0 == 0; k0 += DEPTH) {
-            int64_t depth = g->k - k0 < DEPTH ? g->k - k0 : DEPTH;
-            bool load = g->accumulate || k0 > 0, last = k0 + DEPTH >= g->k;
-            const at_real *b = b_block;
-            int64_t panel_step = DEPTH * WIDTH;
-            if (g->packed) {
-                b = g->packed + j0 * g->k + k0 * WIDTH;
-                panel_step = g->k * WIDTH;
-            } else {
-                for (int64_t j = 0; j < chunk; j += WIDTH)
-                    pack_panel(g->b + k0 * g->b_row + (j0 + j) * g->b_col, g->b_row, g->b_col, depth,
-                               chunk - j < WIDTH ? chunk - j : WIDTH, b_block + j / WIDTH * panel_step);
-            }
-            for (int64_t i0 = 0; i0 < g->m; i0 += BLOCK) {
-                int64_t block = g->m - i0 < BLOCK ? g->m - i0 : BLOCK;
-                const at_real *a = g->a + i0 * g->a_row + k0 * g->a_col;
-                int64_t group_step = ROWS * g->a_row, a_row = g->a_row, a_col = g->a_col;
-                if (piece->pack_a) {
-                    for (int64_t i = 0; i < block; i += ROWS)
-                        pack_rows(a + i * g->a_row, g->a_row, g->a_col, block - i < ROWS ? block - i : ROWS, depth,
-                                  a_block + i * DEPTH, &a_row, &a_col);
-                    a = a_block;
-                    group_step = ROWS * DEPTH;
-                }
-                for (int64_t j = 0; j < chunk;) {
-                    int64_t done = wide(g, b + j / WIDTH * panel_step, panel_step, j0 + j, k0, depth, load);
-                    for (int64_t p = 0; p < done && last && (g->bias || g->act); p++)
-                        finish(g->c + j0 + j + p * WIDTH, g->c_row, g->m, g->bias ? g->bias + j0 + j + p * WIDTH : NULL,
-                               g->act);
-                    j += done * WIDTH;
-                    if (done)
-                        continue;
-                    int64_t columns = chunk - j < WIDTH ? chunk - j : WIDTH;
-                    for (int64_t i = 0; i < block; i += ROWS)
-                        panel_rows(block - i < ROWS ? (int)(block - i) : ROWS, depth, a + i / ROWS * group_step, a_row, a_col,
-                             b + j / WIDTH * panel_step, WIDTH, g->c + (i0 + i) * g->c_row + j0 + j, g->c_row, columns,
-                             load, last, g->bias ? g->bias + j0 + j : NULL, g->act);
-                    j += WIDTH;
-                }
-            }
+    const at_real *a = g->a + i0 * g->a_row + c->k0 * g->a_col;
+    int64_t groups = (rows + ROWS - 1) / ROWS, a_row = g->a_row, a_col = g->a_col;
+    if (piece->pack_a) {
+        for (int64_t group = 0; group < groups; group++) {
+            int64_t i = rows * group / groups, count = rows * (group + 1) / groups - i;
+            pack_rows(a + i * a_row, a_row, a_col, count, c->depth, g->m - i0 - i, piece->scratch + group * GROUP);
+        }
+        a_row = 1;
+        a_col = ROWS;
+    }
+    for (; j < c->columns; j += WIDTH) {
+        int64_t columns = c->columns - j < WIDTH ? c->columns - j : WIDTH;
+        const at_real *b = c->b + j / WIDTH * c->step;
+        for (int64_t group = 0; group < groups; group++) {
+            int64_t i = rows * group / groups, count = rows * (group + 1) / groups - i;
+            panel_rows((int)count, c->depth, piece->pack_a ? piece->scratch + group * GROUP : a + i * a_row, a_row, a_col, b,
+                       c->row, g->c + (i0 + i) * g->c_row + c->from + j, g->c_row, columns, c->load, c->last,
+                       g->bias ? g->bias + c->from + j : NULL, g->act);
         }
     }
 }
 
-/* Few rows against row-major B, unpacked: four rows of B at a time stream through, C waits in L1. */
+static void piece(const gemm_piece *piece)
+{
+    const at_gemm *g = &piece->what;
+    at_real *b_block = piece->scratch + BLOCK / ROWS * GROUP;
+    /* Small row-major B is read as it lies. */
+    bool direct = !g->packed && g->b_col == 1 && g->n % WIDTH == 0 && g->n * g->k <= 8192 && g->m <= BLOCK;
+    for (int64_t j0 = 0; j0 < g->n; j0 += CHUNK) {
+        int64_t columns = g->n - j0 < CHUNK ? g->n - j0 : CHUNK;
+        for (int64_t k0 = 0; k0 < g->k || k0 == 0; k0 += DEPTHS * DEPTH) {
+            int64_t deep = g->k - k0 < DEPTHS * DEPTH ? g->k - k0 : DEPTHS * DEPTH;
+            chunk c[DEPTHS];
+            int depths = 0;
+            for (int64_t k = k0; k < k0 + deep || k == k0; k += DEPTH, depths++) {
+                c[depths] = (chunk){.from = j0, .columns = columns, .k0 = k, .row = WIDTH};
+                c[depths].depth = k0 + deep - k < DEPTH ? k0 + deep - k : DEPTH;
+                c[depths].load = g->accumulate || k > 0;
+                c[depths].last = k + DEPTH >= g->k;
+                if (g->packed) {
+                    c[depths].b = g->packed + j0 * g->k + k * WIDTH;
+                    c[depths].step = g->k * WIDTH;
+                } else if (direct) {
+                    c[depths].b = g->b + k * g->b_row + j0;
+                    c[depths].step = WIDTH;
+                    c[depths].row = g->b_row;
+                } else {
+                    at_real *to = b_block + depths * CHUNK / WIDTH * STEP;
+                    c[depths].b = to;
+                    c[depths].step = STEP;
+                    pack_chunk(g->b + k * g->b_row + j0 * g->b_col, g->b_row, g->b_col, c[depths].depth, columns, to,
+                               c[depths].step);
+                }
+            }
+            /* A block of C goes through all depths while it is in L2. */
+            int64_t done = 0;
+            for (int d = 0; d < depths; d++)
+                done = few_rows(g, &c[d]);
+            for (int64_t i0 = 0; i0 < g->m && done < columns; i0 += BLOCK)
+                for (int d = 0; d < depths; d++)
+                    block_rows(piece, &c[d], i0, g->m - i0 < BLOCK ? g->m - i0 : BLOCK, done);
+        }
+    }
+}
+
+/* c += a[0..steps) times that many rows of B, each element's sum in order */
+INLINE void thin_rows(const int steps, const at_real *a, int64_t a_col, const at_real *b, int64_t b_row, at_real *c, int64_t n)
+{
+    vec x[8];
+    int64_t j = 0;
+#pragma GCC unroll 8
+    for (int p = 0; p < steps; p++)
+        x[p] = v_set(a[p * a_col]);
+    for (; j + LANES <= n; j += LANES) {
+        vec sum = v_load(c + j);
+#pragma GCC unroll 8
+        for (int p = 0; p < steps; p++)
+            sum = v_fma(x[p], v_load(b + p * b_row + j), sum);
+        v_store(c + j, sum);
+    }
+    for (; j < n; j++)
+        for (int p = 0; p < steps; p++)
+            c[j] = a[p * a_col] * b[p * b_row + j] + c[j];
+}
+
+/* One row of C, c = act(c + bias) */
+static void finish_row(const at_gemm *g, at_real *c)
+{
+    for (int64_t j = 0; (g->bias || g->act) && j < g->n; j += WIDTH) {
+        at_real edge[WIDTH] = {0}, bias[WIDTH] = {0};
+        int64_t columns = g->n - j < WIDTH ? g->n - j : WIDTH;
+        memcpy(edge, c + j, (size_t)columns * sizeof *c);
+        if (g->bias)
+            memcpy(bias, g->bias + j, (size_t)columns * sizeof *c);
+        finish(edge, WIDTH, 1, g->bias ? bias : NULL, g->act);
+        memcpy(c + j, edge, (size_t)columns * sizeof *c);
+    }
+}
+
+/* Row-major B: eight rows of it at a time stream through, C waits in L1. */
+static void thin_row(const at_gemm *g, const at_real *a, at_real *c)
+{
+    int64_t p = 0;
+    for (; p + 8 <= g->k; p += 8)
+        thin_rows(8, a + p * g->a_col, g->a_col, g->b + p * g->b_row, g->b_row, c, g->n);
+    for (; p < g->k; p++)
+        thin_rows(1, a + p * g->a_col, g->a_col, g->b + p * g->b_row, g->b_row, c, g->n);
+}
+
+/* B by columns: turned as it is read. */
+static void thin_turned(const at_gemm *g, const at_real *a, at_real *c)
+{
+    int64_t j = 0;
+    for (; j + WIDTH <= g->n; j += WIDTH)
+        turned_panel(g->k, a, g->a_col, g->b + j * g->b_col, g->b_col, c + j, true);
+    for (; j < g->n; j++)
+        for (int64_t p = 0; p < g->k; p++)
+            c[j] = a[p * g->a_col] * g->b[p + j * g->b_col] + c[j];
+}
+
+/* Few rows against B as it lies: b_col or b_row is 1. */
 static void thin(const at_gemm *g)
 {
     for (int64_t i = 0; i < g->m; i++) {
         at_real *c = g->c + i * g->c_row;
-        const at_real *a = g->a + i * g->a_row;
         if (!g->accumulate)
             memset(c, 0, (size_t)g->n * sizeof *c);
-        int64_t whole = g->n - g->n % LANES, p = 0;
-        for (; p + 4 <= g->k; p += 4) {
-            at_real x[4] = {a[p * g->a_col], a[(p + 1) * g->a_col], a[(p + 2) * g->a_col], a[(p + 3) * g->a_col]};
-            vec x0 = v_set(x[0]), x1 = v_set(x[1]), x2 = v_set(x[2]), x3 = v_set(x[3]);
-            const at_real *b = g->b + p * g->b_row;
-            for (int64_t j = 0; j < whole; j += LANES) {
-                vec sum = v_fma(x0, v_load(b + j), v_load(c + j));
-                sum = v_fma(x1, v_load(b + g->b_row + j), sum);
-                sum = v_fma(x2, v_load(b + 2 * g->b_row + j), sum);
-                v_store(c + j, v_fma(x3, v_load(b + 3 * g->b_row + j), sum));
-            }
-            for (int64_t j = whole; j < g->n; j++)
-                for (int q = 0; q < 4; q++)
-                    c[j] = x[q] * b[q * g->b_row + j] + c[j];
-        }
-        for (; p < g->k; p++) {
-            at_real x = a[p * g->a_col];
-            const at_real *b = g->b + p * g->b_row;
-            int64_t j = 0;
-            for (; j < whole; j += LANES)
-                v_store(c + j, v_fma(v_set(x), v_load(b + j), v_load(c + j)));
-            for (; j < g->n; j++)
-                c[j] = x * b[j] + c[j];
-        }
-        for (int64_t j = 0; (g->bias || g->act) && j < g->n; j += WIDTH) {
-            at_real edge[WIDTH] = {0}, bias[WIDTH] = {0};
-            int64_t columns = g->n - j < WIDTH ? g->n - j : WIDTH;
-            memcpy(edge, c + j, (size_t)columns * sizeof *c);
-            if (g->bias)
-                memcpy(bias, g->bias + j, (size_t)columns * sizeof *c);
-            finish(edge, WIDTH, 1, g->bias ? bias : NULL, g->act);
-            memcpy(c + j, edge, (size_t)columns * sizeof *c);
-        }
+        (g->b_col == 1 ? thin_row : thin_turned)(g, g->a + i * g->a_row, c);
+        finish_row(g, c);
     }
 }
 
-const gemm_kernels AT_ISA_NAME(at_gemm_kernels) = {WIDTH, BLOCK *DEPTH + DEPTH *CHUNK, pack, piece, thin};
+const gemm_kernels AT_ISA_NAME(at_gemm_kernels) = {WIDTH, BLOCK / ROWS * GROUP + DEPTHS * CHUNK / WIDTH * STEP, pack, piece, thin};

@@ -126,72 +126,29 @@ INLINE void fetch(const at_real *x, int64_t x_row, int64_t rows, int64_t size)
             __builtin_prefetch(x + r * x_row + d, 0, 2);
 }
 
-/* q . k of LANES keys for `heads` heads (rows of q), whose keys begin at k[0..heads): lanes are keys and d runs inside, the
- * same chain as the micro kernel's. Four heads are four chains, which hides the latency of a multiply-add; more keys
- * instead would crowd one set of the L1 cache, rows being a power of two apart. */
-INLINE void head_keys(const int heads, const at_real *q, int64_t q_row, int64_t size, const at_real *const *k, int64_t k_row,
-                      at_real *s, int64_t s_row)
-{
-    vec sum[4] = {v_set(0), v_set(0), v_set(0), v_set(0)};
-    int64_t d = 0;
-    for (; d + LANES <= size; d += LANES) {
-#pragma GCC unroll 4
-        for (int h = 0; h < heads; h++) {
-            vec key[LANES];
-            transpose_lanes(k[h] + d, k_row, key);
-#pragma GCC unroll 8
-            for (int l = 0; l < LANES; l++)
-                sum[h] = v_fma(v_set(q[h * q_row + d + l]), key[l], sum[h]);
-            __asm__ volatile("" ::: "memory"); /* keeps the next head's loads from crowding the registers */
-        }
-    }
-    for (; d < size; d++)
-        for (int h = 0; h < heads; h++) {
-            vec key;
-            for (int l = 0; l < LANES; l++)
-                key[l] = k[h][l * k_row + d];
-            sum[h] = v_fma(v_set(q[h * q_row + d]), key, sum[h]);
-        }
-#pragma GCC unroll 4
-    for (int h = 0; h < heads; h++)
-        v_store(s + h * s_row, sum[h]);
-}
-
 static void score_heads(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *k, int64_t k_row,
                         int64_t group, at_real *spare)
 {
-    enum { AHEAD = 2 * LANES };
-    int64_t columns = t->to - t->from, kv_heads = t->rows / group;
-    for (int64_t c = 0; c < columns; c += LANES) {
-        const at_real *keys = k + (t->from + c) * k_row;
-        int64_t there = columns - c < LANES ? columns - c : LANES, row = k_row;
-        const at_real *next = k + (t->from + c + AHEAD) * k_row;
-        int64_t ahead = columns - c - AHEAD;
-        ahead = ahead < 0 ? 0 : ahead > LANES ? LANES : ahead;
-        if (there < LANES) { /* the last keys are copied to a full vector's worth */
-            row = kv_heads * size;
-            for (int64_t r = 0; r < LANES; r++)
-                memcpy(spare + r * row, keys + (r < there ? r : there - 1) * k_row, (size_t)row * sizeof *k);
-            keys = spare;
-        }
-        for (int64_t h = 0; h < t->rows; h += 4) {
-            const at_real *at[4];
-            int64_t heads = t->rows - h < 4 ? t->rows - h : 4;
-            for (int64_t x = 0; x < heads; x++)
-                at[x] = keys + (h + x) / group * size;
-            at_real *s = t->s + h * t->s_row + c;
+    int64_t columns = t->to - t->from, a, b;
+    for (int64_t c = 0; c < columns; c += WIDTH) {
+        int64_t there = columns - c < WIDTH ? columns - c : WIDTH, ahead = columns - c - there;
+        ahead = ahead > WIDTH ? WIDTH : ahead;
+        for (int64_t h = 0; h < t->rows; h++) {
+            const at_real *keys = k + (t->from + c) * k_row + h / group * size;
+            int64_t row = k_row;
             if (h % group == 0)
-                fetch(next + h / group * size, k_row, ahead, (heads + group - 1) / group * size);
-            if (heads == 4)
-                head_keys(4, q + h * q_row, q_row, size, at, row, s, t->s_row);
-            for (int64_t x = 0; heads < 4 && x < heads; x++)
-                head_keys(1, q + (h + x) * q_row, q_row, size, at + x, row, s + x * t->s_row, t->s_row);
+                fetch(keys + WIDTH * k_row, k_row, ahead, size);
+            if (!row_columns(t, h, &a, &b) || a >= c + WIDTH || b <= c)
+                continue;
+            if (there < WIDTH) { /* the last keys are copied to a full panel */
+                for (int64_t r = 0; r < WIDTH; r++)
+                    memcpy(spare + r * size, keys + (r < there ? r : there - 1) * k_row, (size_t)size * sizeof *k);
+                keys = spare;
+                row = size;
+            }
+            turned_panel(size, q + h * q_row, 1, keys, row, t->s + h * t->s_row + c, false);
         }
     }
-    /* Whole panels are what the row functions read. */
-    for (int64_t h = 0; h < t->rows; h++)
-        for (int64_t c = (columns + LANES - 1) & ~(int64_t)(LANES - 1); c < panel_ceil(columns); c += LANES)
-            v_store(t->s + h * t->s_row + c, v_set(0));
 }
 
 static void weigh_heads(const tile *t, int64_t size, const at_real *v, int64_t v_row, int64_t group, at_real *out,

@@ -73,4 +73,34 @@ INLINE void pack_panel(const at_real *b, int64_t b_row, int64_t b_col, int64_t k
             to[p * WIDTH + j] = j < columns ? b[p * b_row + j * b_col] : 0;
 }
 
+/* c = (load ? c : 0) + a B for one row and WIDTH columns of a B that lies by columns, b_col apart: blocks of it are turned
+ * in registers. Lanes are columns and k runs inside, the same chain as the micro kernel's. */
+INLINE void turned_panel(int64_t k, const at_real *a, int64_t a_col, const at_real *b, int64_t b_col, at_real *c, bool load)
+{
+    vec sum0 = load ? v_load(c) : v_set(0), sum1 = load ? v_load(c + LANES) : v_set(0);
+    int64_t p = 0;
+    for (; p + LANES <= k; p += LANES) {
+        vec low[LANES], high[LANES];
+        transpose_lanes(b + p, b_col, low);
+        transpose_lanes(b + p + LANES * b_col, b_col, high);
+#pragma GCC unroll 8
+        for (int l = 0; l < LANES; l++) {
+            vec x = v_set(a[(p + l) * a_col]);
+            sum0 = v_fma(x, low[l], sum0);
+            sum1 = v_fma(x, high[l], sum1);
+        }
+    }
+    for (; p < k; p++) {
+        vec low, high, x = v_set(a[p * a_col]);
+        for (int l = 0; l < LANES; l++) {
+            low[l] = b[p + l * b_col];
+            high[l] = b[p + (LANES + l) * b_col];
+        }
+        sum0 = v_fma(x, low, sum0);
+        sum1 = v_fma(x, high, sum1);
+    }
+    v_store(c, sum0);
+    v_store(c + LANES, sum1);
+}
+
 #endif

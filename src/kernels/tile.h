@@ -72,7 +72,7 @@ typedef struct tile_kernels {
     /* s_ij = q_i . k_j. q [rows, q_row]; kt: all keys as panels [panel][size][width]. */
     void (*score)(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *kt);
     /* The same where every row is another head, over keys as they lie, [keys, k_row]: `group` rows share a key head, and
-     * key heads are `size` apart. spare: lanes * size numbers for each key head. */
+     * key heads are `size` apart. spare: width * size numbers. */
     void (*score_heads)(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *k, int64_t k_row,
                         int64_t group, at_real *spare);
     /* s_ij = sum_a v_a act(q_ia + k_ja) */
