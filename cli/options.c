@@ -12,7 +12,7 @@ const cli_option common_options[] = {
     {OPTION_TEXT, "config", "FILE", offsetof(cli_common, config),
      .help = "options from a file of `key = value` lines, the keys being the options' names; # starts a comment; the "
              "command line wins"},
-    {OPTION_NUMBER, "threads", "N", offsetof(cli_common, threads), .least = 1, .most = 4096,
+    {OPTION_NUMBER, "threads", "N", offsetof(cli_common, threads), .least = 1, .most = 64,
      .help = "threads to use; the results have the same bits for any number (default: the cores there are)"},
     {OPTION_NUMBER, "seed", "N", offsetof(cli_common, seed), "1", .help = "seed of whatever is random"},
     {OPTION_FLAG, "quiet", .place = offsetof(cli_common, quiet), .help = "say nothing on stderr but errors"},

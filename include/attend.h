@@ -48,8 +48,8 @@ typedef struct at_error {
 
 /* ---- Threads -------------------------------------------------------------------------------------------------- */
 
-/* How many threads the library may use from now on; 0 means the cores there are. Results have the same bits for any
- * number: threads share out output rows, they never share a sum. */
+/* How many threads the library may use from now on, 64 at most; 0 means the cores there are. Results have the same bits
+ * for any number: threads share out output rows, they never share a sum. */
 AT_API void at_threads_set(int threads);
 AT_API int at_threads(void);
 
@@ -155,7 +155,8 @@ typedef struct at_call {
     const float *grad_log_prob; /* like log_prob, hard only: the score-function (REINFORCE) signal */
     float *grad_query, *grad_key, *grad_value;
 
-    /* Memory for the call's own needs. NULL: taken from the system and given back. */
+    /* Memory for the call's own needs. NULL: taken from the system and given back. What memory_used says afterwards,
+     * aligned to 64 bytes, is enough for the same call on as many threads. */
     void *memory;
     size_t memory_size;
     size_t memory_used; /* filled in: the most the call held at any time */

@@ -16,7 +16,7 @@ refused()
 refused "no bench 'gem'; did you mean 'gemm'?" gem
 refused "no bench 'train'; there are 'gemm', 'attention' and 'rnn-vs-attention'" train
 refused "--rounds takes a whole number from 1 to 99, not '0'" gemm --rounds 0
-refused "--threads takes a whole number from 1 to 4096, not 'two'" --threads two
+refused "--threads takes a whole number from 1 to 64, not 'two'" --threads two
 refused "--case needs a value: --case TEXT" --case
 refused "no option '--fast'" gemm --fast
 refused "attend bench takes one name, so 'attention' is too much" gemm attention

@@ -24,8 +24,8 @@ refuse 2 "no command 'fly'; there are 'list', 'attention', 'demo', 'bench' and '
 refuse 2 "no command 'lits'; did you mean 'list'?" help lits
 refuse 2 "the command comes first, as in attend list; '--threads' is none" --threads 2 list
 refuse 2 "no option '--thread'; did you mean '--threads'?" list --thread 2
-refuse 2 "--threads takes a whole number from 1 to 4096, not '0'" list --threads 0
-refuse 2 "--threads takes a whole number from 1 to 4096, not 'two'" list --threads=two
+refuse 2 "--threads takes a whole number from 1 to 64, not '0'" list --threads 0
+refuse 2 "--threads takes a whole number from 1 to 64, not 'two'" list --threads=two
 refuse 2 "--threads needs a value: --threads N" list --threads
 refuse 2 "--quiet takes no value" list --quiet=yes
 refuse 2 "no option '-x'; attend list --help shows those there are" list -x
