@@ -275,8 +275,8 @@ bool at_npy_write(const char *path, const at_array *array, at_error *error)
         return at_fail(error, AT_FAILED, "cannot write '%s': .npy has no %s; convert the array to float32", path,
                        type->name);
     /* Magic word, version 1.0, two bytes of length, the text, then blanks so that the values start at a multiple of 64.
-     * The longest shape takes less than AT_SHAPE_TEXT, so three blocks of 64 always do. */
-    char block[384];
+     * The longest shape takes less than AT_SHAPE_TEXT, and all around it less than two steps of 64. */
+    char block[AT_SHAPE_TEXT + 2 * 64 + 64];
     memcpy(block, magic, sizeof magic);
     memcpy(block + sizeof magic, "\x01\x00", 2);
     size_t used = 10;
