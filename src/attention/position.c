@@ -97,8 +97,8 @@ void at_rotate_operands(at_operands *o)
 {
     if (!at_position_at((int)o->attention->position)->rotates)
         return;
-    o->q = at_swap_heads(at_rotate(at_swap_heads(o->q), o->in->query_start));
-    o->k = at_swap_heads(at_rotate(at_swap_heads(o->k), 0));
+    o->q = at_rotate(o->q, o->in->query_start);
+    o->k = at_rotate(o->k, 0);
 }
 
 at_tensor *at_add_value_positions(const at_operands *o, at_tensor *c, at_tensor *sums)

@@ -169,64 +169,85 @@ at_tensor *at_sum_by_offset(at_tensor *w, int64_t reach, int64_t start)
 /* ---- rotate: the pair (x_2c, x_2c+1) at position p turns by p 10000^(-2c/D) ---- */
 
 typedef struct rotation {
-    int64_t n, size, start;
-    at_real *turns; /* [n, size]: cos and sin of each pair's angle */
+    int64_t batch, n, heads, size, start;
+    const double *rates; /* [size/2]: 10000^(-2c/D) */
     at_real *to;
     const at_real *from;
 } rotation;
 
-/* The angles are taken in double: at position 10^5 a float angle is off by some thousandths. */
-static bool plan_turns(at_tape *tape, rotation *r)
+/* Pairs whose turns are worked out at once, for all batch rows and heads at a position. */
+enum { TURNS = 64 };
+
+/* Turns of `pairs` pairs from pair c on: cos and sin of their angles. The angles are taken in double: at position 10^5
+ * a float angle is off by some thousandths. */
+static void turns_at(const rotation *r, int64_t i, int64_t c, int64_t pairs, at_real (*turn)[2])
 {
-    r->turns = at_room(tape, (size_t)(r->n * r->size) * sizeof *r->turns);
-    for (int64_t i = 0; r->turns && i < r->n; i++) {
-        for (int64_t c = 0; c < r->size; c += 2) {
-            double angle = (double)(r->start + i) * pow(10000, -(double)c / (double)r->size);
-            r->turns[i * r->size + c] = (at_real)cos(angle);
-            r->turns[i * r->size + c + 1] = (at_real)sin(angle);
-        }
+    for (int64_t e = 0; e < pairs; e++) {
+        double angle = (double)(r->start + i) * r->rates[c + e];
+        turn[e][0] = (at_real)cos(angle);
+        turn[e][1] = (at_real)sin(angle);
     }
-    return r->turns;
+}
+
+/* Where pair c of a head at position i lies. */
+static int64_t pair_at(const rotation *r, int64_t batch, int64_t i, int64_t head, int64_t c)
+{
+    return ((batch * r->n + i) * r->heads + head) * r->size + 2 * c;
 }
 
 /* y_2c = x_2c cos - x_2c+1 sin,  y_2c+1 = x_2c sin + x_2c+1 cos */
+static void rotate_pairs(at_real *y, const at_real *x, const at_real (*turn)[2], int64_t pairs)
+{
+    for (int64_t e = 0; e < pairs; e++) {
+        at_real even = x[2 * e], odd = x[2 * e + 1];
+        y[2 * e] = even * turn[e][0] - odd * turn[e][1];
+        y[2 * e + 1] = even * turn[e][1] + odd * turn[e][0];
+    }
+}
+
+/* dx += g turned back by the same angle */
+static void rotate_pairs_back(at_real *dx, const at_real *g, const at_real (*turn)[2], int64_t pairs)
+{
+    for (int64_t e = 0; e < pairs; e++) {
+        at_real even = g[2 * e], odd = g[2 * e + 1];
+        dx[2 * e] += even * turn[e][0] + odd * turn[e][1];
+        dx[2 * e + 1] += odd * turn[e][0] - even * turn[e][1];
+    }
+}
+
+typedef void pair_loop(at_real *to, const at_real *from, const at_real (*turn)[2], int64_t pairs);
+
+/* Positions [from, to), each in all batch rows and heads. */
+static void each_position(const rotation *r, int64_t from, int64_t to, pair_loop *loop)
+{
+    at_real turn[TURNS][2];
+    for (int64_t i = from; i < to; i++)
+        for (int64_t c = 0; c < r->size / 2; c += TURNS) {
+            int64_t pairs = r->size / 2 - c < TURNS ? r->size / 2 - c : TURNS;
+            turns_at(r, i, c, pairs, turn);
+            for (int64_t b = 0; b < r->batch; b++)
+                for (int64_t h = 0; h < r->heads; h++)
+                    loop(r->to + pair_at(r, b, i, h, c), r->from + pair_at(r, b, i, h, c), turn, pairs);
+        }
+}
+
 static void rotate_range(void *context, int64_t from, int64_t to)
 {
-    const rotation *r = context;
-    for (int64_t row = from; row < to; row++) {
-        const at_real *turn = r->turns + row % r->n * r->size, *x = r->from + row * r->size;
-        at_real *y = r->to + row * r->size;
-        for (int64_t c = 0; c < r->size; c += 2) {
-            y[c] = x[c] * turn[c] - x[c + 1] * turn[c + 1];
-            y[c + 1] = x[c] * turn[c + 1] + x[c + 1] * turn[c];
-        }
-    }
+    each_position(context, from, to, rotate_pairs);
 }
 
 static void rotate_back_range(void *context, int64_t from, int64_t to)
 {
-    const rotation *r = context;
-    for (int64_t row = from; row < to; row++) {
-        const at_real *turn = r->turns + row % r->n * r->size, *g = r->from + row * r->size;
-        at_real *gx = r->to + row * r->size;
-        for (int64_t c = 0; c < r->size; c += 2) {
-            gx[c] += g[c] * turn[c] + g[c + 1] * turn[c + 1];
-            gx[c + 1] += g[c + 1] * turn[c] - g[c] * turn[c + 1];
-        }
-    }
+    each_position(context, from, to, rotate_pairs_back);
 }
 
-/* dx = g turned back by the same angle */
 static void rotate_backward(at_node *node)
 {
     rotation r = *(const rotation *)node->saved;
     r.to = at_tensor_grad(node->inputs[0]);
     r.from = node->outputs[0]->grad;
-    at_tape *tape = node->outputs[0]->tape;
-    at_mark mark = at_arena_mark(at_tape_arena(tape));
-    if (r.to && r.size > 0 && plan_turns(tape, &r))
-        at_ranges(at_shape_count(node->outputs[0]->shape) / r.size, r.size, rotate_back_range, &r);
-    at_arena_release(at_tape_arena(tape), mark);
+    if (r.to)
+        at_ranges(r.n, r.batch * r.heads * r.size, rotate_back_range, &r);
 }
 
 static const at_op rotate_op = {"rotate", rotate_backward};
@@ -236,20 +257,21 @@ at_tensor *at_rotate(at_tensor *x, int64_t start)
     if (!x)
         return NULL;
     at_shape s = x->shape;
-    if (s.rank < 2 || s.dim[s.rank - 1] % 2 != 0)
-        return AT_REFUSE(x->tape, "rotate: the input is %s and must be [B,H,n,D] with an even D, since pairs turn.",
+    if (s.rank != 4 || s.dim[3] % 2 != 0)
+        return AT_REFUSE(x->tape, "rotate: the input is %s and must be [B,n,H,D] with an even D, since pairs turn.",
                          AT_TEXT(s));
     at_tensor *y = at_tensor_make(x->tape, s);
-    if (!y)
+    double *rates = at_room(x->tape, (size_t)(s.dim[3] / 2) * sizeof *rates);
+    if (!y || !rates)
         return NULL;
-    rotation r = {.n = s.dim[s.rank - 2], .size = s.dim[s.rank - 1], .start = start};
+    for (int64_t c = 0; c < s.dim[3] / 2; c++)
+        rates[c] = pow(10000, -(double)(2 * c) / (double)s.dim[3]);
+    rotation r = {
+        .batch = s.dim[0], .n = s.dim[1], .heads = s.dim[2], .size = s.dim[3], .start = start, .rates = rates};
     void *saved = at_keep(x->tape, &r, sizeof r);
     r.from = x->value;
     r.to = y->value;
-    at_mark mark = at_arena_mark(at_tape_arena(x->tape));
-    if (r.size > 0 && plan_turns(x->tape, &r))
-        at_ranges(at_shape_count(s) / r.size, r.size, rotate_range, &r);
-    at_arena_release(at_tape_arena(x->tape), mark);
+    at_ranges(r.n, r.batch * r.heads * r.size, rotate_range, &r);
     return at_record_one(&rotate_op, y, &x, 1, saved);
 }
 

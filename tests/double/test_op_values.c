@@ -279,11 +279,15 @@ static void offsets(void **state)
 static void rotations_and_bells(void **state)
 {
     (void)state;
-    at_tensor *x = random_leaf(AT_SHAPE(2, 2, 3, 6), 1), *y = at_rotate(x, 4);
-    for (int i = 0; i < 2 * 2 * 3 * 6; i += 2) {
-        double angle = (4 + i / 6 % 3) / pow(10000, i % 6 / 6.0);
-        near(y->value[i], x->value[i] * cos(angle) - x->value[i + 1] * sin(angle));
-        near(y->value[i + 1], x->value[i] * sin(angle) + x->value[i + 1] * cos(angle));
+    const at_shape shapes[] = {AT_SHAPE(2, 3, 2, 6), AT_SHAPE(2, 2, 1, 134)}; /* [B,n,H,D] */
+    for (int s = 0; s < 2; s++) {
+        const int n = (int)shapes[s].dim[1], heads = (int)shapes[s].dim[2], size = (int)shapes[s].dim[3];
+        at_tensor *x = random_leaf(shapes[s], 1), *y = at_rotate(x, 4);
+        for (int i = 0; i < at_shape_count(shapes[s]); i += 2) {
+            double angle = (4 + i / (size * heads) % n) / pow(10000, i % size / (double)size);
+            near(y->value[i], x->value[i] * cos(angle) - x->value[i + 1] * sin(angle));
+            near(y->value[i + 1], x->value[i] * sin(angle) + x->value[i + 1] * cos(angle));
+        }
     }
     at_tensor *p = random_leaf(AT_SHAPE(2, 1, 3), 2), *g = at_gaussian(p, 5, 2);
     shape_is(g, AT_SHAPE(2, 1, 3, 5));

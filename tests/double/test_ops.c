@@ -394,9 +394,11 @@ static void offsets(void **state)
     const int64_t start[] = {0, 9};
     for (int i = 0; i < 2; i++) {
         gradcheck(&(gradcheck_case){
-            .name = "op:rotate", .build = rotate, .context = &start[i], .inputs = 1, .shape = {AT_SHAPE(2, 3, 7, 8)}});
+            .name = "op:rotate", .build = rotate, .context = &start[i], .inputs = 1, .shape = {AT_SHAPE(2, 7, 3, 8)}});
         gradcheck(&(gradcheck_case){
             .name = "op:rotate", .build = rotate, .context = &start[i], .inputs = 1, .shape = {AT_SHAPE(1, 1, 1, 2)}});
+        gradcheck(&(gradcheck_case){
+            .name = "op:rotate", .build = rotate, .context = &start[i], .inputs = 1, .shape = {AT_SHAPE(1, 2, 1, 132)}});
     }
     const int64_t keys[] = {1, 7, 8, 9};
     for (int i = 0; i < 4; i++)

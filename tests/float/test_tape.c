@@ -144,7 +144,7 @@ static void shapes_that_do_not_fit(void **state)
             at_by_offset(T(1, 1, 3, 5), 2, 2, 0));
     REFUSES("sum_by_offset: the weights are [2,3] and must be [B,H,Q,K], the reach 1 and 0 or more.",
             at_sum_by_offset(T(2, 3), 1, 0));
-    REFUSES("rotate: the input is [1,1,2,3] and must be [B,H,n,D] with an even D, since pairs turn.",
+    REFUSES("rotate: the input is [1,1,2,3] and must be [B,n,H,D] with an even D, since pairs turn.",
             at_rotate(T(1, 1, 2, 3), 0));
     REFUSES("gaussian: the centres are [2] and must be [B,H,Q], sigma 0 and above 0.", at_gaussian(T(2), 3, 0));
     /* Sizes whose product fits no integer. */
@@ -314,7 +314,7 @@ static const at_real *walk(at_arena *arena, at_params *params, int64_t rows, at_
     at_tensor *x = at_embedding(table, ids, AT_SHAPE(rows));                                  /* [rows,64] */
     at_tensor *h = at_maxout(at_linear(at_dropout(x, (at_real)0.9, rng), w, b, AT_ACT_TANH)); /* [rows,64] */
     h = at_layer_norm(at_add(x, at_mul(at_gelu(h), at_sigmoid(h))), gain, gain, (at_real)1e-5);
-    h = at_reshape(at_rotate(at_reshape(h, AT_SHAPE(1, rows, 64)), 0), AT_SHAPE(rows, 64));
+    h = at_reshape(at_rotate(at_reshape(h, AT_SHAPE(1, rows, 1, 64)), 0), AT_SHAPE(rows, 64));
     h = at_permute(at_permute(h, (const int[]){1, 0}), (const int[]){1, 0});
     h = at_concat((at_tensor *[]){at_slice(h, 1, 32, 64), at_slice(h, 1, 0, 32)}, 2, 1);
     at_tensor *logits = at_matmul(h, table, false, true); /* [rows,32] */
