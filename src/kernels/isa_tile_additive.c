@@ -58,7 +58,8 @@ INLINE vec slope(vec y, const at_act act)
     return v_set(1);
 }
 
-/* With g = ds act'(q + k): dq_a += v_a sum_j g, dk_a += v_a sum_i g, dv_a += sum_ij ds act(q + k). */
+/* With g = ds act'(q + k): dq_a += v_a sum_j g, dk_a += v_a sum_i g, dv_a += sum_ij ds act(q + k). A panel holds keys that
+ * this row does not see; ds is 0 there, but times what a NaN key gives it would be NaN, so their act(q + k) counts as 0. */
 INLINE void additive_back_by(const tile *ds, int64_t size, const at_real *q, int64_t q_row, const at_real *kt,
                              const at_real *v, const at_act act, at_real *dq, int64_t dq_row, at_real *dkt, at_real *dv)
 {
@@ -67,13 +68,14 @@ INLINE void additive_back_by(const tile *ds, int64_t size, const at_real *q, int
         if (!row_columns(ds, i, &a, &b))
             continue;
         for (int64_t c = panel_floor(a); c < panel_ceil(b); c += WIDTH) {
+            const veci in0 = inside(c, a, b), in1 = inside(c + LANES, a, b);
             vec d0 = v_load(ds->s + i * ds->s_row + c), d1 = v_load(ds->s + i * ds->s_row + c + LANES);
             const at_real *panel = kt + (ds->from + c) * size;
             at_real *dpanel = dkt + (ds->from + c) * size;
             for (int64_t e = 0; e < size; e++) {
                 vec x = v_set(q[i * q_row + e]), weight = v_set(v[e]);
-                vec y0 = activate(x + v_load(panel + e * WIDTH), act);
-                vec y1 = activate(x + v_load(panel + e * WIDTH + LANES), act);
+                vec y0 = v_pick(in0, activate(x + v_load(panel + e * WIDTH), act), v_set(0));
+                vec y1 = v_pick(in1, activate(x + v_load(panel + e * WIDTH + LANES), act), v_set(0));
                 vec g0 = d0 * slope(y0, act), g1 = d1 * slope(y1, act);
                 v_store(dpanel + e * WIDTH, v_fma(weight, g0, v_load(dpanel + e * WIDTH)));
                 v_store(dpanel + e * WIDTH + LANES, v_fma(weight, g1, v_load(dpanel + e * WIDTH + LANES)));
