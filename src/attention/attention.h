@@ -3,7 +3,7 @@
  *     rotate(q,k) -> e = score(q,k) -> e += position bias -> w = normalise(e over span) -> w *= window prior -> c = w v
  *     -> c += value positions
  *
- * attention.c holds that sequence; score.c, normalise.c, span.c, position.c and heads.c one axis each, every axis a small
+ * attention.c holds that sequence; score.c, normaliser.c, span.c, position.c and heads.c one axis each, every axis a small
  * table of records from which the parser, the catalogue and the tests' product of settings come. */
 #ifndef AT_ATTENTION_H
 #define AT_ATTENTION_H

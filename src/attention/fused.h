@@ -49,7 +49,8 @@ typedef struct at_fused_out {
     at_tensor *log_prob;     /* [B,H,Q] if hard */
 } at_fused_out;
 
-/* NULLs in the result mean the tape has failed. */
+/* NULLs in the result mean the tape has failed. The way back looks at `what->spans` again, the struct and its arrays:
+ * they must stay as they are until the tape's backward is done. (`what` itself need not.) */
 at_fused_out at_fused_attention(at_tape *tape, const at_fused *what);
 
 #endif
