@@ -28,7 +28,6 @@ static int run(void *given, int word_count, char **words)
     const bench_options *o = given;
     at_error error = {0};
     const char *names[8];
-    char near[200], all[200];
     int count = 0;
     bool known = !word_count;
     for (; bench_name(count); count++) {
@@ -45,12 +44,7 @@ static int run(void *given, int word_count, char **words)
                                    .only = o->only});
         return AT_OK;
     }
-    at_suggest(words[0], names, count, near, sizeof near);
-    list_names(names, count, all, sizeof all);
-    if (near[0])
-        fail(&error, AT_USAGE, "no bench '%s'%s", words[0], near);
-    else
-        fail(&error, AT_USAGE, "no bench '%s'; there are %s", words[0], all);
+    fail_no(&error, "bench", words[0], names, count);
     return report(&error);
 }
 

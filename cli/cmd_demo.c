@@ -15,7 +15,6 @@ static int run(void *options, int word_count, char **words)
 {
     at_error error = {0};
     const char *names[DEMOS];
-    char near[200], all[200];
     for (int i = 0; i < DEMOS; i++) {
         names[i] = demos[i]->name;
         if (!word_count)
@@ -25,12 +24,7 @@ static int run(void *options, int word_count, char **words)
     }
     if (!word_count)
         return AT_OK;
-    at_suggest(words[0], names, DEMOS, near, sizeof near);
-    list_names(names, DEMOS, all, sizeof all);
-    if (near[0])
-        fail(&error, AT_USAGE, "no demo '%s'%s", words[0], near);
-    else
-        fail(&error, AT_USAGE, "no demo '%s'; there is %s", words[0], all);
+    fail_no(&error, "demo", words[0], names, DEMOS);
     return report(&error);
 }
 

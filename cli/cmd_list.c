@@ -14,7 +14,7 @@ enum { TOPICS = sizeof topics / sizeof *topics, COLUMNS = 4 };
 
 /* One line of the table. */
 typedef struct table_line {
-    char name[60];
+    char name[ENTRY_TEXT];
     const char *formula, *parameters, *paper;
 } table_line;
 
@@ -35,12 +35,7 @@ static bool line_at(const struct topic *topic, int index, table_line *out)
         const at_entry *entry = at_catalogue(i);
         if (strcmp(entry->axis, topic->axis) != 0 || index-- > 0)
             continue;
-        bool optional = entry->argument[0] == '[';
-        snprintf(out->name, sizeof out->name, "%s%s%s", entry->name,
-                 !entry->argument[0] ? ""
-                 : optional          ? "[:"
-                                     : ":",
-                 entry->argument + optional);
+        entry_typed(entry, out->name);
         out->formula = entry->formula;
         out->parameters = entry->parameters;
         out->paper = entry->paper;
@@ -91,13 +86,7 @@ static int run(void *options, int word_count, char **words)
     }
     if (word_count) {
         at_error error = {0};
-        char near[200], all[200];
-        at_suggest(words[0], names, TOPICS, near, sizeof near);
-        list_names(names, TOPICS, all, sizeof all);
-        if (near[0])
-            fail(&error, AT_USAGE, "no topic '%s'%s", words[0], near);
-        else
-            fail(&error, AT_USAGE, "no topic '%s'; there are %s", words[0], all);
+        fail_no(&error, "topic", words[0], names, TOPICS);
         return report(&error);
     }
     for (int t = 0; t < TOPICS; t++) {

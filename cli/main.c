@@ -11,19 +11,13 @@ enum { COMMANDS = sizeof table / sizeof *table };
 static const cli_command *find(const char *name, at_error *error)
 {
     const char *names[COMMANDS + 1];
-    char near[200], all[200];
     for (int i = 0; i < COMMANDS; i++) {
         names[i] = table[i]->name;
         if (strcmp(names[i], name) == 0)
             return table[i];
     }
     names[COMMANDS] = "help";
-    at_suggest(name, names, COMMANDS + 1, near, sizeof near);
-    list_names(names, COMMANDS + 1, all, sizeof all);
-    if (near[0])
-        fail(error, AT_USAGE, "no command '%s'%s", name, near);
-    else
-        fail(error, AT_USAGE, "no command '%s'; there are %s", name, all);
+    fail_no(error, "command", name, names, COMMANDS + 1);
     return NULL;
 }
 

@@ -57,7 +57,8 @@ static const cli_option *option_named(const cli_command *command, const char *na
     return NULL;
 }
 
-void list_names(const char *const *names, int count, char *out, size_t size)
+/* "'a', 'b' and 'c'" */
+static void list_names(const char *const *names, int count, char *out, size_t size)
 {
     size_t used = 0;
     out[0] = 0;
@@ -68,6 +69,25 @@ void list_names(const char *const *names, int count, char *out, size_t size)
     }
 }
 
+bool fail_no(at_error *error, const char *what, const char *word, const char *const *names, int count)
+{
+    char near[200], all[300];
+    at_suggest(word, names, count, near, sizeof near);
+    if (near[0])
+        return fail(error, AT_USAGE, "no %s '%s'%s", what, word, near);
+    list_names(names, count, all, sizeof all);
+    return fail(error, AT_USAGE, "no %s '%s'; there %s %s", what, word, count == 1 ? "is" : "are", all);
+}
+
+char *entry_typed(const at_entry *entry, char out[ENTRY_TEXT])
+{
+    const char *argument = entry->argument;
+    const bool optional = argument[0] == '[';
+    const char *colon = !argument[0] ? "" : optional ? "[:" : ":";
+    snprintf(out, ENTRY_TEXT, "%s%s%s", entry->name, colon, argument + optional);
+    return out;
+}
+
 void list_axis(const char *axis, char *out, size_t size)
 {
     size_t used = 0;
@@ -76,14 +96,8 @@ void list_axis(const char *axis, char *out, size_t size)
         const at_entry *entry = at_catalogue(i);
         if (strcmp(entry->axis, axis) != 0)
             continue;
-        /* An argument reads as it is typed: sliding:W, but t5[:BUCKETS]. */
-        const char *argument = entry->argument;
-        bool optional = argument[0] == '[';
-        int more = snprintf(out + used, size - used, "%s%s%s%s", used ? " | " : "", entry->name,
-                            !argument[0] ? ""
-                            : optional   ? "[:"
-                                         : ":",
-                            argument + optional);
+        char typed[ENTRY_TEXT];
+        int more = snprintf(out + used, size - used, "%s%s", used ? " | " : "", entry_typed(entry, typed));
         used += more > 0 ? (size_t)more : 0;
     }
 }
@@ -176,7 +190,7 @@ static bool check_axis(const char *axis, const char *text, at_error *error)
 {
     const char *names[MOST_OPTIONS];
     int count = 0;
-    char name[100], near[200], all[300];
+    char name[100];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(text, ":"), text);
     for (int i = 0; at_catalogue(i) && count < MOST_OPTIONS; i++) {
         if (strcmp(at_catalogue(i)->axis, axis) != 0)
@@ -185,11 +199,7 @@ static bool check_axis(const char *axis, const char *text, at_error *error)
         if (strcmp(names[count - 1], name) == 0)
             return true;
     }
-    at_suggest(name, names, count, near, sizeof near);
-    list_names(names, count, all, sizeof all);
-    if (near[0])
-        return fail(error, AT_USAGE, "no %s '%s'%s", axis, name, near);
-    return fail(error, AT_USAGE, "no %s '%s'; there are %s", axis, name, all);
+    return fail_no(error, axis, name, names, count);
 }
 
 /* Gives one option its value; `label` is what the user wrote it as. */

@@ -70,8 +70,12 @@ void options_free(const cli_command *command, void *options);
 /* The command's own options, then the common ones; NULL past the last. Headings come too. */
 const cli_option *option_at(const cli_command *command, int index);
 
-/* "'a', 'b' and 'c'": the ends of sentences that name what there is. */
-void list_names(const char *const *names, int count, char *out, size_t size);
+/* "no demo 'flight'; did you mean ...?", or the names there are if none is near. Always false. */
+bool fail_no(at_error *error, const char *what, const char *word, const char *const *names, int count);
+
+/* An entry of the catalogue as it is typed: "dot", "sliding:W", "t5[:BUCKETS]". Gives `out`. */
+enum { ENTRY_TEXT = 60 };
+char *entry_typed(const at_entry *entry, char out[ENTRY_TEXT]);
 
 /* The names of an axis as a value would be typed: "global | causal | sliding:W ...". */
 void list_axis(const char *axis, char *out, size_t size);
