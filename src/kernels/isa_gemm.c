@@ -34,18 +34,24 @@ static void pack_chunk(const at_real *b, int64_t b_row, int64_t b_col, int64_t d
         pack_panel(b + j * b_col, b_row, b_col, depth, columns - j < WIDTH ? columns - j : WIDTH, to + j / WIDTH * step);
 }
 
-/* Up to ROWS rows of A of which one step lies far from the next, side by side as [depth][ROWS]. `room`: how many numbers
- * may be read from each column on. */
+/* A block of A whose rows are not contiguous, `rows` x depth, in even groups of up to ROWS rows, each [depth][ROWS] and
+ * GROUP apart. Where columns are contiguous they are read straight through; `room`: how many numbers may be read of each. */
 static void pack_rows(const at_real *a, int64_t a_row, int64_t a_col, int64_t rows, int64_t depth, int64_t room, at_real *to)
 {
-    if (a_row == 1 && room >= LANES && (int)ROWS <= (int)LANES) {
-        for (int64_t p = 0; p < depth; p++) /* the vector's end is overwritten by the next one */
-            v_store(to + p * ROWS, v_load(a + p * a_col));
-        return;
+    int64_t groups = (rows + ROWS - 1) / ROWS, vectors = 0, start[BLOCK / ROWS + 1];
+    for (int64_t g = 0; g <= groups; g++)
+        start[g] = rows * g / groups;
+    while (a_row == 1 && (int)ROWS <= (int)LANES && vectors < groups && start[vectors] + LANES <= room)
+        vectors++;
+    for (int64_t p = 0; p < depth; p++, a += a_col, to += ROWS) {
+        for (int64_t i = 0; i < rows && vectors > 0; i += 64 / (int64_t)sizeof *a)
+            __builtin_prefetch(a + 8 * a_col + i); /* the columns may lie pages apart */
+        for (int64_t g = 0; g < vectors; g++)
+            v_store(to + g * GROUP, v_load(a + start[g])); /* the vector's end is overwritten by the next step */
+        for (int64_t g = vectors; g < groups; g++)
+            for (int64_t i = start[g]; i < start[g + 1]; i++)
+                to[g * GROUP + i - start[g]] = a[i * a_row];
     }
-    for (int64_t p = 0; p < depth; p++)
-        for (int64_t i = 0; i < rows; i++)
-            to[p * ROWS + i] = a[i * a_row + p * a_col];
 }
 
 /* c = act(c + bias) over rows x WIDTH; bias [WIDTH] or NULL */
@@ -127,10 +133,7 @@ static void block_rows(const gemm_piece *piece, const chunk *c, int64_t i0, int6
     const at_real *a = g->a + i0 * g->a_row + c->k0 * g->a_col;
     int64_t groups = (rows + ROWS - 1) / ROWS, a_row = g->a_row, a_col = g->a_col;
     if (piece->pack_a) {
-        for (int64_t group = 0; group < groups; group++) {
-            int64_t i = rows * group / groups, count = rows * (group + 1) / groups - i;
-            pack_rows(a + i * a_row, a_row, a_col, count, c->depth, g->m - i0 - i, piece->scratch + group * GROUP);
-        }
+        pack_rows(a, a_row, a_col, rows, c->depth, g->m - i0, piece->scratch);
         a_row = 1;
         a_col = ROWS;
     }
@@ -139,6 +142,9 @@ static void block_rows(const gemm_piece *piece, const chunk *c, int64_t i0, int6
         const at_real *b = c->b + j / WIDTH * c->step;
         for (int64_t group = 0; group < groups; group++) {
             int64_t i = rows * group / groups, count = rows * (group + 1) / groups - i;
+            const at_real *next = g->c + (i0 + i + count) * g->c_row + c->from + j; /* its sums go on from memory */
+            for (int64_t r = 0; c->load && group + 1 < groups && r < count; r++)
+                __builtin_prefetch(next + r * g->c_row, 1);
             panel_rows((int)count, c->depth, piece->pack_a ? piece->scratch + group * GROUP : a + i * a_row, a_row, a_col, b,
                        c->row, g->c + (i0 + i) * g->c_row + c->from + j, g->c_row, columns, c->load, c->last,
                        g->bias ? g->bias + c->from + j : NULL, g->act);
