@@ -182,6 +182,8 @@ static void weigh_heads(const tile *t, int64_t size, const at_real *v, int64_t v
 static void key_sums(const tile *t, const at_real *factor, at_real *sums)
 {
     int64_t columns = t->to - t->from, c = 0;
+    for (; c + 4 * WIDTH <= columns; c += 4 * WIDTH)
+        micro_wide(1, 4, t->rows, factor, 0, 1, t->s + c, t->s_row, WIDTH, sums + t->from + c, 0, true);
     for (; c + WIDTH <= columns; c += WIDTH)
         micro_rows(1, t->rows, factor, 0, 1, t->s + c, t->s_row, sums + t->from + c, 0, true);
     for (; c < columns; c++)

@@ -42,25 +42,65 @@ void AT_ISA_NAME(at_tile_blank)(const tile *t, bool everywhere)
     }
 }
 
+/* s += table over the panels [from, to), all of whose columns the row uses; the largest of each lane so far. */
+INLINE vec biased_top(at_real *s, int64_t from, int64_t to, vec unit, const tile_table *table, int64_t i, int64_t offset,
+                      vec top)
+{
+    vec other = top;
+    for (int64_t c = from; c < to; c += WIDTH) {
+        vec x = v_fma(unit, table_lanes(table, i, offset + c), v_load(s + c));
+        vec y = v_fma(unit, table_lanes(table, i, offset + c + LANES), v_load(s + c + LANES));
+        v_store(s + c, x);
+        v_store(s + c + LANES, y);
+        top = v_max(top, x);
+        other = v_max(other, y);
+    }
+    return v_max(top, other);
+}
+
+/* The same with one value of the table throughout. */
+INLINE vec shifted_top(at_real *s, int64_t from, int64_t to, vec shift, vec top)
+{
+    vec other = top;
+    for (int64_t c = from; c < to; c += WIDTH) {
+        vec x = v_load(s + c) + shift, y = v_load(s + c + LANES) + shift;
+        v_store(s + c, x);
+        v_store(s + c + LANES, y);
+        top = v_max(top, x);
+        other = v_max(other, y);
+    }
+    return v_max(top, other);
+}
+
+INLINE int64_t clamp(int64_t x, int64_t least, int64_t most)
+{
+    return x < least ? least : x > most ? most : x;
+}
+
 /* s += table (if any), masked outside [a,b); gives the largest of each lane. */
 INLINE vec row_top(const tile *t, int64_t i, int64_t a, int64_t b, const bool biased, const tile_table *table)
 {
     at_real *s = t->s + i * t->s_row;
-    vec top0 = v_set(-INFINITY), top1 = top0;
+    int64_t from = panel_floor(a), to = panel_ceil(b);
+    vec top = v_set(-INFINITY), other = top;
     if (biased) {
+        /* Left of the band and right of it the clipped table is constant: [from, left) and [right, to). */
         int64_t offset = t->from - table->place[i];
+        int64_t left = clamp(panel_floor(-table->reach - offset + 1), from, to);
+        int64_t right = clamp(panel_ceil(table->reach - offset), left, to);
         vec unit = v_set(table->unit);
-        for (int64_t c = panel_floor(a); c < panel_ceil(b); c += WIDTH) {
-            v_store(s + c, v_fma(unit, table_lanes(table, i, offset + c), v_load(s + c)));
-            v_store(s + c + LANES, v_fma(unit, table_lanes(table, i, offset + c + LANES), v_load(s + c + LANES)));
-        }
+        const at_real *at = table->at + i * table->row;
+        fence(s, a, b, -INFINITY); /* a masked score stays -inf whatever is added */
+        top = shifted_top(s, from, left, unit * v_set(at[0]), top);
+        top = biased_top(s, left, right, unit, table, i, offset, top);
+        return shifted_top(s, right, to, unit * v_set(at[2 * table->reach]), top);
     }
     fence(s, a, b, -INFINITY);
-    for (int64_t c = panel_floor(a); c < panel_ceil(b); c += WIDTH) {
-        top0 = v_max(top0, v_load(s + c));
-        top1 = v_max(top1, v_load(s + c + LANES));
+    for (int64_t c = from; c < to; c += WIDTH) {
+        top = v_max(top, v_load(s + c));
+        other = v_max(other, v_load(s + c + LANES));
     }
-    return v_max(top0, top1);
+    return v_max(top, other);
 }
 
 /* The first column of [a,b) that holds `value`. */
@@ -77,15 +117,15 @@ INLINE vec row_powers(at_real *s, int64_t a, int64_t b, at_real top, const bool 
 {
     vec shift = v_set(top), sum0 = v_set(0), sum1 = sum0, lean0 = sum0, lean1 = sum0;
     for (int64_t c = panel_floor(a); c < panel_ceil(b); c += WIDTH) {
-        vec x0 = v_load(s + c) - shift, x1 = v_load(s + c + LANES) - shift;
-        vec p0 = v_exp2_below(x0), p1 = v_exp2_below(x1);
+        vec x0 = v_max(v_set(-127), v_load(s + c) - shift), x1 = v_max(v_set(-127), v_load(s + c + LANES) - shift);
+        vec p0 = v_exp2_near(x0), p1 = v_exp2_near(x1);
         v_store(s + c, p0);
         v_store(s + c + LANES, p1);
         sum0 += p0;
         sum1 += p1;
         if (leaning) {
-            lean0 = v_fma(p0, v_max(v_set(-127), x0), lean0);
-            lean1 = v_fma(p1, v_max(v_set(-127), x1), lean1);
+            lean0 = v_fma(p0, x0, lean0);
+            lean1 = v_fma(p1, x1, lean1);
         }
     }
     *lean = lean0 + lean1;

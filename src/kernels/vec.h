@@ -129,6 +129,10 @@ INLINE vec v_exp(vec x)
 {
     return v_each(x, exp);
 }
+INLINE vec v_exp2_near(vec x)
+{
+    return v_pick((veci)(x > -127), v_each(x, exp2), v_pick((veci)(x == x), v_set(0), x));
+}
 INLINE vec v_exp2_below(vec x)
 {
     return v_each(x, exp2);
@@ -163,12 +167,10 @@ INLINE vec v_exp(vec x)
     return p * (vec)(half << 23) * (vec)(((veci)t - half) << 23);
 }
 
-/* 2^x for x <= 0, for sums where 2^-126 is nothing: exactly 0 from -127 down (so a masked -inf gives 0), 1 at 0, relative
- * error below 2e-7 down to -126, NaN stays. Eleven instructions, half of what v_exp takes. */
-INLINE vec v_exp2_below(vec x)
+/* 2^x for -127 <= x <= 0: see v_exp2_below. */
+INLINE vec v_exp2_near(vec x)
 {
     const vec magic = v_set(12582912.0f + 127); /* as in v_exp, with the bias of one exponent */
-    x = v_max(v_set(-127.0f), x);
     vec t = x + magic;
     vec f = x - (t - magic);
     vec p = v_set(0.0013264727f);
@@ -178,6 +180,13 @@ INLINE vec v_exp2_below(vec x)
     p = v_fma(p, f, v_set(0.6931469776f));
     p = v_fma(p, f, v_set(1.0f));
     return p * (vec)((veci)t << 23);
+}
+
+/* 2^x for x <= 0, for sums where 2^-126 is nothing: exactly 0 from -127 down (so a masked -inf gives 0), 1 at 0, relative
+ * error below 2e-7 down to -126, NaN stays. Eleven instructions, half of what v_exp takes. */
+INLINE vec v_exp2_below(vec x)
+{
+    return v_exp2_near(v_max(v_set(-127), x));
 }
 
 /* tanh x = x P(x^2) / Q(x^2), a minimax rational function of degrees 4 and 4 (2e-8) up to 9. From there on it rises above
