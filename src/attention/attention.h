@@ -3,8 +3,8 @@
  *     rotate(q,k) -> e = score(q,k) -> e += position bias -> w = normalise(e over span) -> w *= window prior -> c = w v
  *     -> c += value positions
  *
- * attention.c holds that sequence; score.c, normaliser.c, span.c, position.c and heads.c one axis each, every axis a small
- * table of records from which the parser, the catalogue and the tests' product of settings come. */
+ * attention.c holds that sequence; score.c, normaliser.c, span.c, position.c and heads.c one axis each, every axis a
+ * small table of records from which the parser, the catalogue and the tests' product of settings come. */
 #ifndef AT_ATTENTION_H
 #define AT_ATTENTION_H
 
@@ -37,13 +37,13 @@ typedef struct at_attention_in {
     int64_t query_start;
     bool sample;
     uint64_t seed;
-    at_tensor *W, *U, *v, *b;       /* general, additive */
-    at_tensor *Wp, *vp;             /* local-p */
-    at_tensor *wK, *wV;             /* shaw */
-    at_tensor *bias;                /* t5 */
-    at_tensor *WQ, *WK, *WV, *WO;   /* projections, each optional */
-    at_real *out_memory;            /* NULL, or where the output shall lie */
-    at_real *weights;               /* see at_fused */
+    at_tensor *W, *U, *v, *b;     /* general, additive */
+    at_tensor *Wp, *vp;           /* local-p */
+    at_tensor *wK, *wV;           /* shaw */
+    at_tensor *bias;              /* t5 */
+    at_tensor *WQ, *WK, *WV, *WO; /* projections, each optional */
+    at_real *out_memory;          /* NULL, or where the output shall lie */
+    at_real *weights;             /* see at_fused */
     const int64_t *rows;
     int64_t row_count;
     int32_t *argmax;

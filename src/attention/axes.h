@@ -7,8 +7,8 @@
 
 #include "attention.h"
 
-/* One call's operands on their way to the weights. Rows stay in the layout [B, n, heads, size], which is how the caller's
- * arrays lie, so splitting into heads is a view. */
+/* One call's operands on their way to the weights. Rows stay in the layout [B, n, heads, size], which is how the
+ * caller's arrays lie, so splitting into heads is a view. */
 typedef struct at_operands {
     at_tape *tape;
     const at_attention *attention;
@@ -28,9 +28,9 @@ typedef struct at_operands {
 
 typedef struct at_score_record {
     at_entry entry;
-    bool inner;                          /* an inner product: there is something to rotate, and for Shaw's aK to enter */
-    at_real (*scale)(int64_t size);      /* NULL: 1 */
-    void (*prepare)(at_operands *o);     /* NULL: q and k as they are */
+    bool inner;                      /* an inner product: there is something to rotate, and for Shaw's aK to enter */
+    at_real (*scale)(int64_t size);  /* NULL: 1 */
+    void (*prepare)(at_operands *o); /* NULL: q and k as they are */
     at_tensor *(*plain)(at_operands *o); /* e [B,H,Q,K] step by step */
 } at_score_record;
 const at_score_record *at_score_at(int index);
@@ -74,16 +74,16 @@ void at_rotate_operands(at_operands *o);
 at_tensor *at_add_value_positions(const at_operands *o, at_tensor *c, at_tensor *sums);
 
 /* heads.c */
-at_tensor *at_split_heads(at_tensor *x, int64_t heads); /* [B,n,heads*size] -> [B,n,heads,size], a view */
-at_tensor *at_join_heads(at_tensor *x);                 /* and back */
-at_tensor *at_swap_heads(at_tensor *x);                 /* [B,n,heads,size] <-> [B,heads,n,size] */
+at_tensor *at_split_heads(at_tensor *x, int64_t heads);  /* [B,n,heads*size] -> [B,n,heads,size], a view */
+at_tensor *at_join_heads(at_tensor *x);                  /* and back */
+at_tensor *at_swap_heads(at_tensor *x);                  /* [B,n,heads,size] <-> [B,heads,n,size] */
 at_tensor *at_repeat_heads(at_tensor *x, int64_t heads); /* [B,n,G,size] -> [B,n,heads,size] */
-/* x [B,n,heads,in] times a parameter, [in,out] or one for each of `heads` heads [heads,in,out] ([out,in] with `transpose`):
- * [B,n,heads,out]. G heads of x serve `heads` sets of the parameter. */
+/* x [B,n,heads,in] times a parameter, [in,out] or one for each of `heads` heads [heads,in,out] ([out,in] with
+ * `transpose`): [B,n,heads,out]. G heads of x serve `heads` sets of the parameter. */
 at_tensor *at_heads_product(at_tensor *x, at_tensor *w, int64_t heads, bool transpose);
 
-/* check.c: everything that can be wrong with settings, arrays and parameters; false with the sentence on the tape. Fills
- * in the sizes of `o`. */
+/* check.c: everything that can be wrong with settings, arrays and parameters; false with the sentence on the tape.
+ * Fills in the sizes of `o`. */
 bool at_attention_check(at_operands *o);
 /* The slot for a parameter of this name, or NULL. */
 at_tensor **at_parameter_slot(at_attention_in *in, const char *name);

@@ -17,22 +17,29 @@ static bool measure(at_tape *tape, const at_fused *what, job *j)
     at_error *error = at_tape_error(tape);
     char a[80], b[80], c[80];
     if (what->heads < 1 || what->kv_heads < 1 || what->heads % what->kv_heads)
-        return at_fail(error, AT_FAILED, "attention: %lld heads cannot share %lld key heads; the second must divide the first.",
+        return at_fail(error, AT_FAILED,
+                       "attention: %lld heads cannot share %lld key heads; the second must divide the first.",
                        (long long)what->heads, (long long)what->kv_heads);
-    if (q.rank != 3 || k.rank != 3 || v.rank != 3 || q.dim[0] != k.dim[0] || k.dim[0] != v.dim[0] || k.dim[1] != v.dim[1] ||
-        q.dim[2] % what->heads || k.dim[2] % what->kv_heads || v.dim[2] % what->kv_heads ||
+    if (q.rank != 3 || k.rank != 3 || v.rank != 3 || q.dim[0] != k.dim[0] || k.dim[0] != v.dim[0] ||
+        k.dim[1] != v.dim[1] || q.dim[2] % what->heads || k.dim[2] % what->kv_heads || v.dim[2] % what->kv_heads ||
         q.dim[2] / what->heads != k.dim[2] / what->kv_heads)
         return at_fail(error, AT_FAILED,
                        "attention: query %s, key %s and value %s do not fit %lld heads over %lld key heads; they need "
                        "[B,Q,H*D], [B,K,G*D] and [B,K,G*Dv].",
                        at_shape_text(q, a, sizeof a), at_shape_text(k, b, sizeof b), at_shape_text(v, c, sizeof c),
                        (long long)what->heads, (long long)what->kv_heads);
-    static const tile_rule rules[] = {[AT_SOFTMAX] = RULE_SOFTMAX, [AT_SPARSEMAX] = RULE_SPARSEMAX,
-                                      [AT_ENTMAX15] = RULE_ENTMAX15, [AT_SIGMOID] = RULE_SIGMOID,
-                                      [AT_RELU] = RULE_RELU, [AT_HARD] = RULE_HARD};
+    static const tile_rule rules[] = {
+        [AT_SOFTMAX] = RULE_SOFTMAX, [AT_SPARSEMAX] = RULE_SPARSEMAX, [AT_ENTMAX15] = RULE_ENTMAX15,
+        [AT_SIGMOID] = RULE_SIGMOID, [AT_RELU] = RULE_RELU,           [AT_HARD] = RULE_HARD};
     int64_t width = at_isa()->tile->width;
-    *j = (job){.what = *what, .batch = q.dim[0], .heads = what->heads, .kv_heads = what->kv_heads, .queries = q.dim[1],
-               .keys = k.dim[1], .size = q.dim[2] / what->heads, .value_size = v.dim[2] / what->kv_heads};
+    *j = (job){.what = *what,
+               .batch = q.dim[0],
+               .heads = what->heads,
+               .kv_heads = what->kv_heads,
+               .queries = q.dim[1],
+               .keys = k.dim[1],
+               .size = q.dim[2] / what->heads,
+               .value_size = v.dim[2] / what->kv_heads};
     j->key_panels = at_round_up(j->keys, width);
     j->size_panels = at_round_up(j->size, width);
     j->value_panels = at_round_up(j->value_size, width);
@@ -54,7 +61,8 @@ static bool measure(at_tape *tape, const at_fused *what, job *j)
 
 static bool out_of_memory(at_tape *tape)
 {
-    return at_fail(at_tape_error(tape), AT_FAILED, "attention: memory is out; give the call more, or use fewer threads.");
+    return at_fail(at_tape_error(tape), AT_FAILED,
+                   "attention: memory is out; give the call more, or use fewer threads.");
 }
 
 /* Shares the tasks of the job out; each worker gets scratch of its own, given back at the end. */
@@ -75,7 +83,8 @@ static bool run(at_tape *tape, job *j, at_task *task, size_t scratch_size, int64
 /* Threads worth starting: none for what one core does in a few microseconds. */
 static int threads_for(const job *j)
 {
-    double work = (double)j->batch * (double)j->heads * (double)j->queries * (double)j->keys * (double)(j->size + j->value_size);
+    double work =
+        (double)j->batch * (double)j->heads * (double)j->queries * (double)j->keys * (double)(j->size + j->value_size);
     return work < 1e5 ? 1 : at_threads();
 }
 
@@ -94,7 +103,8 @@ static const at_op attention_op = {"attention", backward};
 static bool make_outputs(at_tape *tape, job *j)
 {
     const at_fused *what = &j->what;
-    at_shape out = AT_SHAPE(j->batch, j->queries, j->heads * j->value_size), rows = AT_SHAPE(j->batch, j->heads, j->queries);
+    at_shape out = AT_SHAPE(j->batch, j->queries, j->heads * j->value_size),
+             rows = AT_SHAPE(j->batch, j->heads, j->queries);
     j->made.out = what->out_memory ? at_tensor_over(tape, out, what->out_memory) : at_tensor_make(tape, out);
     if (what->value_offsets)
         j->made.offset_sums = at_tensor_make(tape, AT_SHAPE(j->batch, j->queries, j->heads, 2 * what->value_reach + 1));

@@ -1,8 +1,8 @@
 /* Fused attention: one operation with its own way back, tiled over blocks of queries and keys. Memory beyond inputs and
  * outputs is linear in length both ways; the weights of any rows and running summaries are there for the asking.
  *
- * It knows three things besides queries, keys and values, and every mechanism of the catalogue is one of them or happens
- * outside it:
+ * It knows three things besides queries, keys and values, and every mechanism of the catalogue is one of them or
+ * happens outside it:
  *   - a score bias looked up by clipped offset (Shaw's keys, ALiBi, T5),
  *   - a sum of weights by clipped offset (Shaw's values),
  *   - a Gaussian prior around a centre (local-p). */
@@ -19,34 +19,34 @@ typedef struct at_fused {
     at_tensor *k; /* [B,K,G*D]; additive: U k, [B,K,G*A] */
     at_tensor *v; /* [B,K,G*Dv] */
     int64_t heads, kv_heads;
-    at_real scale;           /* e = scale * q.k; 1 for additive */
-    bool additive;           /* e = sum_a score_v[a] act(q_a + k_a) */
+    at_real scale; /* e = scale * q.k; 1 for additive */
+    bool additive; /* e = sum_a score_v[a] act(q_a + k_a) */
     at_act act;
-    at_tensor *score_v;      /* additive: [A] or [H,A] */
+    at_tensor *score_v; /* additive: [A] or [H,A] */
     at_normaliser normaliser;
-    bool sample;             /* hard: draw by Gumbel's trick instead of the argmax */
+    bool sample; /* hard: draw by Gumbel's trick instead of the argmax */
     uint64_t seed;
-    const at_spans *spans;   /* [B, 1 or H, Q] */
-    int64_t start;           /* position of query 0 */
-    at_tensor *bias;         /* NULL, or [H,2R+1] shared by the rows, or [B,Q,H,2R+1] per row: e_ij += bias[clip(j-i)] */
-    bool value_offsets;      /* also give offset_sums */
-    int64_t value_reach;     /* R of offset_sums */
-    at_tensor *centre;       /* NULL, or [B,H,Q]: w_ij *= exp(-(j - centre)^2 / (2 sigma^2)) after normalising */
+    const at_spans *spans; /* [B, 1 or H, Q] */
+    int64_t start;         /* position of query 0 */
+    at_tensor *bias;       /* NULL, or [H,2R+1] shared by the rows, or [B,Q,H,2R+1] per row: e_ij += bias[clip(j-i)] */
+    bool value_offsets;    /* also give offset_sums */
+    int64_t value_reach;   /* R of offset_sums */
+    at_tensor *centre;     /* NULL, or [B,H,Q]: w_ij *= exp(-(j - centre)^2 / (2 sigma^2)) after normalising */
     at_real sigma;
-    at_real *out_memory;     /* NULL, or where `out` shall lie */
+    at_real *out_memory; /* NULL, or where `out` shall lie */
     /* Asked for beside the output; NULL: not wanted. */
-    at_real *weights;        /* [B,H,row_count,K] */
-    const int64_t *rows;     /* [row_count], NULL: all */
+    at_real *weights;    /* [B,H,row_count,K] */
+    const int64_t *rows; /* [row_count], NULL: all */
     int64_t row_count;
-    int32_t *argmax;         /* [B,H,Q] */
-    at_real *entropy;        /* [B,H,Q] */
-    at_real *key_sums;       /* [B,H,K] */
+    int32_t *argmax;   /* [B,H,Q] */
+    at_real *entropy;  /* [B,H,Q] */
+    at_real *key_sums; /* [B,H,K] */
 } at_fused;
 
 typedef struct at_fused_out {
-    at_tensor *out;          /* [B,Q,H*Dv] */
-    at_tensor *offset_sums;  /* [B,Q,H,2R+1] if value_offsets */
-    at_tensor *log_prob;     /* [B,H,Q] if hard */
+    at_tensor *out;         /* [B,Q,H*Dv] */
+    at_tensor *offset_sums; /* [B,Q,H,2R+1] if value_offsets */
+    at_tensor *log_prob;    /* [B,H,Q] if hard */
 } at_fused_out;
 
 /* NULLs in the result mean the tape has failed. The way back looks at `what->spans` again, the struct and its arrays:

@@ -10,17 +10,17 @@
 #include "isa.h"
 
 typedef struct room {
-    at_real *kt, *vt;   /* keys and values as panels [K/w][size][w], for scores and dW */
-    at_real *k;         /* keys as panels [D/w][K][w], for dQ */
-    at_real *dk, *dv;   /* [K, row] sums of this key head; additive: dk in panels like kt */
+    at_real *kt, *vt; /* keys and values as panels [K/w][size][w], for scores and dW */
+    at_real *k;       /* keys as panels [D/w][K][w], for dQ */
+    at_real *dk, *dv; /* [K, row] sums of this key head; additive: dk in panels like kt */
     int64_t dk_row, dv_row;
     at_real *score, *dscore; /* additive: score_v times unit; sums [A * lanes] */
-    at_real *s, *d, *w; /* tiles: scores then weights, their gradients, weights times the prior */
+    at_real *s, *d, *w;      /* tiles: scores then weights, their gradients, weights times the prior */
     int64_t s_row;
-    at_real *dout;      /* [rows, dv_row] */
-    at_real *dq;        /* [rows, q_row] */
-    at_real *pull;      /* gradient of the offset sums, padded tables [rows, pull_row] */
-    at_real *dbias;     /* [rows, 2R+1] */
+    at_real *dout;  /* [rows, dv_row] */
+    at_real *dq;    /* [rows, q_row] */
+    at_real *pull;  /* gradient of the offset sums, padded tables [rows, pull_row] */
+    at_real *dbias; /* [rows, 2R+1] */
     cutter block;
     bool careful_keys, careful_queries;
 } room;
@@ -90,7 +90,8 @@ static void load_rows(const job *j, const block *blk, const room *r, rows *x)
         int64_t at = (blk->b * j->queries + blk->index[i]) * j->heads + blk->h;
         const at_real *out = j->made.out->value + at * j->value_size;
         at_real *to = r->dout + i * r->dv_row, delta = 0;
-        k->copy(to, 0, j->value_panels, dout ? dout + at * j->value_size : NULL, 0, 1, dout ? j->value_size : 0, 1, NULL);
+        k->copy(to, 0, j->value_panels, dout ? dout + at * j->value_size : NULL, 0, 1, dout ? j->value_size : 0, 1,
+                NULL);
         if (dout)
             delta = k->dot(to, out, j->value_size);
         if (doffsets) {
@@ -186,7 +187,9 @@ static void hand_over(const job *j, const block *blk, const room *r, const rows 
             k->add(dq + at * j->size, 0, r->dq + i * blk->q_row, 0, 1, j->size, scale);
         if (dcentre)
             dcentre[at_row_of(j, blk->b, blk->h, blk->index[i])] += x->dcentre[i];
-        at_real *to = !dbias ? NULL : j->bias ? j->bias_parts + (blk->b * j->heads + blk->h) * count : dbias + at * count;
+        at_real *to = !dbias    ? NULL
+                      : j->bias ? j->bias_parts + (blk->b * j->heads + blk->h) * count
+                                : dbias + at * count;
         if (to)
             k->add(to, 0, r->dbias + i * count, 0, 1, count, 1);
     }
@@ -259,8 +262,8 @@ static void hand_over_keys(const job *j, const room *r, int64_t b, int64_t g, in
     const row_kernels *rows_of = at_isa()->rows;
     int64_t width = at_isa()->tile->width, at = (b * j->keys + from) * j->kv_heads + g;
     if (dv)
-        rows_of->add(dv + at * j->value_size, j->kv_heads * j->value_size, r->dv + from * r->dv_row, r->dv_row, to - from,
-                     j->value_size, 1);
+        rows_of->add(dv + at * j->value_size, j->kv_heads * j->value_size, r->dv + from * r->dv_row, r->dv_row,
+                     to - from, j->value_size, 1);
     if (dk && !j->what.additive) /* q was kept times scale and unit */
         rows_of->add(dk + at * j->size, j->kv_heads * j->size, r->dk + from * r->dk_row, r->dk_row, to - from, j->size,
                      1 / j->unit);
@@ -323,8 +326,8 @@ static tile_fetch next_pair(const job *j, int64_t b, int64_t g)
     return fetch;
 }
 
-/* One (batch, key head), or a part of it: of its query blocks when only the queries' gradients are gathered, of its keys
- * when only the keys' are. Every sum runs in the same order however it is cut. */
+/* One (batch, key head), or a part of it: of its query blocks when only the queries' gradients are gathered, of its
+ * keys when only the keys' are. Every sum runs in the same order however it is cut. */
 static void backward_pair(const job *j, char *scratch, int64_t b, int64_t g, int64_t part)
 {
     room r = make_room(j, scratch);

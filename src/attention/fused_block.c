@@ -88,7 +88,8 @@ void at_block_load(const job *j, block *blk, cutter *scratch, int64_t b, int64_t
         }
     }
     if (!index)
-        k->copy(blk->q, blk->q_row, j->size_panels, q + first_query * query_row, query_row, rows, j->size, factor, NULL);
+        k->copy(blk->q, blk->q_row, j->size_panels, q + first_query * query_row, query_row, rows, j->size, factor,
+                NULL);
     for (int64_t r = 0; index && r < rows; r++)
         k->copy(blk->q + r * blk->q_row, 0, j->size_panels, q + index[r] * query_row, 0, 1, j->size, factor, NULL);
     for (int64_t r = 0; what->bias && !j->bias && r < rows; r++) /* [B,Q,H,2R+1] */
@@ -108,8 +109,14 @@ void at_block_load(const job *j, block *blk, cutter *scratch, int64_t b, int64_t
 tile at_block_tile(const job *j, const block *blk, int64_t from, at_real *s, int64_t s_row)
 {
     int64_t to = from + TILE_KEYS < j->keys ? from + TILE_KEYS : j->keys;
-    tile t = {.rows = blk->rows, .lo = blk->lo, .hi = blk->hi, .from = from, .to = to < blk->to ? to : blk->to, .s = s,
-              .s_row = s_row, .fetch = blk->fetch};
+    tile t = {.rows = blk->rows,
+              .lo = blk->lo,
+              .hi = blk->hi,
+              .from = from,
+              .to = to < blk->to ? to : blk->to,
+              .s = s,
+              .s_row = s_row,
+              .fetch = blk->fetch};
     at_isa()->tile->begin(&t);
     return t;
 }

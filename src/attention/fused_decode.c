@@ -1,5 +1,5 @@
-/* Decoding: one query to a sequence. All heads of a batch row go together, a row of the tile each, so keys and values are
- * read once, in the order they lie in memory, and nothing is packed. A head's sums run as everywhere else. */
+/* Decoding: one query to a sequence. All heads of a batch row go together, a row of the tile each, so keys and values
+ * are read once, in the order they lie in memory, and nothing is packed. A head's sums run as everywhere else. */
 #include <math.h>
 #include <string.h>
 
@@ -79,8 +79,14 @@ void at_decode_task(void *context, int64_t index, int worker)
     memset(r.out, 0, (size_t)(rows * r.out_row) * sizeof *r.out);
     memset(r.offsets, 0, (size_t)(rows * r.offsets_row) * sizeof *r.offsets);
 
-    tile_state state = {.top = top, .sum = sum, .out = r.out, .out_row = r.out_row, .out_size = j->value_panels,
-                        .offsets = r.offsets_row ? r.offsets : NULL, .offsets_row = r.offsets_row, .offsets_size = count};
+    tile_state state = {.top = top,
+                        .sum = sum,
+                        .out = r.out,
+                        .out_row = r.out_row,
+                        .out_size = j->value_panels,
+                        .offsets = r.offsets_row ? r.offsets : NULL,
+                        .offsets_row = r.offsets_row,
+                        .offsets_size = count};
     const at_real *keys = at_keys_of(j, b, first / group), *values = at_values_of(j, b, first / group);
     for (int64_t from = blk.from; from < blk.to; from += TILE_KEYS) {
         tile t = at_block_tile(j, &blk, from, r.s, r.s_row);
@@ -94,7 +100,9 @@ void at_decode_task(void *context, int64_t index, int worker)
     }
     for (int64_t h = 0; h < rows; h++)
         factor[h] = at_online_end(j, top[h], sum[h], blk.lo[h] >= blk.hi[h], j->keeps_stat ? &j->stat[at + h] : NULL);
-    rows_of->copy(j->made.out->value + at * j->value_size, j->value_size, 0, r.out, r.out_row, rows, j->value_size, 1, factor);
+    rows_of->copy(j->made.out->value + at * j->value_size, j->value_size, 0, r.out, r.out_row, rows, j->value_size, 1,
+                  factor);
     if (r.offsets_row)
-        rows_of->copy(j->made.offset_sums->value + at * count, count, 0, r.offsets, r.offsets_row, rows, count, 1, factor);
+        rows_of->copy(j->made.offset_sums->value + at * count, count, 0, r.offsets, r.offsets_row, rows, count, 1,
+                      factor);
 }

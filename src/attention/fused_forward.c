@@ -15,13 +15,13 @@ typedef struct room {
     at_real *score; /* score_v of the head times unit */
     at_real *s;     /* scores: one tile, or whole rows where the normaliser needs them or they are kept */
     int64_t s_row;
-    at_real *out;   /* [rows, out_row] */
+    at_real *out; /* [rows, out_row] */
     int64_t out_row;
     at_real *offsets; /* [rows, offsets_row] */
     int64_t offsets_row;
     at_real *top, *sum, *lean; /* [rows] */
-    at_real *seen;  /* [K/tile, rows]: each tile's top, to put kept weights on one scale */
-    cutter block;   /* what a block takes */
+    at_real *seen;             /* [K/tile, rows]: each tile's top, to put kept weights on one scale */
+    cutter block;              /* what a block takes */
 } room;
 
 static bool needs_whole_rows(const job *j)
@@ -111,10 +111,16 @@ static void pass_online(const job *j, const block *blk, const room *r, at_real *
 {
     int32_t argmax[TILE_ROWS];
     bool direct = sums_along(j);
-    tile_state state = {.top = r->top, .sum = r->sum, .lean = direct && j->what.entropy ? r->lean : NULL,
-                        .argmax = direct && j->what.argmax ? argmax : NULL, .out = r->out, .out_row = r->out_row,
-                        .out_size = j->value_panels, .offsets = r->offsets_row ? r->offsets : NULL,
-                        .offsets_row = r->offsets_row, .offsets_size = 2 * j->what.value_reach + 1};
+    tile_state state = {.top = r->top,
+                        .sum = r->sum,
+                        .lean = direct && j->what.entropy ? r->lean : NULL,
+                        .argmax = direct && j->what.argmax ? argmax : NULL,
+                        .out = r->out,
+                        .out_row = r->out_row,
+                        .out_size = j->value_panels,
+                        .offsets = r->offsets_row ? r->offsets : NULL,
+                        .offsets_row = r->offsets_row,
+                        .offsets_size = 2 * j->what.value_reach + 1};
     for (int64_t i = 0; i < blk->rows; i++)
         argmax[i] = -1;
     for (int64_t from = blk->from; from < blk->to; from += TILE_KEYS) {
@@ -249,7 +255,8 @@ static void pass(const job *j, const block *blk, const room *r, at_real *factor,
         pass_online(j, blk, r, factor, careful);
 }
 
-static void forward_block(const job *j, const room *r, int64_t b, int64_t h, int64_t first, int64_t rows, tile_fetch *fetch)
+static void forward_block(const job *j, const room *r, int64_t b, int64_t h, int64_t first, int64_t rows,
+                          tile_fetch *fetch)
 {
     block blk;
     cutter scratch = r->block;
@@ -263,11 +270,11 @@ static void forward_block(const job *j, const room *r, int64_t b, int64_t h, int
         pass(j, &blk, r, factor, true);
 
     int64_t count = 2 * j->what.value_reach + 1, at = (b * j->queries + first) * j->heads + h;
-    k->copy(j->made.out->value + at * j->value_size, j->heads * j->value_size, 0, r->out, r->out_row, rows, j->value_size,
-            1, factor);
+    k->copy(j->made.out->value + at * j->value_size, j->heads * j->value_size, 0, r->out, r->out_row, rows,
+            j->value_size, 1, factor);
     if (r->offsets_row)
-        k->copy(j->made.offset_sums->value + at * count, j->heads * count, 0, r->offsets, r->offsets_row, rows, count, 1,
-                factor);
+        k->copy(j->made.offset_sums->value + at * count, j->heads * count, 0, r->offsets, r->offsets_row, rows, count,
+                1, factor);
     if (keeps_weights(j))
         add_key_sums(j, &blk, r, factor);
     at_look(j, scratch, b, h, first, rows, r->kt, r->score, !sums_along(j));
@@ -287,7 +294,8 @@ static tile_fetch next_pair(const job *j, int64_t b, int64_t g)
     at_fetch_add(&fetch, at_keys_of(j, b, g), j->kv_heads * j->size, j->keys, j->size);
     at_fetch_add(&fetch, at_values_of(j, b, g), j->kv_heads * j->value_size, j->keys, j->value_size);
     at_fetch_add(&fetch, j->what.q->value + at * j->size, j->heads * j->size, j->queries, group * j->size);
-    at_fetch_add(&fetch, j->made.out->value + at * j->value_size, j->heads * j->value_size, j->queries, group * j->value_size);
+    at_fetch_add(&fetch, j->made.out->value + at * j->value_size, j->heads * j->value_size, j->queries,
+                 group * j->value_size);
     return fetch;
 }
 

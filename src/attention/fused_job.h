@@ -1,5 +1,5 @@
-/* Shared by fused.c, fused_forward.c, fused_backward.c and fused_look.c: one call of the fused operation, and a block of
- * its query rows made ready for the tile kernels. */
+/* Shared by fused.c, fused_forward.c, fused_backward.c and fused_look.c: one call of the fused operation, and a block
+ * of its query rows made ready for the tile kernels. */
 #ifndef AT_FUSED_JOB_H
 #define AT_FUSED_JOB_H
 
@@ -10,7 +10,7 @@ typedef struct job {
     at_fused what;
     at_fused_out made;
     int64_t batch, heads, kv_heads, queries, keys, size, value_size; /* B H G Q K D Dv */
-    int64_t key_panels, size_panels, value_panels; /* K, D, Dv rounded up to whole panels */
+    int64_t key_panels, size_panels, value_panels;                   /* K, D, Dv rounded up to whole panels */
     tile_rule rule;
     at_real unit;     /* scores are kept times log2 e where they end in an exponential: 2^x is cheaper than e^x */
     int64_t reach;    /* of the bias */
@@ -22,30 +22,34 @@ typedef struct job {
     int64_t parts;    /* pieces that the blocks of one (batch, key head) are cut into */
     char *scratch;    /* of all workers */
     size_t scratch_size;
-    bool brief;       /* sequences so short that fetching the next ones counts; a task is then a whole batch row */
-    bool masked;      /* some row does not see every key */
-    bool keeps_stat;  /* somebody will ask for the weights again */
+    bool brief;      /* sequences so short that fetching the next ones counts; a task is then a whole batch row */
+    bool masked;     /* some row does not see every key */
+    bool keeps_stat; /* somebody will ask for the weights again */
 
     /* the way back */
-    at_real *bias_parts; /* [B,H,2R+1] sums for the shared table */
-    at_real *score_parts; /* [B,H,A] sums for score_v */
+    at_real *bias_parts;        /* [B,H,2R+1] sums for the shared table */
+    at_real *score_parts;       /* [B,H,A] sums for score_v */
     bool back_query, back_keys; /* which gradients this pass gathers */
 } job;
 
 /* A block of query rows of one head: what the tile kernels read. Memory is the worker's scratch. */
 typedef struct block {
     int64_t b, h, g, rows;
-    int64_t index[TILE_ROWS];                                    /* which queries */
+    int64_t index[TILE_ROWS]; /* which queries */
     int32_t lo[TILE_ROWS], hi[TILE_ROWS], place[TILE_ROWS];
-    int64_t from, to;                                            /* the keys that any row uses, from at a tile's start */
-    at_real *q; int64_t q_row;                                   /* [rows, q_row], times scale and unit */
-    tile_table table;                                            /* the bias */
+    int64_t from, to; /* the keys that any row uses, from at a tile's start */
+    at_real *q;
+    int64_t q_row;    /* [rows, q_row], times scale and unit */
+    tile_table table; /* the bias */
     at_real centre[TILE_ROWS];
-    tile_fetch *fetch;                                           /* what the next block needs; NULL: nothing */
+    tile_fetch *fetch; /* what the next block needs; NULL: nothing */
 } block;
 
 /* Scratch of a worker, cut in order. */
-typedef struct cutter { char *at; size_t used; } cutter;
+typedef struct cutter {
+    char *at;
+    size_t used;
+} cutter;
 at_real *at_cut(cutter *cutter, int64_t count);
 
 /* Fills the block for `rows` queries from first_query on (or those of `index` if not NULL). */
@@ -68,8 +72,8 @@ void at_pad_table(at_real *to, const at_real *from, int64_t count);
 int64_t at_round_up(int64_t n, int64_t multiple);
 int64_t at_row_of(const job *j, int64_t b, int64_t h, int64_t i); /* place in [B,H,Q] */
 
-/* The online rules (softmax, sigmoid, relu) on one more tile of scores, and what is left to do at the end: the factor on
- * all that was weighted, and the row's statistic. */
+/* The online rules (softmax, sigmoid, relu) on one more tile of scores, and what is left to do at the end: the factor
+ * on all that was weighted, and the row's statistic. */
 void at_online_tile(const job *j, const tile *t, const tile_table *table, const tile_state *state);
 at_real at_online_end(const job *j, at_real top, at_real sum, bool empty, at_real *stat);
 

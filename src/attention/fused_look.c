@@ -60,8 +60,8 @@ static void write_rows(void *context, const block *blk, const tile *t)
     }
 }
 
-static void look_at_rows(const job *j, cutter scratch, int64_t b, int64_t h, int64_t first, int64_t rows, const at_real *kt,
-                         const at_real *v)
+static void look_at_rows(const job *j, cutter scratch, int64_t b, int64_t h, int64_t first, int64_t rows,
+                         const at_real *kt, const at_real *v)
 {
     int64_t width = at_isa()->tile->width, s_row = TILE_KEYS + width, slot[TILE_ROWS], index[TILE_ROWS], found = 0;
     at_real *s = at_cut(&scratch, TILE_ROWS * s_row);
@@ -114,8 +114,8 @@ static void sum_up(void *context, const block *blk, const tile *t)
     }
 }
 
-static void look_at_all(const job *j, cutter scratch, int64_t b, int64_t h, int64_t first, int64_t rows, const at_real *kt,
-                        const at_real *v)
+static void look_at_all(const job *j, cutter scratch, int64_t b, int64_t h, int64_t first, int64_t rows,
+                        const at_real *kt, const at_real *v)
 {
     int64_t s_row = TILE_KEYS + at_isa()->tile->width;
     at_real *s = at_cut(&scratch, TILE_ROWS * s_row);

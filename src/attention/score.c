@@ -35,9 +35,9 @@ static at_tensor *act(at_act which, at_tensor *x)
     return which == AT_ACT_TANH ? at_tanh(x) : which == AT_ACT_SIGMOID ? at_sigmoid(x) : at_relu(x);
 }
 
-/* The specification of the additive score, with its [Q,K,A] tensor: broadcast sum, activation, weighted sum. Every row meets
- * every key here, so a NaN key that one row sees reaches the gradients of the queries that do not (0 x NaN); in the fused
- * path it does not. */
+/* The specification of the additive score, with its [Q,K,A] tensor: broadcast sum, activation, weighted sum. Every row
+ * meets every key here, so a NaN key that one row sees reaches the gradients of the queries that do not (0 x NaN); in
+ * the fused path it does not. */
 static at_tensor *additive_steps(at_operands *o)
 {
     at_tensor *q = at_swap_heads(o->q), *k = at_swap_heads(o->k), *v = o->in->v;

@@ -9,8 +9,8 @@ enum { AT_ALIGN = 64 }; /* every piece starts on a cache line */
 
 typedef struct at_arena at_arena;
 
-at_arena *at_arena_new(void);                               /* grows from the system as needed; NULL if memory is out */
-at_arena *at_arena_over(void *memory, size_t bytes);        /* lives inside the caller's memory and never grows */
+at_arena *at_arena_new(void);                        /* grows from the system as needed; NULL if memory is out */
+at_arena *at_arena_over(void *memory, size_t bytes); /* lives inside the caller's memory and never grows */
 void at_arena_free(at_arena *arena);
 
 /* `bytes` of uninitialised memory aligned to AT_ALIGN; NULL when memory is out (the caller records the error). */
@@ -18,7 +18,11 @@ void *at_arena_take(at_arena *arena, size_t bytes);
 void *at_arena_zeros(at_arena *arena, size_t bytes);
 
 /* Everything taken after the mark is given back by the release. Marks nest. */
-typedef struct at_mark { void *block; size_t used; size_t total; } at_mark;
+typedef struct at_mark {
+    void *block;
+    size_t used;
+    size_t total;
+} at_mark;
 at_mark at_arena_mark(const at_arena *arena);
 void at_arena_release(at_arena *arena, at_mark mark);
 void at_arena_reset(at_arena *arena);

@@ -7,8 +7,8 @@
 /* The whole file in memory (release with free); *size its length. NULL with a sentence if it cannot be read. */
 unsigned char *at_file_read(const char *path, size_t *size, at_error *error);
 
-/* An atomic write: the pieces go to a temporary file beside `path`, which is synced and renamed over it by _commit, then
- * the directory is synced. A failed write leaves what was there. */
+/* An atomic write: the pieces go to a temporary file beside `path`, which is synced and renamed over it by _commit,
+ * then the directory is synced. A failed write leaves what was there. */
 typedef struct at_writer at_writer;
 at_writer *at_writer_open(const char *path, at_error *error);
 bool at_writer_add(at_writer *writer, const void *bytes, size_t size, at_error *error);

@@ -14,9 +14,13 @@ bool at_is_utf8(const char *text);
 enum { AT_SHOWN = 96 };
 char *at_shown(const char *name, char *out, size_t size);
 
-/* Text that grows; release with at_buffer_free or hand out .bytes, which ends in a NUL that .size does not count. Sticky:
- * `failed` if memory ran out. */
-typedef struct at_buffer { char *bytes; size_t size, room; bool failed; } at_buffer;
+/* Text that grows; release with at_buffer_free or hand out .bytes, which ends in a NUL that .size does not count.
+ * Sticky: `failed` if memory ran out. */
+typedef struct at_buffer {
+    char *bytes;
+    size_t size, room;
+    bool failed;
+} at_buffer;
 void at_buffer_add(at_buffer *buffer, const void *bytes, size_t size);
 void at_buffer_print(at_buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void at_buffer_free(at_buffer *buffer);

@@ -1,5 +1,5 @@
-/* A small pool. Workers wait for a job a few dozen microseconds awake, then asleep: awake so that the short jobs of decoding
- * follow each other without a system call, asleep so that nobody's core is kept busy by waiting. */
+/* A small pool. Workers wait for a job a few dozen microseconds awake, then asleep: awake so that the short jobs of
+ * decoding follow each other without a system call, asleep so that nobody's core is kept busy by waiting. */
 #include "threads.h"
 
 #include <pthread.h>
@@ -30,17 +30,17 @@ static struct {
     pthread_mutex_t owner; /* held by the caller whose job runs; others do their work alone meanwhile */
     pthread_mutex_t lock;  /* for sleeping and waking */
     pthread_cond_t wake, done;
-    int started;           /* workers there are, besides the caller */
+    int started;                   /* workers there are, besides the caller */
     unsigned long long born[MOST]; /* the job before each worker's first */
 
     at_task *task;
     void *context;
     int64_t count;
-    atomic_llong next;     /* the next task to hand out */
+    atomic_llong next; /* the next task to hand out */
 
-    /* The call to work: which job this is (bits 16 up), how many workers it wants (bits 8 to 15; 0: closed), and how many
-     * are at it (bits 0 to 7). One number, so that a worker joins a job or misses it, and a caller who has no task left
-     * closes the door instead of waiting for workers that have not even woken up. */
+    /* The call to work: which job this is (bits 16 up), how many workers it wants (bits 8 to 15; 0: closed), and how
+     * many are at it (bits 0 to 7). One number, so that a worker joins a job or misses it, and a caller who has no task
+     * left closes the door instead of waiting for workers that have not even woken up. */
     atomic_ullong call;
 } pool = {.owner = PTHREAD_MUTEX_INITIALIZER,
           .lock = PTHREAD_MUTEX_INITIALIZER,

@@ -5,7 +5,7 @@
 #include "threads.h"
 
 enum {
-    THIN = 3,                    /* rows up to which B is streamed as it lies */
+    THIN = 3,                     /* rows up to which B is streamed as it lies */
     WORTH_A_THREAD = 64 * 64 * 64 /* multiply-adds below which sharing out costs more than it gives */
 };
 

@@ -1,12 +1,14 @@
-/* The product's inner loops. Blocking (for a 32 KB L1 and a 512 KB L2): a panel of B, DEPTH x WIDTH, stays in L1 while a
- * block of A, up to BLOCK rows x DEPTH, streams past it from L2. Blocks change where numbers wait, never their order. */
+/* The product's inner loops. Blocking (for a 32 KB L1 and a 512 KB L2): a panel of B, DEPTH x WIDTH, stays in L1 while
+ * a block of A, up to BLOCK rows x DEPTH, streams past it from L2. Blocks change where numbers wait, never their order.
+ */
 #include "activate.h"
 #include "isa_internal.h"
 #include "pack.h"
 
 enum { DEPTH = 256, DEPTHS = 4, BLOCK = 96, CHUNK = 16 * WIDTH, GROUP = ROWS * DEPTH + LANES };
 
-/* Distance of packed panels: a little more than their size, or all of them would meet in the same sets of the L1 cache. */
+/* Distance of packed panels: a little more than their size, or all of them would meet in the same sets of the L1 cache.
+ */
 enum { STEP = (DEPTH + 1) * WIDTH };
 
 static void pack(const at_real *b, int64_t b_row, int64_t b_col, int64_t k, int64_t n, at_real *packed)
@@ -15,8 +17,8 @@ static void pack(const at_real *b, int64_t b_row, int64_t b_col, int64_t k, int6
         pack_panel(b + j * b_col, b_row, b_col, k, n - j < WIDTH ? n - j : WIDTH, packed + j * k);
 }
 
-/* A chunk of B, depth x columns, as panels `step` apart. Row-major B goes row by row through all panels, because its rows
- * may lie pages apart. */
+/* A chunk of B, depth x columns, as panels `step` apart. Row-major B goes row by row through all panels, because its
+ * rows may lie pages apart. */
 static void pack_chunk(const at_real *b, int64_t b_row, int64_t b_col, int64_t depth, int64_t columns, at_real *to,
                        int64_t step)
 {
@@ -31,12 +33,15 @@ static void pack_chunk(const at_real *b, int64_t b_row, int64_t b_col, int64_t d
         j = whole * WIDTH;
     }
     for (; j < columns; j += WIDTH)
-        pack_panel(b + j * b_col, b_row, b_col, depth, columns - j < WIDTH ? columns - j : WIDTH, to + j / WIDTH * step);
+        pack_panel(b + j * b_col, b_row, b_col, depth, columns - j < WIDTH ? columns - j : WIDTH,
+                   to + j / WIDTH * step);
 }
 
 /* A block of A whose rows are not contiguous, `rows` x depth, in even groups of up to ROWS rows, each [depth][ROWS] and
- * GROUP apart. Where columns are contiguous they are read straight through; `room`: how many numbers may be read of each. */
-static void pack_rows(const at_real *a, int64_t a_row, int64_t a_col, int64_t rows, int64_t depth, int64_t room, at_real *to)
+ * GROUP apart. Where columns are contiguous they are read straight through; `room`: how many numbers may be read of
+ * each. */
+static void pack_rows(const at_real *a, int64_t a_row, int64_t a_col, int64_t rows, int64_t depth, int64_t room,
+                      at_real *to)
 {
     int64_t groups = (rows + ROWS - 1) / ROWS, vectors = 0, start[BLOCK / ROWS + 1];
     for (int64_t g = 0; g <= groups; g++)
@@ -66,8 +71,9 @@ static void finish(at_real *c, int64_t c_row, int64_t rows, const at_real *bias,
 }
 
 /* A panel's columns of C for `rows` rows (at most ROWS); `columns` < WIDTH goes through a block of its own. */
-INLINE void panel_rows(int rows, int64_t k, const at_real *a, int64_t a_row, int64_t a_col, const at_real *b, int64_t b_row,
-                 at_real *c, int64_t c_row, int64_t columns, bool load, bool last, const at_real *bias, at_act act)
+INLINE void panel_rows(int rows, int64_t k, const at_real *a, int64_t a_row, int64_t a_col, const at_real *b,
+                       int64_t b_row, at_real *c, int64_t c_row, int64_t columns, bool load, bool last,
+                       const at_real *bias, at_act act)
 {
     if (columns == WIDTH) {
         micro(rows, k, a, a_row, a_col, b, b_row, c, c_row, load);
@@ -90,7 +96,8 @@ INLINE void panel_rows(int rows, int64_t k, const at_real *a, int64_t a_row, int
 }
 
 /* Several whole panels at once for 1 to 3 rows; gives how many it did. */
-static int64_t wide(const at_gemm *g, const at_real *b, int64_t panel_step, int64_t j, int64_t k0, int64_t depth, bool load)
+static int64_t wide(const at_gemm *g, const at_real *b, int64_t panel_step, int64_t j, int64_t k0, int64_t depth,
+                    bool load)
 {
     int64_t panels = g->m == 1 ? 4 : g->m == 2 ? 3 : 2;
     if (g->m > 3 || j + panels * WIDTH > g->n)
@@ -145,8 +152,8 @@ static void block_rows(const gemm_piece *piece, const chunk *c, int64_t i0, int6
             const at_real *next = g->c + (i0 + i + count) * g->c_row + c->from + j; /* its sums go on from memory */
             for (int64_t r = 0; c->load && group + 1 < groups && r < count; r++)
                 __builtin_prefetch(next + r * g->c_row, 1);
-            panel_rows((int)count, c->depth, piece->pack_a ? piece->scratch + group * GROUP : a + i * a_row, a_row, a_col, b,
-                       c->row, g->c + (i0 + i) * g->c_row + c->from + j, g->c_row, columns, c->load, c->last,
+            panel_rows((int)count, c->depth, piece->pack_a ? piece->scratch + group * GROUP : a + i * a_row, a_row,
+                       a_col, b, c->row, g->c + (i0 + i) * g->c_row + c->from + j, g->c_row, columns, c->load, c->last,
                        g->bias ? g->bias + c->from + j : NULL, g->act);
         }
     }
@@ -196,7 +203,8 @@ static void piece(const gemm_piece *piece)
 }
 
 /* c += a[0..steps) times that many rows of B, each element's sum in order */
-INLINE void thin_rows(const int steps, const at_real *a, int64_t a_col, const at_real *b, int64_t b_row, at_real *c, int64_t n)
+INLINE void thin_rows(const int steps, const at_real *a, int64_t a_col, const at_real *b, int64_t b_row, at_real *c,
+                      int64_t n)
 {
     vec x[8];
     int64_t j = 0;
@@ -262,4 +270,5 @@ static void thin(const at_gemm *g)
     }
 }
 
-const gemm_kernels AT_ISA_NAME(at_gemm_kernels) = {WIDTH, BLOCK / ROWS * GROUP + DEPTHS * CHUNK / WIDTH * STEP, pack, piece, thin};
+const gemm_kernels AT_ISA_NAME(at_gemm_kernels) = {WIDTH, BLOCK / ROWS *GROUP + DEPTHS *CHUNK / WIDTH *STEP, pack,
+                                                   piece, thin};

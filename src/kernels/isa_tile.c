@@ -48,8 +48,8 @@ static void zero_rows(at_real *x, int64_t row, int64_t from, int64_t to, int64_t
         memset(x + from * row, 0, (size_t)panel_ceil(size) * sizeof *x);
 }
 
-static void weigh(const tile *t, int64_t size, const at_real *v, int64_t keys, at_real *out, int64_t out_row, bool fresh,
-                  bool careful)
+static void weigh(const tile *t, int64_t size, const at_real *v, int64_t keys, at_real *out, int64_t out_row,
+                  bool fresh, bool careful)
 {
     if (fresh && careful)
         zero_rows(out, out_row, 0, t->rows, size);

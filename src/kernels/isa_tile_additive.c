@@ -1,9 +1,9 @@
-/* The additive score on a tile: e_ij = sum_a v_a act(q_ia + k_ja). Keys are lanes and a runs inside, so the [Q,K,A] array
- * of the formula only ever exists a vector at a time. */
+/* The additive score on a tile: e_ij = sum_a v_a act(q_ia + k_ja). Keys are lanes and a runs inside, so the [Q,K,A]
+ * array of the formula only ever exists a vector at a time. */
 #include "tile_rows.h"
 
-INLINE void additive_by(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *kt, const at_real *v,
-                        const at_act act)
+INLINE void additive_by(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *kt,
+                        const at_real *v, const at_act act)
 {
     for (int64_t c = 0; c < t->to - t->from; c += WIDTH) {
         const at_real *panel = kt + (t->from + c) * size; /* [size][WIDTH] */
@@ -58,8 +58,9 @@ INLINE vec slope(vec y, const at_act act)
     return v_set(1);
 }
 
-/* With g = ds act'(q + k): dq_a += v_a sum_j g, dk_a += v_a sum_i g, dv_a += sum_ij ds act(q + k). A panel holds keys that
- * this row does not see; ds is 0 there, but times what a NaN key gives it would be NaN, so their act(q + k) counts as 0. */
+/* With g = ds act'(q + k): dq_a += v_a sum_j g, dk_a += v_a sum_i g, dv_a += sum_ij ds act(q + k). A panel holds keys
+ * that this row does not see; ds is 0 there, but times what a NaN key gives it would be NaN, so their act(q + k) counts
+ * as 0. */
 INLINE void additive_back_by(const tile *ds, int64_t size, const at_real *q, int64_t q_row, const at_real *kt,
                              const at_real *v, const at_act act, at_real *dq, int64_t dq_row, at_real *dkt, at_real *dv)
 {
@@ -86,9 +87,9 @@ INLINE void additive_back_by(const tile *ds, int64_t size, const at_real *q, int
     }
 }
 
-void AT_ISA_NAME(at_tile_additive_back)(const tile *ds, int64_t size, const at_real *q, int64_t q_row, const at_real *kt,
-                                        const at_real *v, at_act act, at_real *dq, int64_t dq_row, at_real *dkt,
-                                        at_real *dv)
+void AT_ISA_NAME(at_tile_additive_back)(const tile *ds, int64_t size, const at_real *q, int64_t q_row,
+                                        const at_real *kt, const at_real *v, at_act act, at_real *dq, int64_t dq_row,
+                                        at_real *dkt, at_real *dv)
 {
     switch (act) {
     case AT_ACT_TANH:

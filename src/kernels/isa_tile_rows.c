@@ -43,8 +43,8 @@ void AT_ISA_NAME(at_tile_blank)(const tile *t, bool everywhere)
 }
 
 /* s += table over the panels [from, to), all of whose columns the row uses; the largest of each lane so far. */
-INLINE vec biased_top(at_real *s, int64_t from, int64_t to, vec unit, const tile_table *table, int64_t i, int64_t offset,
-                      vec top)
+INLINE vec biased_top(at_real *s, int64_t from, int64_t to, vec unit, const tile_table *table, int64_t i,
+                      int64_t offset, vec top)
 {
     vec other = top;
     for (int64_t c = from; c < to; c += WIDTH) {
@@ -111,8 +111,8 @@ static int64_t find(const at_real *s, int64_t a, int64_t b, at_real value)
     return a;
 }
 
-/* s = 2^(s - top) over [a,b) in whole panels; gives the sum of each lane, and with `leaning` the sum of the powers times
- * their exponents. */
+/* s = 2^(s - top) over [a,b) in whole panels; gives the sum of each lane, and with `leaning` the sum of the powers
+ * times their exponents. */
 INLINE vec row_powers(at_real *s, int64_t a, int64_t b, at_real top, const bool leaning, vec *lean)
 {
     vec shift = v_set(top), sum0 = v_set(0), sum1 = sum0, lean0 = sum0, lean1 = sum0;
@@ -141,8 +141,8 @@ static void scale_row(at_real *x, int64_t count, at_real factor)
         x[c] *= factor;
 }
 
-/* LANES rows' vectors, each folded to one number: lane r of the result is row r's maximum or sum. Folding many rows at once
- * costs a few instructions a row; folding one takes as long as eight steps of the exponential. */
+/* LANES rows' vectors, each folded to one number: lane r of the result is row r's maximum or sum. Folding many rows at
+ * once costs a few instructions a row; folding one takes as long as eight steps of the exponential. */
 INLINE vec fold_top(const at_real *lanes)
 {
     at_real turned[LANES * LANES] __attribute__((aligned(32)));

@@ -62,7 +62,8 @@ INLINE void micro(int rows, int64_t k, const at_real *a, int64_t a_row, int64_t 
     }
 }
 
-/* Very few rows leave most accumulators idle in one panel, so several panels run side by side: rows x (panels*WIDTH). */
+/* Very few rows leave most accumulators idle in one panel, so several panels run side by side: rows x (panels*WIDTH).
+ */
 INLINE void micro_wide(const int rows, const int panels, int64_t k, const at_real *a, int64_t a_row, int64_t a_col,
                        const at_real *b, int64_t b_row, int64_t panel_step, at_real *c, int64_t c_row, bool load)
 {

@@ -1,5 +1,5 @@
-/* Packing: a matrix laid out as panels of WIDTH columns, [panel][k][WIDTH], the last one padded with zeros, so the micro
- * kernel reads it in one straight line. */
+/* Packing: a matrix laid out as panels of WIDTH columns, [panel][k][WIDTH], the last one padded with zeros, so the
+ * micro kernel reads it in one straight line. */
 #ifndef AT_PACK_H
 #define AT_PACK_H
 
@@ -73,9 +73,10 @@ INLINE void pack_panel(const at_real *b, int64_t b_row, int64_t b_col, int64_t k
             to[p * WIDTH + j] = j < columns ? b[p * b_row + j * b_col] : 0;
 }
 
-/* c = (load ? c : 0) + a B for one row and WIDTH columns of a B that lies by columns, b_col apart: blocks of it are turned
- * in registers. Lanes are columns and k runs inside, the same chain as the micro kernel's. */
-INLINE void turned_panel(int64_t k, const at_real *a, int64_t a_col, const at_real *b, int64_t b_col, at_real *c, bool load)
+/* c = (load ? c : 0) + a B for one row and WIDTH columns of a B that lies by columns, b_col apart: blocks of it are
+ * turned in registers. Lanes are columns and k runs inside, the same chain as the micro kernel's. */
+INLINE void turned_panel(int64_t k, const at_real *a, int64_t a_col, const at_real *b, int64_t b_col, at_real *c,
+                         bool load)
 {
     vec sum0 = load ? v_load(c) : v_set(0), sum1 = load ? v_load(c + LANES) : v_set(0);
     int64_t p = 0;

@@ -1,8 +1,9 @@
-/* The attention tile: a block of query rows against a block of keys, and what is done to it. Each function is one step of
- * the operator on one tile; src/attention/fused*.c strings them together.
+/* The attention tile: a block of query rows against a block of keys, and what is done to it. Each function is one step
+ * of the operator on one tile; src/attention/fused*.c strings them together.
  *
- * Bits never depend on the tile a row lies in. A row sees its keys in blocks that start at fixed multiples, inside a block
- * every sum runs over the keys in order (lane = key mod width), and what lies outside the row's span enters as an exact 0. */
+ * Bits never depend on the tile a row lies in. A row sees its keys in blocks that start at fixed multiples, inside a
+ * block every sum runs over the keys in order (lane = key mod width), and what lies outside the row's span enters as an
+ * exact 0. */
 #ifndef AT_TILE_H
 #define AT_TILE_H
 
@@ -11,11 +12,13 @@
 
 enum { TILE_ROWS = 96, TILE_KEYS = 256, TILE_GROUPS = TILE_ROWS / 6 };
 
-
 /* Rows that will be needed soon and lie too far apart for a prefetcher to follow: the kernels ask for a few of them
  * between products. */
 typedef struct tile_fetch {
-    struct { const at_real *at; int64_t row, rows, size; } list[8];
+    struct {
+        const at_real *at;
+        int64_t row, rows, size;
+    } list[8];
     int regions, region; /* how many, and which is being asked for */
     int64_t done;        /* rows of it */
     int64_t rows_a_time;
@@ -37,21 +40,23 @@ typedef struct tile {
 
 /* What a row knows of the keys it has seen so far. */
 typedef struct tile_state {
-    at_real *top, *sum;              /* [rows]: largest score (log2 scale) and sum of 2^(score - top) */
-    at_real *lean;                   /* [rows] sum of 2^(score - top) (score - top), for the entropy; NULL: not wanted */
-    int32_t *argmax;                 /* [rows] or NULL */
-    at_real *out; int64_t out_row, out_size;          /* rescaled when top moves */
-    at_real *offsets; int64_t offsets_row, offsets_size; /* likewise; NULL: none */
+    at_real *top, *sum; /* [rows]: largest score (log2 scale) and sum of 2^(score - top) */
+    at_real *lean;      /* [rows] sum of 2^(score - top) (score - top), for the entropy; NULL: not wanted */
+    int32_t *argmax;    /* [rows] or NULL */
+    at_real *out;
+    int64_t out_row, out_size; /* rescaled when top moves */
+    at_real *offsets;
+    int64_t offsets_row, offsets_size; /* likewise; NULL: none */
 } tile_state;
 
-/* A table looked up by clipped offset: row i, key j gets at[clip(j - place[i], -reach, reach)]. The memory is padded by the
- * panel width on both sides with the end values, so that a vector may be read at any clipped place. */
+/* A table looked up by clipped offset: row i, key j gets at[clip(j - place[i], -reach, reach)]. The memory is padded by
+ * the panel width on both sides with the end values, so that a vector may be read at any clipped place. */
 typedef struct tile_table {
-    const at_real *at;       /* points at offset -reach of row 0; NULL: no table */
-    int64_t row;             /* distance of the rows' tables; 0: shared */
+    const at_real *at; /* points at offset -reach of row 0; NULL: no table */
+    int64_t row;       /* distance of the rows' tables; 0: shared */
     int64_t reach;
-    const int32_t *place;    /* [rows] position of each query */
-    at_real unit;            /* factor on lookup */
+    const int32_t *place; /* [rows] position of each query */
+    at_real unit;         /* factor on lookup */
 } tile_table;
 
 /* How weights follow from scores once a row's statistics are known, and scores' gradients from weights'. */
@@ -59,10 +64,10 @@ typedef enum tile_rule { RULE_SOFTMAX, RULE_SPARSEMAX, RULE_ENTMAX15, RULE_SIGMO
 
 typedef struct tile_back {
     tile_rule rule;
-    const at_real *stat;     /* [rows]: softmax, hard: log2 of the sum; relu: 1/sum; sparsemax, entmax15: the threshold */
-    const at_real *delta;    /* [rows]: what the rule subtracts, see rule's formula */
-    const int32_t *choice;   /* [rows]: hard: the chosen key, -1: none */
-    const at_real *pull;     /* [rows]: hard: gradient of the log-probability; NULL: 0 */
+    const at_real *stat;   /* [rows]: softmax, hard: log2 of the sum; relu: 1/sum; sparsemax, entmax15: the threshold */
+    const at_real *delta;  /* [rows]: what the rule subtracts, see rule's formula */
+    const int32_t *choice; /* [rows]: hard: the chosen key, -1: none */
+    const at_real *pull;   /* [rows]: hard: gradient of the log-probability; NULL: 0 */
 } tile_back;
 
 typedef struct tile_kernels {
@@ -71,8 +76,8 @@ typedef struct tile_kernels {
     void (*begin)(tile *t);
     /* s_ij = q_i . k_j. q [rows, q_row]; kt: all keys as panels [panel][size][width]. */
     void (*score)(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *kt);
-    /* The same where every row is another head, over keys as they lie, [keys, k_row]: `group` rows share a key head, and
-     * key heads are `size` apart. spare: width * size numbers. */
+    /* The same where every row is another head, over keys as they lie, [keys, k_row]: `group` rows share a key head,
+     * and key heads are `size` apart. spare: width * size numbers. */
     void (*score_heads)(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *k, int64_t k_row,
                         int64_t group, at_real *spare);
     /* s_ij = sum_a v_a act(q_ia + k_ja) */
@@ -101,8 +106,8 @@ typedef struct tile_kernels {
     /* out_i += sum_j s_ij v_j: v as panels [panel][keys][width] with `keys` rows in all; out [rows, out_row] padded to
      * whole panels. `fresh`: out starts from 0. `careful`: a row touches its own keys only, for values that are not
      * finite. */
-    void (*weigh)(const tile *t, int64_t size, const at_real *v, int64_t keys, at_real *out, int64_t out_row, bool fresh,
-                  bool careful);
+    void (*weigh)(const tile *t, int64_t size, const at_real *v, int64_t keys, at_real *out, int64_t out_row,
+                  bool fresh, bool careful);
     /* The same where every row is another head, over values as they lie; a row touches its own keys only. */
     void (*weigh_heads)(const tile *t, int64_t size, const at_real *v, int64_t v_row, int64_t group, at_real *out,
                         int64_t out_row);

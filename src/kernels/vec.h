@@ -1,7 +1,7 @@
-/* One vector of numbers, the way the compiler writes it: GCC's vector types, so the same source gives AVX2+FMA code, plain
- * code, and a double build for the gradient checks. Included by the isa_*.c files only, which are compiled once for each
- * instruction set. The transcendental functions are polynomials, inlined, with error bounds that a test holds against
- * libm; in double they are libm's own, since there only exactness counts. */
+/* One vector of numbers, the way the compiler writes it: GCC's vector types, so the same source gives AVX2+FMA code,
+ * plain code, and a double build for the gradient checks. Included by the isa_*.c files only, which are compiled once
+ * for each instruction set. The transcendental functions are polynomials, inlined, with error bounds that a test holds
+ * against libm; in double they are libm's own, since there only exactness counts. */
 #ifndef AT_VEC_H
 #define AT_VEC_H
 
@@ -25,8 +25,8 @@ typedef at_index veci __attribute__((vector_size(32)));
 enum { LANES = 32 / sizeof(at_real) };
 
 /* name_avx2 or name_plain: the symbols of this compilation. */
-#define AT_JOIN_(a, b) a##_##b
-#define AT_JOIN(a, b) AT_JOIN_(a, b)
+#define AT_JOIN_(a, b)    a##_##b
+#define AT_JOIN(a, b)     AT_JOIN_(a, b)
 #define AT_ISA_NAME(name) AT_JOIN(name, AT_ISA)
 
 INLINE vec v_load(const at_real *p)
@@ -144,13 +144,13 @@ INLINE vec v_tanh(vec x)
 
 #else
 
-/* e^x = 2^n e^r, n = round(x / ln 2), |r| <= ln(2)/2; e^r by a minimax polynomial of degree 6 (3e-9). The scaling is done
- * in two steps, so results down to the smallest denormal are right and overflow gives infinity. At most 1.05 ulp
+/* e^x = 2^n e^r, n = round(x / ln 2), |r| <= ln(2)/2; e^r by a minimax polynomial of degree 6 (3e-9). The scaling is
+ * done in two steps, so results down to the smallest denormal are right and overflow gives infinity. At most 1.05 ulp
  * off everywhere, 1 at 0; NaN stays. */
 INLINE vec v_exp(vec x)
 {
-    /* Adding 1.5 * 2^23 rounds to an integer in the low bits. The 254 is twice the bias of an exponent: half of the bits
-     * is then the biased exponent of half of the scaling, and what is left is that of the other half. */
+    /* Adding 1.5 * 2^23 rounds to an integer in the low bits. The 254 is twice the bias of an exponent: half of the
+     * bits is then the biased exponent of half of the scaling, and what is left is that of the other half. */
     const vec magic = v_set(12582912.0f + 254);
     vec clamped = v_min(v_set(89.0f), v_max(v_set(-105.0f), x));
     vec t = v_fma(clamped, v_set(1.44269504f), magic);
@@ -182,15 +182,15 @@ INLINE vec v_exp2_near(vec x)
     return p * (vec)((veci)t << 23);
 }
 
-/* 2^x for x <= 0, for sums where 2^-126 is nothing: exactly 0 from -127 down (so a masked -inf gives 0), 1 at 0, relative
- * error below 2e-7 down to -126, NaN stays. Eleven instructions, half of what v_exp takes. */
+/* 2^x for x <= 0, for sums where 2^-126 is nothing: exactly 0 from -127 down (so a masked -inf gives 0), 1 at 0,
+ * relative error below 2e-7 down to -126, NaN stays. Eleven instructions, half of what v_exp takes. */
 INLINE vec v_exp2_below(vec x)
 {
     return v_exp2_near(v_max(v_set(-127), x));
 }
 
-/* tanh x = x P(x^2) / Q(x^2), a minimax rational function of degrees 4 and 4 (2e-8) up to 9. From there on it rises above
- * 1, by more at 10 than rounding could take back, so cut off at 1 it is exactly 1 from 10 on. Below 6.5 ulp off
+/* tanh x = x P(x^2) / Q(x^2), a minimax rational function of degrees 4 and 4 (2e-8) up to 9. From there on it rises
+ * above 1, by more at 10 than rounding could take back, so cut off at 1 it is exactly 1 from 10 on. Below 6.5 ulp off
  * everywhere. */
 INLINE vec v_tanh(vec x)
 {

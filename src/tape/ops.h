@@ -1,5 +1,5 @@
-/* The operations, about forty. Each is one block in one place: formula, forward, backward, constructor with a shape check
- * that speaks. NULL in, NULL out. Shapes broadcast from the right, as in NumPy, where it says so. */
+/* The operations, about forty. Each is one block in one place: formula, forward, backward, constructor with a shape
+ * check that speaks. NULL in, NULL out. Shapes broadcast from the right, as in NumPy, where it says so. */
 #ifndef AT_OPS_H
 #define AT_OPS_H
 
@@ -23,12 +23,14 @@ at_tensor *at_gelu(at_tensor *x);  /* x Phi(x), exact */
 at_tensor *at_swish(at_tensor *x); /* x sigmoid(x) */
 
 /* product.c */
-at_tensor *at_matmul(at_tensor *a, at_tensor *b, bool transpose_a, bool transpose_b); /* [...,m,k] x [...,k,n]; batch dims broadcast */
-at_tensor *at_linear(at_tensor *x, at_tensor *w, at_tensor *b, at_act act);           /* act(x w^T + b): x [...,in], w [out,in], b [out] or NULL */
+at_tensor *at_matmul(at_tensor *a, at_tensor *b, bool transpose_a,
+                     bool transpose_b); /* [...,m,k] x [...,k,n]; batch dims broadcast */
+at_tensor *at_linear(at_tensor *x, at_tensor *w, at_tensor *b,
+                     at_act act); /* act(x w^T + b): x [...,in], w [out,in], b [out] or NULL */
 
 /* shape.c */
-at_tensor *at_reshape(at_tensor *x, at_shape shape);             /* a view; one dimension may be -1 */
-at_tensor *at_permute(at_tensor *x, const int *order);           /* out.dim[i] = x.dim[order[i]] */
+at_tensor *at_reshape(at_tensor *x, at_shape shape);   /* a view; one dimension may be -1 */
+at_tensor *at_permute(at_tensor *x, const int *order); /* out.dim[i] = x.dim[order[i]] */
 at_tensor *at_slice(at_tensor *x, int axis, int64_t from, int64_t to);
 at_tensor *at_concat(at_tensor *const *parts, int count, int axis);
 
@@ -37,11 +39,13 @@ at_tensor *at_sum(at_tensor *x, int axis); /* the axis goes away; axis -1: over 
 at_tensor *at_mean(at_tensor *x, int axis);
 
 /* rows.c */
-at_tensor *at_embedding(at_tensor *table, const int32_t *ids, at_shape ids_shape); /* [V,D], ids [...] -> [...,D]; id -1: zeros */
+at_tensor *at_embedding(at_tensor *table, const int32_t *ids,
+                        at_shape ids_shape); /* [V,D], ids [...] -> [...,D]; id -1: zeros */
 at_tensor *at_layer_norm(at_tensor *x, at_tensor *gain, at_tensor *bias, at_real eps);
-at_tensor *at_dropout(at_tensor *x, at_real keep, at_rng *rng);  /* keep 1: x itself */
-at_tensor *at_maxout(at_tensor *x);                              /* [...,2n] -> [...,n], max over neighbouring pairs */
-at_tensor *at_cross_entropy(at_tensor *logits, const int32_t *targets, at_real smoothing); /* [N,V] -> summed loss [1]; target -1: ignored */
+at_tensor *at_dropout(at_tensor *x, at_real keep, at_rng *rng); /* keep 1: x itself */
+at_tensor *at_maxout(at_tensor *x);                             /* [...,2n] -> [...,n], max over neighbouring pairs */
+at_tensor *at_cross_entropy(at_tensor *logits, const int32_t *targets,
+                            at_real smoothing); /* [N,V] -> summed loss [1]; target -1: ignored */
 
 /* normalise.c: over the last dimension of e [B,H,Q,K], only the keys of each row's span; zeros elsewhere */
 at_tensor *at_softmax(at_tensor *e, const at_spans *spans);
@@ -54,20 +58,25 @@ at_tensor *at_relu_span(at_tensor *e, const at_spans *spans);    /* divided by t
  * function's; the one-hot itself passes none. */
 at_tensor *at_hard(at_tensor *e, const at_spans *spans, bool sample, uint64_t seed, at_tensor **log_prob);
 
-/* span_product.c: products that never touch a key outside the span, so a NaN there stays there. q [B,H,Q,D], k [B,G,K,D] */
-at_tensor *at_span_dot(at_tensor *q, at_tensor *k, const at_spans *spans); /* e_ij = q_i . k_j inside, 0 outside: [B,H,Q,K] */
+/* span_product.c: products that never touch a key outside the span, so a NaN there stays there. q [B,H,Q,D], k
+ * [B,G,K,D] */
+at_tensor *at_span_dot(at_tensor *q, at_tensor *k,
+                       const at_spans *spans); /* e_ij = q_i . k_j inside, 0 outside: [B,H,Q,K] */
 at_tensor *at_span_sum(at_tensor *w, at_tensor *v, const at_spans *spans); /* c_i = sum_j w_ij v_j: [B,H,Q,Dv] */
 /* e_ij = sum_a v_a act(qa_ia + ka_ja): qa [B,H,Q,A], ka [B,G,K,A], v [A] or [H,A]; no [Q,K,A] memory */
 at_tensor *at_additive(at_tensor *qa, at_tensor *ka, at_tensor *v, at_act act, const at_spans *spans);
-/* x [B,K,...] with the keys that no span reaches set to zero, so that a NaN there survives no product; x itself if all are seen. */
+/* x [B,K,...] with the keys that no span reaches set to zero, so that a NaN there survives no product; x itself if all
+ * are seen. */
 at_tensor *at_seen(at_tensor *x, const at_spans *spans);
-/* For writing operations: do the spans lie over the rows of e [B,H,Q,K] and inside its keys? Says so on the tape if not. */
+/* For writing operations: do the spans lie over the rows of e [B,H,Q,K] and inside its keys? Says so on the tape if
+ * not. */
 bool at_spans_fit(const char *op, at_tensor *e, const at_spans *spans);
 
 /* offset.c: a pair of transposes, over the clipped offset r = clip(j - (start + i), -R, R) + R */
-at_tensor *at_by_offset(at_tensor *table, int64_t queries, int64_t keys, int64_t start); /* [B|1,H|1,Q|1,2R+1] -> [B,H,Q,K] */
-at_tensor *at_sum_by_offset(at_tensor *w, int64_t reach, int64_t start);                 /* [B,H,Q,K] -> [B,H,Q,2R+1] */
-at_tensor *at_rotate(at_tensor *x, int64_t start);                                       /* rope over [B,n,H,D], D even: row i at position start + i */
+at_tensor *at_by_offset(at_tensor *table, int64_t queries, int64_t keys,
+                        int64_t start);                                  /* [B|1,H|1,Q|1,2R+1] -> [B,H,Q,K] */
+at_tensor *at_sum_by_offset(at_tensor *w, int64_t reach, int64_t start); /* [B,H,Q,K] -> [B,H,Q,2R+1] */
+at_tensor *at_rotate(at_tensor *x, int64_t start); /* rope over [B,n,H,D], D even: row i at position start + i */
 /* exp(-(s - p)^2 / (2 sigma^2)) for s = 0..keys-1: p [B,H,Q] -> [B,H,Q,K] */
 at_tensor *at_gaussian(at_tensor *p, int64_t keys, at_real sigma);
 

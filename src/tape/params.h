@@ -15,8 +15,8 @@ int at_params_add(at_params *params, const char *name, at_shape shape, at_error 
 /* Ends the declarations: one zeroed block for values and one for gradients. */
 bool at_params_fix(at_params *params, at_error *error);
 
-int at_params_number(const at_params *params);      /* how many parameters */
-int64_t at_params_count(const at_params *params);   /* how many numbers in all */
+int at_params_number(const at_params *params);    /* how many parameters */
+int64_t at_params_count(const at_params *params); /* how many numbers in all */
 at_real *at_params_values(at_params *params);
 at_real *at_params_grads(at_params *params);
 const char *at_params_name(const at_params *params, int index);

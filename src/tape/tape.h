@@ -12,7 +12,10 @@
 #include "real.h"
 #include "rng.h"
 
-typedef struct at_shape { int rank; int64_t dim[AT_MAX_RANK]; } at_shape;
+typedef struct at_shape {
+    int rank;
+    int64_t dim[AT_MAX_RANK];
+} at_shape;
 
 typedef struct at_tape at_tape;
 typedef struct at_tensor at_tensor;
@@ -21,12 +24,13 @@ typedef struct at_node at_node;
 struct at_tensor {
     at_tape *tape;
     at_shape shape;
-    at_real *value;   /* dense, last dimension contiguous */
-    at_real *grad;    /* dL/dvalue; NULL until somebody adds to it: use at_tensor_grad */
-    at_tensor *base;  /* a view shares this tensor's memory, starting at `offset` */
+    at_real *value;  /* dense, last dimension contiguous */
+    at_real *grad;   /* dL/dvalue; NULL until somebody adds to it: use at_tensor_grad */
+    at_tensor *base; /* a view shares this tensor's memory, starting at `offset` */
     int64_t offset;
-    bool wants_grad;  /* some parameter or marked leaf lies behind it, on a recording tape */
-    struct at_params *params; /* a whole parameter: of these params the one at `param`, so that its packed form is found */
+    bool wants_grad; /* some parameter or marked leaf lies behind it, on a recording tape */
+    struct at_params
+        *params; /* a whole parameter: of these params the one at `param`, so that its packed form is found */
     int param;
 };
 
@@ -36,15 +40,15 @@ typedef struct at_op {
     void (*backward)(at_node *node);
 } at_op;
 
-/* One recorded operation. Backward reads `outputs[0]->grad` (and further outputs' if any) and adds to the inputs' grads.
- * It runs only if some output has a gradient; the other outputs' gradients are then zeros, never NULL. */
+/* One recorded operation. Backward reads `outputs[0]->grad` (and further outputs' if any) and adds to the inputs'
+ * grads. It runs only if some output has a gradient; the other outputs' gradients are then zeros, never NULL. */
 struct at_node {
     const at_op *op;
     at_node *previous;
     int input_count, output_count;
-    at_tensor **inputs;  /* entries may be NULL for optional inputs */
+    at_tensor **inputs; /* entries may be NULL for optional inputs */
     at_tensor **outputs;
-    void *saved;         /* the operation's own record, in the tape's arena */
+    void *saved; /* the operation's own record, in the tape's arena */
 };
 
 at_tape *at_tape_new(at_arena *arena, bool records); /* lives in the arena; the arena is the caller's */
@@ -57,7 +61,8 @@ bool at_tape_records(const at_tape *tape);
 at_tensor *at_leaf(at_tape *tape, at_shape shape, const at_real *value, at_real *grad, bool wants_grad);
 
 /* Runs back from `loss` (one element, seeded with 1), or from any tensor with the seed given. Once per tape. What was
- * added to other tensors' gradients (at_tensor_grad) before is a seed too, so one walk can start from several tensors. */
+ * added to other tensors' gradients (at_tensor_grad) before is a seed too, so one walk can start from several tensors.
+ */
 bool at_backward(at_tensor *loss);
 bool at_backward_from(at_tensor *tensor, const at_real *seed);
 
@@ -74,14 +79,15 @@ at_real *at_tensor_grad(at_tensor *tensor);
 
 /* Records the operation if the tape records and any input wants a gradient; marks the outputs as wanting one. `saved`
  * lives in the tape's arena. Gives outputs[0], or NULL if the tape has failed. */
-at_tensor *at_record(at_tape *tape, const at_op *op, at_tensor *const *outputs, int output_count, at_tensor *const *inputs,
-                     int input_count, void *saved);
+at_tensor *at_record(at_tape *tape, const at_op *op, at_tensor *const *outputs, int output_count,
+                     at_tensor *const *inputs, int input_count, void *saved);
 
 int64_t at_shape_count(at_shape shape);
 bool at_shape_same(at_shape a, at_shape b);
 /* "[4,5,6]" written into the caller's buffer. */
 const char *at_shape_text(at_shape shape, char *buffer, size_t size);
-#define AT_SHAPE(...) at_shape_make((const int64_t[]){__VA_ARGS__}, (int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
+#define AT_SHAPE(...)                                                                                                  \
+    at_shape_make((const int64_t[]){__VA_ARGS__}, (int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
 at_shape at_shape_make(const int64_t *dim, int rank);
 
 #endif
