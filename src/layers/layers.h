@@ -1,0 +1,46 @@
+/* Layers: small records of parameter numbers, declared once, applied on any tape. Each is a composition of operations
+ * written as its equation; sequences have a fused operation, with the composition as its judge in the tests. */
+#ifndef AT_LAYERS_H
+#define AT_LAYERS_H
+
+#include "ops.h"
+#include "params.h"
+
+/* y = x W^T + b */
+typedef struct at_dense {
+    int w, b;
+} at_dense; /* b -1: none */
+at_dense at_dense_declare(at_params *params, const char *name, int64_t in, int64_t out, bool bias, at_error *error);
+at_tensor *at_dense_apply(at_tape *tape, at_params *params, const at_dense *layer, at_tensor *x, at_act act);
+
+typedef enum at_cell_kind { AT_CELL_RNN, AT_CELL_GRU, AT_CELL_LSTM } at_cell_kind;
+
+/* A recurrent cell (cell.c), gates stacked in one matrix each:
+ *   rnn   h = tanh(W x + U h' + b)
+ *   gru   r = s(W_r x + U_r h' + b_r)  z = s(W_z x + U_z h' + b_z)  n = tanh(W x + b + r o (U h'))  h = z o h' + (1-z)
+ * o n lstm  i,f,o = s(...)  g = tanh(...)  c = f o c' + i o g  h = o o tanh(c) */
+typedef struct at_cell {
+    at_cell_kind kind;
+    int64_t in, hidden;
+    int w, u, b; /* [gates*hidden, in], [gates*hidden, hidden], [gates*hidden] */
+} at_cell;
+at_cell at_cell_declare(at_params *params, const char *name, at_cell_kind kind, int64_t in, int64_t hidden,
+                        at_error *error);
+
+typedef struct at_hidden {
+    at_tensor *h, *c;
+} at_hidden; /* c: lstm only */
+/* One step; x_product is W x + b [B, gates*hidden], so that all steps' products can be one gemm. */
+at_hidden at_cell_step(at_tape *tape, at_params *params, const at_cell *cell, at_tensor *x_product, at_hidden before);
+/* A whole sequence x [B, n, in] from `first` (NULL tensors: zeros) -> all h [B, n, hidden] and the last state of each
+ * row, at its own length. `backward`: from each row's last position to its first. Positions beyond a length give zeros.
+ */
+at_tensor *at_cell_sequence(at_tape *tape, at_params *params, const at_cell *cell, at_tensor *x, const int64_t *lengths,
+                            at_hidden first, bool backward, at_hidden *last);
+
+/* Parameters drawn from the seed by number, so adding one moves no other: uniform in +-scale, or normal. */
+void at_init_uniform(at_params *params, int index, double scale, uint64_t seed);
+void at_init_normal(at_params *params, int index, double deviation, uint64_t seed);
+void at_init_orthogonal(at_params *params, int index, uint64_t seed); /* square blocks stacked */
+
+#endif

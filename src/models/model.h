@@ -1,0 +1,112 @@
+/* The model seam: every sequence-to-sequence model is {declare, encode, start, decode} over tensors; saving a state,
+ * reordering beams and everything after is written once, here, for all of them.
+ *
+ * decode takes n target positions at a time: n = T with teacher forcing in training, n = 1 in search. "n = T equals T
+ * times n = 1" is tested for every model and setting. */
+#ifndef AT_MODEL_H
+#define AT_MODEL_H
+
+#include "attention.h"
+#include "params.h"
+
+/* Everything that makes a model what it is; stored in its file. Strings are names as in attend.h. 0 and NULL mean the
+ * default in the table of fields (settings.c), which also yields the command's options, their help and what a model
+ * does not use. */
+typedef struct at_model_settings {
+    char model[24];                               /* rnn-plain rnn-encdec rnn-attention bahdanau luong */
+    char cell[8];                                 /* rnn gru lstm */
+    int64_t layers, embedding, hidden, attention; /* attention: A of the additive score and of local-p */
+    int64_t maxout;                               /* units after maxout */
+    double dropout;                               /* share dropped in training */
+    char score[32], normaliser[16], window[24], position[24];
+    int64_t heads;
+    bool input_feeding, bidirectional;
+    int64_t source_size, target_size; /* vocabularies */
+} at_model_settings;
+
+typedef enum at_field_type { AT_FIELD_NAME, AT_FIELD_COUNT, AT_FIELD_SHARE, AT_FIELD_SWITCH } at_field_type;
+typedef struct at_field {
+    const char *name; /* "hidden": the option is --hidden, the key in a model file "hidden" */
+    at_field_type type;
+    size_t offset, size;  /* in at_model_settings */
+    const char *standard; /* the default, as text */
+    const char *help;
+} at_field;
+const at_field *at_field_at(int index); /* NULL past the last */
+/* Sets one field from text; a sentence if it does not fit. `given`: a bit per field, set for the ones named. */
+bool at_field_set(at_model_settings *settings, uint64_t *given, const char *name, const char *text, at_error *error);
+void at_field_text(const at_model_settings *settings, const at_field *field, char *text, size_t size);
+/* Fills in the model's defaults and refuses what it does not use ("model 'rnn-encdec' does not use --score"). */
+bool at_model_settings_complete(at_model_settings *settings, uint64_t given, at_error *error);
+
+/* A batch of source sentences: ids [rows, length], -1 beyond each one's length. */
+typedef struct at_source {
+    int64_t rows, length;
+    const int32_t *ids;
+    const int64_t *lengths;
+} at_source;
+
+/* A few tensors that belong together, each with the batch as its first dimension: an encoded source, or a decoder's
+ * state. */
+enum { AT_MOST_PARTS = 12 };
+typedef struct at_parts {
+    int count;
+    at_tensor *part[AT_MOST_PARTS];
+} at_parts;
+
+/* How this pass runs. Randomness comes from `rng` alone; NULL: no dropout, and hard attention takes its argmax. */
+typedef struct at_pass {
+    at_tape *tape;
+    at_rng *rng;
+} at_pass;
+
+typedef struct at_decoded {
+    at_tensor *logits;   /* [B, n, V] */
+    at_tensor *weights;  /* [B, n, S] attention weights, not differentiable; NULL for a model without attention */
+    at_tensor *log_prob; /* [B, n] hard attention: log-probability of its choices; else NULL */
+    at_tensor *entropy;  /* [B, n] hard attention: entropy of the softmax it drew from; else NULL */
+} at_decoded;
+
+typedef struct at_model at_model;
+
+/* One kind of model: a row of the table in model.c, a file of its own. */
+typedef struct at_model_kind {
+    const char *name, *formula, *paper;
+    const char *fields; /* names of the settings it uses, blank between */
+    bool (*declare)(at_model *model, at_error *error);
+    at_parts (*encode)(at_model *model, const at_pass *pass, const at_source *source);
+    at_parts (*start)(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory);
+    /* ids [B, n]: the previous target words. Replaces *state by the state after them. */
+    at_decoded (*decode)(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory,
+                         at_parts *state, const int32_t *ids, int64_t n);
+} at_model_kind;
+
+const at_model_kind *at_model_kind_at(int index); /* NULL past the last */
+
+struct at_model {
+    const at_model_kind *kind;
+    at_model_settings settings;
+    at_attention attention; /* parsed from the settings */
+    at_params *params;
+    void *extra; /* the kind's own record of parameter numbers; released with free */
+};
+
+/* A model with freshly drawn parameters (uniform or normal as its paper says, from the seed). */
+at_model *at_model_new(const at_model_settings *settings, uint64_t seed, at_error *error);
+void at_model_free(at_model *model);
+at_parts at_model_encode(at_model *model, const at_pass *pass, const at_source *source);
+at_parts at_model_start(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory);
+at_decoded at_model_decode(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory,
+                           at_parts *state, const int32_t *ids, int64_t n);
+
+/* What search keeps between steps while tapes come and go: an encoded source and a state in memory of its own, rows
+ * that can be picked, repeated and dropped. Grows, never shrinks: steady decoding takes no memory. */
+typedef struct at_kept at_kept;
+at_kept *at_kept_new(void);
+void at_kept_free(at_kept *kept);
+bool at_kept_store(at_kept *kept, const at_parts *parts, at_error *error); /* copies the tensors' values */
+at_parts at_kept_load(const at_kept *kept, at_tape *tape);                 /* leaves over the kept memory */
+bool at_kept_select(at_kept *kept, const int64_t *rows, int64_t count,
+                    at_error *error); /* row i becomes old row rows[i] */
+
+#endif

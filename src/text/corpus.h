@@ -1,0 +1,63 @@
+/* A corpus: pairs of id sequences, each knowing its line. And its batches, in an order that the seed and the epoch
+ * decide. */
+#ifndef AT_CORPUS_H
+#define AT_CORPUS_H
+
+#include "vocabulary.h"
+
+typedef enum at_too_long { AT_TOO_LONG_KEEP, AT_TOO_LONG_CUT, AT_TOO_LONG_SKIP } at_too_long;
+
+typedef struct at_corpus_files {
+    const char *source, *target;      /* parallel files; or */
+    const char *tsv;                  /* one tab-separated file with */
+    int source_column, target_column; /* these columns, counted from 1 */
+} at_corpus_files;
+
+/* What reading noticed, for the user: counts, and the first line number of each (0: none). */
+typedef struct at_corpus_report {
+    int64_t lines, kept;
+    int64_t empty, first_empty;       /* skipped: one side has no unit */
+    int64_t too_long, first_too_long; /* kept, cut or skipped as asked */
+    int64_t replaced, first_replaced; /* lines with invalid UTF-8 */
+} at_corpus_report;
+
+/* Raw lines of both sides (for counting vocabularies and for validation by real decoding). Different line counts, a
+ * missing column, an empty file: a sentence that names file and line. gzip is not read: says so for a .gz file. */
+typedef struct at_lines at_lines;
+at_lines *at_lines_read(const at_corpus_files *files, at_error *error);
+void at_lines_free(at_lines *lines);
+int64_t at_lines_count(const at_lines *lines);
+const char *at_lines_text(const at_lines *lines, int64_t line, int side, size_t *size); /* side 0 source, 1 target */
+bool at_lines_count_units(const at_lines *lines, int side, at_vocabulary *vocabulary, at_error *error);
+
+typedef struct at_corpus at_corpus;
+at_corpus *at_corpus_new(const at_lines *lines, const at_vocabulary *source, const at_vocabulary *target,
+                         int64_t max_length, at_too_long rule, at_corpus_report *report, at_error *error);
+void at_corpus_free(at_corpus *corpus);
+int64_t at_corpus_count(const at_corpus *corpus);
+
+/* One batch. Memory belongs to the batches and lasts until the next one. */
+typedef struct at_batch {
+    int64_t rows, source_length, target_length; /* target_length counts the end */
+    const int32_t *source;                      /* [rows, source_length], -1 beyond */
+    const int64_t *source_lengths;              /* [rows] */
+    const int32_t *input;                       /* [rows, target_length]: begin, y_1 .. ; AT_PAD beyond */
+    const int32_t *target;                      /* [rows, target_length]: y_1 .. end; -1 beyond */
+    const int64_t *target_lengths;              /* [rows] */
+    const int64_t *lines;                       /* [rows] line numbers from 1 */
+    int64_t source_tokens, target_tokens;       /* without padding */
+} at_batch;
+
+/* Batches of about `tokens` target tokens (padding counted) or exactly `sentences` (the last may be smaller); one of
+ * the two is 0. Sentences of like length go together; sentences and batches are shuffled by Philox(seed, epoch), so a
+ * place is (epoch, index) and nothing more. shuffle false: in the corpus's order. */
+typedef struct at_batches at_batches;
+at_batches *at_batches_new(const at_corpus *corpus, int64_t sentences, int64_t tokens, uint64_t seed, bool shuffle,
+                           at_error *error);
+void at_batches_free(at_batches *batches);
+bool at_batches_go(at_batches *batches, int64_t epoch, int64_t index, at_error *error); /* from there on */
+/* The next batch; false at the end of the epoch. */
+bool at_batches_next(at_batches *batches, at_batch *batch);
+int64_t at_batches_count(const at_batches *batches); /* in this epoch */
+
+#endif
