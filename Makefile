@@ -5,7 +5,7 @@
 #   make test       builds with the sanitizers in build/check and runs every test
 #   make check-long the tests again, on the optimised build as it ships
 #   make bench      times the inner product, attention, and a recurrent layer against attention
-#   make peers      times the rivals beside it (installs them first)
+#   make peers      installs the rivals that it is timed against
 #   make install    PREFIX=/usr/local, DESTDIR honoured
 #   make format     clang-format over the whole tree
 #   make clean

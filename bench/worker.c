@@ -76,6 +76,21 @@ static void start(worker *w, const char *const *command)
     }
 }
 
+/* Where the workers' scripts lie: beside the binary's folder in a build, or where an installation puts them. */
+static const char *scripts(void)
+{
+    static char folder[4096];
+    static const char *const places[] = {"/../bench", "/../share/attend/bench"};
+    ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 64);
+    char *slash = length > 0 ? memrchr(folder, '/', (size_t)length) : NULL;
+    for (size_t i = 0; slash && i < sizeof places / sizeof *places; i++) {
+        strcpy(slash, places[i]);
+        if (access(folder, X_OK) == 0)
+            return folder;
+    }
+    return ".";
+}
+
 void workers_start(void)
 {
     signal(SIGPIPE, SIG_IGN);
@@ -85,11 +100,13 @@ void workers_start(void)
     setenv("MALLOC_TRIM_THRESHOLD_", "20000000000", 0);
     setenv("MALLOC_MMAP_THRESHOLD_", "20000000000", 0);
     const char *python = getenv("ATTEND_PYTHON"), *node = getenv("ATTEND_NODE"), *peers = getenv("ATTEND_PEERS");
-    start(&torch, (const char *const[]){python != NULL ? python : "/usr/bin/python3",
-                                        AT_SOURCE_DIR "/bench/torch_worker.py", threads, NULL});
-    start(&onnxruntime,
-          (const char *const[]){node != NULL ? node : "/usr/bin/node", AT_SOURCE_DIR "/bench/onnx_worker.js",
-                                peers != NULL ? peers : AT_SOURCE_DIR "/build/peers", threads, NULL});
+    char torch_script[4200], onnx_script[4200], packages[4200];
+    snprintf(torch_script, sizeof torch_script, "%s/torch_worker.py", scripts());
+    snprintf(onnx_script, sizeof onnx_script, "%s/onnx_worker.js", scripts());
+    snprintf(packages, sizeof packages, "%s/../build/peers", scripts());
+    start(&torch, (const char *const[]){python != NULL ? python : "/usr/bin/python3", torch_script, threads, NULL});
+    start(&onnxruntime, (const char *const[]){node != NULL ? node : "/usr/bin/node", onnx_script,
+                                              peers != NULL ? peers : packages, threads, NULL});
 }
 
 static void stop(worker *w)

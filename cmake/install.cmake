@@ -7,6 +7,7 @@ install(TARGETS attend RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS attend_static attend_shared EXPORT attendTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES bench/torch_worker.py bench/onnx_worker.js DESTINATION ${CMAKE_INSTALL_DATADIR}/attend/bench)
 install(FILES include/attend.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 file(RELATIVE_PATH PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)

@@ -18,14 +18,14 @@ static bool measure(at_tape *tape, const at_fused *what, job *j)
     char a[80], b[80], c[80];
     if (what->heads < 1 || what->kv_heads < 1 || what->heads % what->kv_heads)
         return at_fail(error, AT_FAILED,
-                       "attention: %lld heads cannot share %lld key heads; the second must divide the first.",
+                       "attention: %lld heads cannot share %lld key heads; the second must divide the first",
                        (long long)what->heads, (long long)what->kv_heads);
     if (q.rank != 3 || k.rank != 3 || v.rank != 3 || q.dim[0] != k.dim[0] || k.dim[0] != v.dim[0] ||
         k.dim[1] != v.dim[1] || q.dim[2] % what->heads || k.dim[2] % what->kv_heads || v.dim[2] % what->kv_heads ||
         q.dim[2] / what->heads != k.dim[2] / what->kv_heads)
         return at_fail(error, AT_FAILED,
                        "attention: query %s, key %s and value %s do not fit %lld heads over %lld key heads; they need "
-                       "[B,Q,H*D], [B,K,G*D] and [B,K,G*Dv].",
+                       "[B,Q,H*D], [B,K,G*D] and [B,K,G*Dv]",
                        at_shape_text(q, a, sizeof a), at_shape_text(k, b, sizeof b), at_shape_text(v, c, sizeof c),
                        (long long)what->heads, (long long)what->kv_heads);
     static const tile_rule rules[] = {
@@ -62,7 +62,7 @@ static bool measure(at_tape *tape, const at_fused *what, job *j)
 static bool out_of_memory(at_tape *tape)
 {
     return at_fail(at_tape_error(tape), AT_FAILED,
-                   "attention: memory is out; give the call more, or use fewer threads.");
+                   "attention: memory is out; give the call more, or use fewer threads");
 }
 
 /* Shares the tasks of the job out; each worker gets scratch of its own, given back at the end. */

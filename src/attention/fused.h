@@ -27,7 +27,7 @@ typedef struct at_fused {
     bool sample; /* hard: draw by Gumbel's trick instead of the argmax */
     uint64_t seed;
     const at_spans *spans; /* [B, 1 or H, Q] */
-    int64_t start;         /* position of query 0 */
+    int64_t start;         /* position of query 0, from which offsets into the bias and the sums are counted */
     at_tensor *bias;       /* NULL, or [H,2R+1] shared by the rows, or [B,Q,H,2R+1] per row: e_ij += bias[clip(j-i)] */
     bool value_offsets;    /* also give offset_sums */
     int64_t value_reach;   /* R of offset_sums */

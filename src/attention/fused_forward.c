@@ -151,7 +151,9 @@ static void add_key_sums(const job *j, const block *blk, const room *r, const at
         at_real scaled[TILE_ROWS];
         for (int64_t i = 0; i < blk->rows; i++) {
             at_real seen = r->seen[from / TILE_KEYS * TILE_ROWS + i];
-            scaled[i] = factor[i] == 0 || seen == -INFINITY ? 0 : factor[i] * AT_REAL(exp2)(seen - r->top[i]);
+            scaled[i] = seen == r->top[i]   ? factor[i]
+                        : seen == -INFINITY ? 0
+                                            : factor[i] * AT_REAL(exp2)(seen - r->top[i]);
         }
         at_isa()->tile->key_sums(&t, scaled, j->what.key_sums + (blk->b * j->heads + blk->h) * j->keys);
     }

@@ -30,26 +30,11 @@ static void additive_prepare(at_operands *o)
     o->k = at_heads_product(o->k, o->in->U, o->H, true); /* [B,K,G,A] */
 }
 
-static at_tensor *act(at_act which, at_tensor *x)
+/* [B,H,Q,K]. The operation never makes the [Q,K,A] tensor of the formula; the composition that does is its judge in the
+ * tests. */
+static at_tensor *additive_score(at_operands *o)
 {
-    return which == AT_ACT_TANH ? at_tanh(x) : which == AT_ACT_SIGMOID ? at_sigmoid(x) : at_relu(x);
-}
-
-/* The specification of the additive score, with its [Q,K,A] tensor: broadcast sum, activation, weighted sum. Every row
- * meets every key here, so a NaN key that one row sees reaches the gradients of the queries that do not (0 x NaN); in
- * the fused path it does not. */
-static at_tensor *additive_steps(at_operands *o)
-{
-    at_tensor *q = at_swap_heads(o->q), *k = at_swap_heads(o->k), *v = o->in->v;
-    if (!q || !k || !v)
-        return NULL;
-    const int64_t G = k->shape.dim[1], share = o->H / G, A = q->shape.dim[3];
-    q = at_reshape(q, AT_SHAPE(o->B, G, share, o->Q, 1, A));
-    k = at_reshape(k, AT_SHAPE(o->B, G, 1, 1, o->K, A));
-    if (v->shape.rank == 2)
-        v = at_reshape(v, AT_SHAPE(G, share, 1, 1, A));
-    at_tensor *x = act(o->attention->act, at_add(q, k)); /* [B,G,H/G,Q,K,A] */
-    return at_reshape(at_sum(at_mul(x, v), 5), AT_SHAPE(o->B, o->H, o->Q, o->K));
+    return at_additive(at_swap_heads(o->q), at_swap_heads(o->k), o->in->v, o->attention->act, &o->spans);
 }
 
 static const at_score_record records[] = {
@@ -66,7 +51,7 @@ static const at_score_record records[] = {
                      false,
                      NULL,
                      additive_prepare,
-                     additive_steps},
+                     additive_score},
 };
 
 const at_score_record *at_score_at(int index)

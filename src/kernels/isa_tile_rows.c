@@ -103,12 +103,22 @@ INLINE vec row_top(const tile *t, int64_t i, int64_t a, int64_t b, const bool bi
     return v_max(top, other);
 }
 
-/* The first column of [a,b) that holds `value`. */
+/* The first column of [a,b) that holds `value`, which is there (outside of [a,b) the row holds -inf). */
 static int64_t find(const at_real *s, int64_t a, int64_t b, at_real value)
 {
-    while (a < b - 1 && s[a] != value)
-        a++;
-    return a;
+    int64_t c = panel_floor(a);
+    for (; c + LANES < b; c += LANES) {
+        veci same = (veci)(v_load(s + c) == value);
+        at_index any = 0;
+#pragma GCC unroll 8
+        for (int l = 0; l < LANES; l++)
+            any |= same[l];
+        if (any)
+            break;
+    }
+    while (c < b - 1 && s[c] != value)
+        c++;
+    return c;
 }
 
 /* s = 2^(s - top) over [a,b) in whole panels; gives the sum of each lane, and with `leaning` the sum of the powers

@@ -28,7 +28,7 @@ static bool broadcast(const char *name, at_tensor *a, at_tensor *b, at_shape *sh
         if (x != y && x != 1 && y != 1)
             return at_fail(
                 at_tape_error(a->tape), AT_FAILED,
-                "%s: sizes %lld and %lld do not broadcast (%s with %s); they must be equal or one of them 1.", name,
+                "%s: sizes %lld and %lld do not broadcast (%s with %s); they must be equal or one of them 1", name,
                 (long long)x, (long long)y, AT_TEXT(a->shape), AT_TEXT(b->shape));
         shape->dim[shape->rank - 1 - i] = x == 1 ? y : x;
     }

@@ -32,12 +32,12 @@ at_tensor *at_embedding(at_tensor *table, const int32_t *ids, at_shape ids_shape
         return NULL;
     at_tape *tape = table->tape;
     if (table->shape.rank != 2 || ids_shape.rank >= AT_MAX_RANK)
-        return AT_REFUSE(tape, "embedding: the table is %s and must be [V,D]; the ids are %s.", AT_TEXT(table->shape),
+        return AT_REFUSE(tape, "embedding: the table is %s and must be [V,D]; the ids are %s", AT_TEXT(table->shape),
                          AT_TEXT(ids_shape));
     int64_t rows = table->shape.dim[0], size = table->shape.dim[1], count = at_shape_count(ids_shape);
     for (int64_t i = 0; i < count; i++) {
         if (ids[i] < -1 || ids[i] >= rows)
-            return AT_REFUSE(tape, "embedding: id %d at place %lld is not in the table of %lld rows.", (int)ids[i],
+            return AT_REFUSE(tape, "embedding: id %d at place %lld is not in the table of %lld rows", (int)ids[i],
                              (long long)i, (long long)rows);
     }
     at_shape shape = ids_shape;
@@ -139,7 +139,7 @@ at_tensor *at_layer_norm(at_tensor *x, at_tensor *gain, at_tensor *bias, at_real
         return NULL;
     int64_t size = x->shape.rank > 0 ? x->shape.dim[x->shape.rank - 1] : 0;
     if (size < 1 || gain->shape.rank != 1 || gain->shape.dim[0] != size || !at_shape_same(gain->shape, bias->shape))
-        return AT_REFUSE(x->tape, "layer_norm: the input is %s, so gain and bias must be [%lld]; they are %s and %s.",
+        return AT_REFUSE(x->tape, "layer_norm: the input is %s, so gain and bias must be [%lld]; they are %s and %s",
                          AT_TEXT(x->shape), (long long)size, AT_TEXT(gain->shape), AT_TEXT(bias->shape));
     int64_t rows = at_shape_count(x->shape) / size;
     at_tensor *y = at_tensor_make(x->tape, x->shape);
@@ -204,7 +204,7 @@ at_tensor *at_dropout(at_tensor *x, at_real keep, at_rng *rng)
     if (!x || keep == 1)
         return x;
     if (!(keep > 0 && keep < 1))
-        return AT_REFUSE(x->tape, "dropout: the share to keep is %g and must be above 0 and at most 1.", (double)keep);
+        return AT_REFUSE(x->tape, "dropout: the share to keep is %g and must be above 0 and at most 1", (double)keep);
     at_tensor *y = at_tensor_make(x->tape, x->shape);
     if (!y)
         return NULL;
@@ -244,7 +244,7 @@ at_tensor *at_maxout(at_tensor *x)
         return NULL;
     at_shape shape = x->shape;
     if (shape.rank < 1 || shape.dim[shape.rank - 1] % 2 != 0)
-        return AT_REFUSE(x->tape, "maxout: the input is %s and must end in an even size, since it takes pairs.",
+        return AT_REFUSE(x->tape, "maxout: the input is %s and must end in an even size, since it takes pairs",
                          AT_TEXT(shape));
     shape.dim[shape.rank - 1] /= 2;
     at_tensor *y = at_tensor_make(x->tape, shape);
@@ -341,11 +341,11 @@ at_tensor *at_cross_entropy(at_tensor *logits, const int32_t *targets, at_real s
         return NULL;
     at_tape *tape = logits->tape;
     if (logits->shape.rank != 2 || logits->shape.dim[1] < 1)
-        return AT_REFUSE(tape, "cross_entropy: the logits are %s and must be [N,V].", AT_TEXT(logits->shape));
+        return AT_REFUSE(tape, "cross_entropy: the logits are %s and must be [N,V]", AT_TEXT(logits->shape));
     int64_t rows = logits->shape.dim[0], size = logits->shape.dim[1];
     for (int64_t i = 0; i < rows; i++) {
         if (targets[i] < -1 || targets[i] >= size)
-            return AT_REFUSE(tape, "cross_entropy: target %d of row %lld is not among the %lld classes.",
+            return AT_REFUSE(tape, "cross_entropy: target %d of row %lld is not among the %lld classes",
                              (int)targets[i], (long long)i, (long long)size);
     }
     at_tensor *loss = at_tensor_make(tape, AT_SHAPE(1));

@@ -38,7 +38,7 @@ static void failures_stay_and_pass_through(void **state)
     at_tensor *bad = at_matmul(x, y, false, true);
     assert_null(bad);
     assert_false(at_tape_ok(tape));
-    const char *sentence = "matmul: inner sizes 6 and 5 differ ([4,5,6] x [4,7,5]ᵀ).";
+    const char *sentence = "matmul: inner sizes 6 and 5 differ ([4,5,6] x [4,7,5]ᵀ)";
     assert_string_equal(at_tape_error(tape)->text, sentence);
     assert_int_equal(at_tape_error(tape)->code, AT_FAILED);
 
@@ -104,53 +104,53 @@ static void shapes_that_do_not_fit(void **state)
     at_rng rng = {0};
     const int twice[] = {0, 0}, outside[] = {0, 2};
     const int32_t ids[] = {2, 5};
-    REFUSES("add: sizes 3 and 4 do not broadcast ([2,3] with [4]); they must be equal or one of them 1.",
+    REFUSES("add: sizes 3 and 4 do not broadcast ([2,3] with [4]); they must be equal or one of them 1",
             at_add(T(2, 3), T(4)));
-    REFUSES("mul: sizes 2 and 5 do not broadcast ([2,3] with [5,1]); they must be equal or one of them 1.",
+    REFUSES("mul: sizes 2 and 5 do not broadcast ([2,3] with [5,1]); they must be equal or one of them 1",
             at_mul(T(2, 3), T(5, 1)));
-    REFUSES("matmul: inner sizes 3 and 2 differ ([3,2]ᵀ x [2,4]).", at_matmul(T(3, 2), T(2, 4), true, false));
-    REFUSES("matmul: both sides need two dimensions or more ([3] x [3,2]).", at_matmul(T(3), T(3, 2), false, false));
-    REFUSES("matmul: batch sizes 2 and 3 do not broadcast ([2,4,5] x [3,5,6]); they must be equal or one of them 1.",
+    REFUSES("matmul: inner sizes 3 and 2 differ ([3,2]ᵀ x [2,4])", at_matmul(T(3, 2), T(2, 4), true, false));
+    REFUSES("matmul: both sides need two dimensions or more ([3] x [3,2])", at_matmul(T(3), T(3, 2), false, false));
+    REFUSES("matmul: batch sizes 2 and 3 do not broadcast ([2,4,5] x [3,5,6]); they must be equal or one of them 1",
             at_matmul(T(2, 4, 5), T(3, 5, 6), false, false));
-    REFUSES("linear: the weights are [3] and must be [out,in].", at_linear(T(2, 3), T(3), NULL, AT_ACT_NONE));
-    REFUSES("linear: the input [2,3] must end in 5, the second size of the weights [4,5].",
+    REFUSES("linear: the weights are [3] and must be [out,in]", at_linear(T(2, 3), T(3), NULL, AT_ACT_NONE));
+    REFUSES("linear: the input [2,3] must end in 5, the second size of the weights [4,5]",
             at_linear(T(2, 3), T(4, 5), NULL, AT_ACT_NONE));
-    REFUSES("linear: the bias is [5] and must be [4], the first size of the weights [4,3].",
+    REFUSES("linear: the bias is [5] and must be [4], the first size of the weights [4,3]",
             at_linear(T(2, 3), T(4, 3), T(5), AT_ACT_NONE));
-    REFUSES("reshape: [2,3] holds 6 numbers and cannot become [4,-1].", at_reshape(T(2, 3), AT_SHAPE(4, -1)));
-    REFUSES("reshape: [-1,-1] has a negative size; only one may be left open as -1.",
+    REFUSES("reshape: [2,3] holds 6 numbers and cannot become [4,-1]", at_reshape(T(2, 3), AT_SHAPE(4, -1)));
+    REFUSES("reshape: [-1,-1] has a negative size; only one may be left open as -1",
             at_reshape(T(2, 3), AT_SHAPE(-1, -1)));
-    REFUSES("permute: the order must name each of the 2 axes of [2,3] once, and axis 0 comes twice.",
+    REFUSES("permute: the order must name each of the 2 axes of [2,3] once, and axis 0 comes twice",
             at_permute(T(2, 3), twice));
-    REFUSES("permute: the order must name each of the 2 axes of [2,3] once, and axis 2 comes from outside.",
+    REFUSES("permute: the order must name each of the 2 axes of [2,3] once, and axis 2 comes from outside",
             at_permute(T(2, 3), outside));
-    REFUSES("slice: [2,3] has no axis 2.", at_slice(T(2, 3), 2, 0, 1));
-    REFUSES("slice: 1 to 4 does not lie in 0 to 3, axis 1 of [2,3].", at_slice(T(2, 3), 1, 1, 4));
-    REFUSES("concat: [2,3] and [3,4] may differ along axis 0 only.",
+    REFUSES("slice: [2,3] has no axis 2", at_slice(T(2, 3), 2, 0, 1));
+    REFUSES("slice: 1 to 4 does not lie in 0 to 3, axis 1 of [2,3]", at_slice(T(2, 3), 1, 1, 4));
+    REFUSES("concat: [2,3] and [3,4] may differ along axis 0 only",
             at_concat((at_tensor *[]){T(2, 3), T(3, 4)}, 2, 0));
-    REFUSES("concat: [2,3] and [3] may differ along axis 0 only.", at_concat((at_tensor *[]){T(2, 3), T(3)}, 2, 0));
-    REFUSES("sum: [2,3] has no axis 2.", at_sum(T(2, 3), 2));
-    REFUSES("mean: there is nothing to take the mean of in [2,0] along axis 1.", at_mean(T(2, 0), 1));
-    REFUSES("embedding: the table is [5] and must be [V,D]; the ids are [2].", at_embedding(T(5), ids, AT_SHAPE(2)));
-    REFUSES("embedding: id 5 at place 1 is not in the table of 5 rows.", at_embedding(T(5, 3), ids, AT_SHAPE(2)));
-    REFUSES("layer_norm: the input is [2,3], so gain and bias must be [3]; they are [3] and [2].",
+    REFUSES("concat: [2,3] and [3] may differ along axis 0 only", at_concat((at_tensor *[]){T(2, 3), T(3)}, 2, 0));
+    REFUSES("sum: [2,3] has no axis 2", at_sum(T(2, 3), 2));
+    REFUSES("mean: there is nothing to take the mean of in [2,0] along axis 1", at_mean(T(2, 0), 1));
+    REFUSES("embedding: the table is [5] and must be [V,D]; the ids are [2]", at_embedding(T(5), ids, AT_SHAPE(2)));
+    REFUSES("embedding: id 5 at place 1 is not in the table of 5 rows", at_embedding(T(5, 3), ids, AT_SHAPE(2)));
+    REFUSES("layer_norm: the input is [2,3], so gain and bias must be [3]; they are [3] and [2]",
             at_layer_norm(T(2, 3), T(3), T(2), 0));
-    REFUSES("dropout: the share to keep is 0 and must be above 0 and at most 1.", at_dropout(T(3), 0, &rng));
-    REFUSES("maxout: the input is [2,3] and must end in an even size, since it takes pairs.", at_maxout(T(2, 3)));
-    REFUSES("cross_entropy: the logits are [3] and must be [N,V].", at_cross_entropy(T(3), ids, 0));
-    REFUSES("cross_entropy: target 5 of row 1 is not among the 3 classes.", at_cross_entropy(T(2, 3), ids, 0));
-    REFUSES("by_offset: the table is [1,1,1,4] and must be [B,H,Q,2R+1].", at_by_offset(T(1, 1, 1, 4), 2, 2, 0));
-    REFUSES("by_offset: the table [1,1,3,5] has rows for 3 queries and there are 2.",
+    REFUSES("dropout: the share to keep is 0 and must be above 0 and at most 1", at_dropout(T(3), 0, &rng));
+    REFUSES("maxout: the input is [2,3] and must end in an even size, since it takes pairs", at_maxout(T(2, 3)));
+    REFUSES("cross_entropy: the logits are [3] and must be [N,V]", at_cross_entropy(T(3), ids, 0));
+    REFUSES("cross_entropy: target 5 of row 1 is not among the 3 classes", at_cross_entropy(T(2, 3), ids, 0));
+    REFUSES("by_offset: the table is [1,1,1,4] and must be [B,H,Q,2R+1]", at_by_offset(T(1, 1, 1, 4), 2, 2, 0));
+    REFUSES("by_offset: the table [1,1,3,5] has rows for 3 queries and there are 2",
             at_by_offset(T(1, 1, 3, 5), 2, 2, 0));
-    REFUSES("sum_by_offset: the weights are [2,3] and must be [B,H,Q,K], the reach 1 and 0 or more.",
+    REFUSES("sum_by_offset: the weights are [2,3] and must be [B,H,Q,K], the reach 1 and 0 or more",
             at_sum_by_offset(T(2, 3), 1, 0));
-    REFUSES("rotate: the input is [1,1,2,3] and must be [B,n,H,D] with an even D, since pairs turn.",
+    REFUSES("rotate: the input is [1,1,2,3] and must be [B,n,H,D] with an even D, since pairs turn",
             at_rotate(T(1, 1, 2, 3), 0));
-    REFUSES("gaussian: the centres are [2] and must be [B,H,Q], sigma 0 and above 0.", at_gaussian(T(2), 3, 0));
+    REFUSES("gaussian: the centres are [2] and must be [B,H,Q], sigma 0 and above 0", at_gaussian(T(2), 3, 0));
     /* Sizes whose product fits no integer. */
-    REFUSES("Memory is out: the values of shape [4294967296,4294967296] need 9223372036854775807 numbers of 4 bytes.",
+    REFUSES("memory is out: the values of shape [4294967296,4294967296] need 9223372036854775807 numbers of 4 bytes",
             at_tensor_make(tape, AT_SHAPE((int64_t)1 << 32, (int64_t)1 << 32)));
-    REFUSES("view: [2] from number 5 on does not lie inside [2,3].", at_tensor_view(T(2, 3), 5, AT_SHAPE(2)));
+    REFUSES("view: [2] from number 5 on does not lie inside [2,3]", at_tensor_view(T(2, 3), 5, AT_SHAPE(2)));
 }
 
 static void ways_back_that_are_refused(void **state)
@@ -161,18 +161,18 @@ static void ways_back_that_are_refused(void **state)
     at_tensor *x = leaf(tape, AT_SHAPE(1)), *y = at_tanh(x);
     assert_false(at_backward(y));
     assert_string_equal(at_tape_error(tape)->text,
-                        "backward: this tape does not record; make one that does to get gradients.");
+                        "backward: this tape does not record; make one that does to get gradients");
     assert_null(at_tensor_grad(x));
     tape = at_tape_new(arena, true);
     assert_false(at_backward(at_tanh(leaf(tape, AT_SHAPE(2, 3)))));
     assert_string_equal(at_tape_error(tape)->text,
-                        "backward: a loss is one number, and this tensor is [2,3]; sum it first.");
+                        "backward: a loss is one number, and this tensor is [2,3]; sum it first");
     tape = at_tape_new(arena, true);
     y = at_sum(leaf(tape, AT_SHAPE(2, 3)), -1);
     assert_true(at_backward(y));
     assert_false(at_backward(y));
     assert_string_equal(at_tape_error(tape)->text,
-                        "backward: this tape has been walked back already; a further pass needs a new tape.");
+                        "backward: this tape has been walked back already; a further pass needs a new tape");
     at_arena_free(arena);
 }
 
@@ -238,7 +238,7 @@ static void parameters_in_one_block(void **state)
     assert_int_equal(at_params_find(params, "q"), -1);
     at_error twice = {0};
     assert_int_equal(at_params_add(params, "p7", AT_SHAPE(1), &twice), -1);
-    assert_string_equal(twice.text, "There are two parameters called 'p7'; every name may be used once.");
+    assert_string_equal(twice.text, "there are two parameters called 'p7'; every name may be used once");
     assert_true(at_params_fix(params, &error));
     assert_int_equal(at_params_number(params), 40);
     assert_int_equal(at_params_count(params), 2 * 39 * 40 / 2);
@@ -247,7 +247,7 @@ static void parameters_in_one_block(void **state)
     assert_int_equal(at_params_shape(params, 39).dim[1], 39);
     at_error late = {0};
     assert_int_equal(at_params_add(params, "late", AT_SHAPE(1), &late), -1);
-    assert_string_equal(late.text, "The parameter 'late' comes too late: the parameters are fixed already.");
+    assert_string_equal(late.text, "the parameter 'late' comes too late: the parameters are fixed already");
 
     at_arena *arena = at_arena_new();
     at_tape *tape = at_tape_new(arena, true);
@@ -255,7 +255,7 @@ static void parameters_in_one_block(void **state)
     for (int i = 0; i < at_params_count(params); i++)
         assert_true(at_params_grads(params)[i] == (i >= 2 && i < 6 ? 1 : 0));
     assert_null(at_param(tape, params, 40));
-    assert_string_equal(at_tape_error(tape)->text, "There is no parameter number 40 among the 40 that are fixed.");
+    assert_string_equal(at_tape_error(tape)->text, "there is no parameter number 40 among the 40 that are fixed");
     at_arena_free(arena);
     at_params_free(params);
     at_params_free(NULL);
@@ -301,7 +301,7 @@ static const at_real *walk(at_arena *arena, at_params *params, int64_t rows, at_
 {
     at_tape *tape = at_tape_new(arena, true);
     if (!tape) {
-        at_fail(error, AT_FAILED, "Memory is out: there is no tape.");
+        at_fail(error, AT_FAILED, "memory is out: there is no tape");
         return NULL;
     }
     int32_t ids[5000], targets[5000];
@@ -391,7 +391,7 @@ static void memory_that_runs_out(void **state)
         assert_true((loss != NULL) == (size == peak));
         assert_true((error.code == AT_OK) == (size == peak));
         if (!loss)
-            assert_memory_equal(error.text, "Memory is out: ", 15);
+            assert_memory_equal(error.text, "memory is out: ", 15);
         at_arena_free(arena);
     }
     free(memory);
