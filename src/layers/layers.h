@@ -15,32 +15,49 @@ at_tensor *at_dense_apply(at_tape *tape, at_params *params, const at_dense *laye
 
 typedef enum at_cell_kind { AT_CELL_RNN, AT_CELL_GRU, AT_CELL_LSTM } at_cell_kind;
 
-/* A recurrent cell (cell.c), gates stacked in one matrix each:
+/* A recurrent cell (cell.c, its gates in gates.c), gates stacked in one matrix each:
  *   rnn   h = tanh(W x + U h' + b)
- *   gru   r = s(W_r x + U_r h' + b_r)  z = s(W_z x + U_z h' + b_z)  n = tanh(W x + b + r o (U h'))  h = z o h' + (1-z)
- * o n lstm  i,f,o = s(...)  g = tanh(...)  c = f o c' + i o g  h = o o tanh(c) */
+ *   gru   r = s(W_r x + U_r h' + b_r)  z = s(W_z x + U_z h' + b_z)  n = tanh(W x + b + r o (U h'))
+ *         h = z o h' + (1-z) o n
+ *   lstm  i,f,o = s(...)  g = tanh(...)  c = f o c' + i o g  h = o o tanh(c) */
 typedef struct at_cell {
     at_cell_kind kind;
     int64_t in, hidden;
     int w, u, b; /* [gates*hidden, in], [gates*hidden, hidden], [gates*hidden] */
 } at_cell;
+/* NAME.W, NAME.U, NAME.b. */
 at_cell at_cell_declare(at_params *params, const char *name, at_cell_kind kind, int64_t in, int64_t hidden,
                         at_error *error);
+int64_t at_cell_width(const at_cell *cell); /* gates*hidden */
 
 typedef struct at_hidden {
     at_tensor *h, *c;
 } at_hidden; /* c: lstm only */
+at_hidden at_hidden_zeros(at_tape *tape, const at_cell *cell, int64_t rows);
+
+/* W x + b for any number of rows at once: x [...,in] -> [...,gates*hidden]. */
+at_tensor *at_cell_input(at_tape *tape, at_params *params, const at_cell *cell, at_tensor *x);
 /* One step; x_product is W x + b [B, gates*hidden], so that all steps' products can be one gemm. */
 at_hidden at_cell_step(at_tape *tape, at_params *params, const at_cell *cell, at_tensor *x_product, at_hidden before);
+/* The same with U h' [B, gates*hidden] made by the caller, who may add to it what the reset gate shall see. */
+at_hidden at_cell_gates(at_tape *tape, const at_cell *cell, at_tensor *x_product, at_tensor *h_product,
+                        at_hidden before);
 /* A whole sequence x [B, n, in] from `first` (NULL tensors: zeros) -> all h [B, n, hidden] and the last state of each
- * row, at its own length. `backward`: from each row's last position to its first. Positions beyond a length give zeros.
- */
+ * row, at its own length (lengths NULL: n). `backward`: from each row's last position to its first. Positions beyond a
+ * length give zeros. */
 at_tensor *at_cell_sequence(at_tape *tape, at_params *params, const at_cell *cell, at_tensor *x, const int64_t *lengths,
                             at_hidden first, bool backward, at_hidden *last);
+/* The same from the products W x + b [B, n, gates*hidden]. */
+at_tensor *at_cell_run(at_tape *tape, at_params *params, const at_cell *cell, at_tensor *x_product,
+                       const int64_t *lengths, at_hidden first, bool backward, at_hidden *last);
 
-/* Parameters drawn from the seed by number, so adding one moves no other: uniform in +-scale, or normal. */
+/* Parameters drawn from the seed by name, so adding one moves no other: uniform in +-scale, or normal. */
 void at_init_uniform(at_params *params, int index, double scale, uint64_t seed);
 void at_init_normal(at_params *params, int index, double deviation, uint64_t seed);
 void at_init_orthogonal(at_params *params, int index, uint64_t seed); /* square blocks stacked */
+/* All of them, by what their names say: NAME.U recurrent, orthogonal; NAME.b zeros, but ones for an lstm's forget gate;
+ * NAME.E embeddings, normal with deviation 0.1; other matrices [out,in] uniform in +-sqrt(3/in), which keeps the
+ * variance; other vectors uniform in +-1/sqrt(size). */
+void at_init_all(at_params *params, uint64_t seed);
 
 #endif

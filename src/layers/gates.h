@@ -1,0 +1,37 @@
+/* The three recurrent cells, one row of the batch at a time: what lies between the products. A step and a whole
+ * sequence are made of the same rows, so they cannot disagree. */
+#ifndef AT_GATES_H
+#define AT_GATES_H
+
+#include "layers.h"
+
+/* One row of one step. H numbers each unless said; c is the lstm's alone. */
+typedef struct at_gate_row {
+    const at_real *x, *u; /* [gates*H]: W x + b, and U h' */
+    const at_real *h0, *c0;
+    at_real *h1, *c1;
+    at_real *kept; /* [kept*H], for the way back */
+} at_gate_row;
+
+/* The same on the way back: h1_grad and c1_grad come in. */
+typedef struct at_gate_back {
+    at_gate_row row;
+    const at_real *h1_grad, *c1_grad;
+    at_real *x_grad, *u_grad;   /* [gates*H], set */
+    at_real *h0_grad, *c0_grad; /* set; what comes through U h' is not in h0_grad */
+} at_gate_back;
+
+typedef struct at_gates {
+    const char *name;
+    int gates, kept;
+    bool has_c;
+    void (*forward)(const at_gate_row *row, int64_t hidden);
+    void (*backward)(const at_gate_back *back, int64_t hidden);
+} at_gates;
+
+const at_gates *at_gates_of(at_cell_kind kind);
+
+/* grad += x; NULL: nobody wants it. */
+void at_grad_add(at_real *grad, const at_real *x, int64_t count);
+
+#endif
