@@ -64,7 +64,6 @@ static middle fused_path(at_operands *o)
     *spans = o->spans;
     /* With a U per head the keys differ from head to head, and so each head needs its own values beside them. */
     o->v = at_repeat_heads(o->v, o->k->shape.dim[2]);
-    const bool direct = !in->WO && !in->wV;
     at_fused fused = {.q = at_join_heads(o->q),
                       .k = at_join_heads(o->k),
                       .v = at_join_heads(o->v),
@@ -80,11 +79,12 @@ static middle fused_path(at_operands *o)
                       .spans = spans,
                       .start = o->bias_start,
                       .bias = o->bias,
-                      .value_offsets = in->wV != NULL,
-                      .value_reach = a->clip,
+                      .clip = a->clip,
+                      .key_table = in->wK,
+                      .value_table = in->wV,
                       .centre = o->centre,
                       .sigma = o->centre ? sigma_of(o) : 0,
-                      .out_memory = direct ? in->out_memory : NULL,
+                      .out_memory = in->WO ? NULL : in->out_memory,
                       .weights = in->weights,
                       .rows = in->rows,
                       .row_count = in->rows ? in->row_count : o->Q,
@@ -94,7 +94,7 @@ static middle fused_path(at_operands *o)
     if (!fused.q || !fused.k || !fused.v)
         return (middle){0};
     at_fused_out out = at_fused_attention(o->tape, &fused);
-    return (middle){.context = at_split_heads(out.out, o->H), .offset_sums = out.offset_sums, .log_prob = out.log_prob};
+    return (middle){.context = at_split_heads(out.out, o->H), .log_prob = out.log_prob};
 }
 
 /* The sequence, from the caller's arrays to the output. */
@@ -118,10 +118,12 @@ static at_attention_out run(at_operands *o)
     if (score->prepare)
         score->prepare(o);
     o->scale = score->scale ? score->scale(o->D) : 1;
-    o->bias = position->bias ? position->bias(o) : NULL;
+    /* The fused path makes products with Shaw's tables where it needs them. */
+    bool inside = !o->attention->plain && o->attention->position == AT_SHAW;
+    o->bias = position->bias && !inside ? position->bias(o) : NULL;
 
     middle m = o->attention->plain ? plain_path(o) : fused_path(o);
-    at_tensor *c = in->wV ? at_add_value_positions(o, m.context, m.offset_sums) : m.context;
+    at_tensor *c = m.offset_sums ? at_add_value_positions(o, m.context, m.offset_sums) : m.context;
     at_tensor *out = at_join_heads(c); /* [B,Q,H*Dv] */
     if (in->WO)
         out = at_linear(out, in->WO, NULL, AT_ACT_NONE);

@@ -50,12 +50,10 @@ static bool measure(at_tape *tape, const at_fused *what, job *j)
     const at_spans *spans = what->spans;
     for (int64_t i = 0; i < spans->batch * spans->heads * spans->rows && !j->masked; i++)
         j->masked = spans->lo[i] > 0 || spans->hi[i] < j->keys;
-    if (what->bias) {
-        int64_t count = what->bias->shape.dim[what->bias->shape.rank - 1];
-        j->reach = count / 2;
-        j->bias_row = at_round_up(count + 2 * width, width);
+    if (what->bias || what->key_table || what->value_table) {
+        j->reach = what->bias ? what->bias->shape.dim[1] / 2 : what->clip;
+        j->bias_row = at_round_up(2 * j->reach + 1, width) + 2 * width;
     }
-    j->pull_row = what->value_offsets ? at_round_up(2 * what->value_reach + 1 + 2 * width, width) : 0;
     return true;
 }
 
@@ -100,30 +98,46 @@ static int64_t parts_for(int64_t pairs, int threads, int64_t most)
 static void backward(at_node *node);
 static const at_op attention_op = {"attention", backward};
 
+/* Shaw's table [2k+1,D] or [H,2k+1,D] as panels: of its rows turned, for products with its transpose, or as it is. */
+static at_real *pack_table(at_tape *tape, const at_tensor *table, bool turned)
+{
+    const int64_t *dim = table->shape.dim + table->shape.rank - 2;
+    int64_t heads = table->shape.rank == 3 ? table->shape.dim[0] : 1;
+    int64_t k = turned ? dim[1] : dim[0], n = turned ? dim[0] : dim[1], each = at_gemm_packed_size(k, n);
+    at_real *packed = at_arena_take(at_tape_arena(tape), (size_t)(heads * each) * sizeof *packed);
+    for (int64_t h = 0; packed && h < heads; h++)
+        at_gemm_pack(table->value + h * dim[0] * dim[1], turned ? 1 : dim[1], turned ? dim[1] : 1, k, n,
+                     packed + h * each);
+    return packed;
+}
+
 static bool make_outputs(at_tape *tape, job *j)
 {
     const at_fused *what = &j->what;
     at_shape out = AT_SHAPE(j->batch, j->queries, j->heads * j->value_size),
              rows = AT_SHAPE(j->batch, j->heads, j->queries);
     j->made.out = what->out_memory ? at_tensor_over(tape, out, what->out_memory) : at_tensor_make(tape, out);
-    if (what->value_offsets)
-        j->made.offset_sums = at_tensor_make(tape, AT_SHAPE(j->batch, j->queries, j->heads, 2 * what->value_reach + 1));
     if (j->rule == RULE_HARD)
         j->made.log_prob = at_tensor_make(tape, rows);
     size_t count = (size_t)at_shape_count(rows);
     at_arena *arena = at_tape_arena(tape);
     j->stat = at_arena_take(arena, count * sizeof *j->stat);
     j->choice = j->rule == RULE_HARD ? at_arena_take(arena, count * sizeof *j->choice) : NULL;
-    if (what->bias && what->bias->shape.rank == 2) {
-        int64_t entries = 2 * j->reach + 1;
+    int64_t entries = 2 * j->reach + 1, width = at_isa()->tile->width;
+    if (what->bias) {
         j->bias = at_arena_take(arena, (size_t)(j->heads * j->bias_row) * sizeof *j->bias);
-        for (int64_t h = 0; j->bias && h < j->heads; h++)
-            at_pad_table(j->bias + h * j->bias_row, what->bias->value + h * entries, entries);
+        for (int64_t h = 0; j->bias && h < j->heads; h++) {
+            memcpy(j->bias + h * j->bias_row + width, what->bias->value + h * entries,
+                   (size_t)entries * sizeof *j->bias);
+            at_pad_table(j->bias + h * j->bias_row, entries);
+        }
         if (!j->bias)
             return out_of_memory(tape);
     }
-    if (!j->made.out || (what->value_offsets && !j->made.offset_sums) || (j->rule == RULE_HARD && !j->made.log_prob) ||
-        !j->stat || (j->rule == RULE_HARD && !j->choice))
+    if ((what->key_table && !(j->key_panels_of = pack_table(tape, what->key_table, true))) ||
+        (what->value_table && !(j->value_panels_of = pack_table(tape, what->value_table, false))))
+        return out_of_memory(tape);
+    if (!j->made.out || (j->rule == RULE_HARD && !j->made.log_prob) || !j->stat || (j->rule == RULE_HARD && !j->choice))
         return out_of_memory(tape);
     if (what->key_sums)
         memset(what->key_sums, 0, (size_t)(j->batch * j->heads * j->keys) * sizeof *what->key_sums);
@@ -154,62 +168,88 @@ at_fused_out at_fused_attention(at_tape *tape, const at_fused *what)
         if (!run(tape, j, at_forward_task, at_forward_scratch(j), at_pair_tasks(j), threads))
             return none;
     }
-    at_tensor *outputs[] = {j->made.out, j->made.offset_sums, j->made.log_prob};
-    at_tensor *inputs[] = {what->q, what->k, what->v, what->score_v, what->bias, what->centre};
-    if (!at_record(tape, &attention_op, outputs, 3, inputs, 6, j))
+    at_tensor *outputs[] = {j->made.out, j->made.log_prob};
+    at_tensor *inputs[] = {what->q,    what->k,      what->v,         what->score_v,
+                           what->bias, what->centre, what->key_table, what->value_table};
+    if (!at_record(tape, &attention_op, outputs, 2, inputs, 8, j))
         return none;
     return j->made;
 }
 
 /* The parts of each batch and head, added up in their order. */
-static void add_parts(at_tensor *tensor, const at_real *parts, int64_t batch, int64_t heads, int64_t count)
+static void add_parts(at_tensor *tensor, const at_real *parts, bool per_head, int64_t batch, int64_t heads,
+                      int64_t count)
 {
     at_real *grad = tensor && tensor->wants_grad && parts ? at_tensor_grad(tensor) : NULL;
     for (int64_t b = 0; grad && b < batch; b++)
         for (int64_t h = 0; h < heads; h++)
             for (int64_t i = 0; i < count; i++)
-                grad[(tensor->shape.rank == 2 ? h * count : 0) + i] += parts[(b * heads + h) * count + i];
+                grad[(per_head ? h * count : 0) + i] += parts[(b * heads + h) * count + i];
+}
+
+/* `count` zeros for each batch and head, if there is such a tensor. */
+static bool take_parts(job *j, at_arena *arena, const at_tensor *tensor, int64_t count, at_real **parts)
+{
+    *parts = tensor ? at_arena_zeros(arena, (size_t)(j->batch * j->heads * count) * sizeof(at_real)) : NULL;
+    return !tensor || *parts;
+}
+
+/* Gathers all gradients. A worker owns a (batch, key head); when those are too few to go round, the queries' gradients
+ * are gathered by queries and then the keys' by keys, unless there are sums that belong to a whole head. */
+static void gather(at_tape *tape, job *j)
+{
+    int threads = threads_for(j);
+    int64_t blocks = (j->queries + TILE_ROWS - 1) / TILE_ROWS * (j->heads / j->kv_heads);
+    int64_t key_blocks = (j->keys + TILE_KEYS - 1) / TILE_KEYS, pairs = j->batch * j->kv_heads;
+    bool head_sums = j->score_parts || j->bias_parts || j->key_parts || j->value_parts;
+    size_t scratch = at_backward_scratch(j);
+    j->back_query = j->back_keys = true;
+    j->parts = 1;
+    if (head_sums || threads == 1 || pairs >= threads || blocks == 1 || key_blocks == 1) {
+        run(tape, j, at_backward_task, scratch, at_pair_tasks(j), threads);
+        return;
+    }
+    j->back_keys = false;
+    j->parts = parts_for(pairs, threads, blocks);
+    if (!run(tape, j, at_backward_task, scratch, at_pair_tasks(j), threads))
+        return;
+    j->back_query = false;
+    j->back_keys = true;
+    j->parts = parts_for(pairs, threads, key_blocks);
+    run(tape, j, at_backward_task, scratch, at_pair_tasks(j), threads);
 }
 
 static void backward(at_node *node)
 {
     job *j = node->saved;
-    at_tensor *any = j->made.out;
-    at_tape *tape = any->tape;
+    const at_fused *what = &j->what;
+    at_tape *tape = j->made.out->tape;
     at_arena *arena = at_tape_arena(tape);
     /* Gradients are touched here first: workers may not take memory. */
     for (int i = 0; i < node->input_count; i++)
         if (node->inputs[i] && node->inputs[i]->wants_grad && !at_tensor_grad(node->inputs[i]))
             return;
     at_mark mark = at_arena_mark(arena);
-    bool shared_bias = j->bias && j->what.bias->wants_grad;
-    int64_t entries = 2 * j->reach + 1, rows = j->batch * j->heads;
-    j->bias_parts = shared_bias ? at_arena_zeros(arena, (size_t)(rows * entries) * sizeof(at_real)) : NULL;
-    j->score_parts = j->what.additive ? at_arena_zeros(arena, (size_t)(rows * j->size) * sizeof(at_real)) : NULL;
-    if ((shared_bias && !j->bias_parts) || (j->what.additive && !j->score_parts)) {
+    int64_t entries = 2 * j->reach + 1;
+    const at_tensor *bias = what->bias && what->bias->wants_grad ? what->bias : NULL;
+    bool room = take_parts(j, arena, bias, entries, &j->bias_parts) &&
+                take_parts(j, arena, what->score_v, j->size, &j->score_parts) &&
+                take_parts(j, arena, what->key_table, entries * j->size, &j->key_parts) &&
+                take_parts(j, arena, what->value_table, entries * j->value_size, &j->value_parts) &&
+                (!what->key_table || (j->key_rows_of = pack_table(tape, what->key_table, false))) &&
+                (!what->value_table || (j->value_columns_of = pack_table(tape, what->value_table, true)));
+    if (room)
+        gather(tape, j);
+    else
         out_of_memory(tape);
-    } else {
-        int threads = threads_for(j);
-        int64_t blocks = (j->queries + TILE_ROWS - 1) / TILE_ROWS * (j->heads / j->kv_heads);
-        int64_t key_blocks = (j->keys + TILE_KEYS - 1) / TILE_KEYS, pairs = j->batch * j->kv_heads;
-        size_t scratch = at_backward_scratch(j);
-        j->back_query = j->back_keys = true;
-        j->parts = 1;
-        if (!j->what.additive && !shared_bias && threads > 1 && pairs < threads && blocks > 1 && key_blocks > 1) {
-            /* Too few heads to go round: gather the queries' gradients by queries, then the keys' by keys. */
-            j->back_keys = false;
-            j->parts = parts_for(pairs, threads, blocks);
-            if (run(tape, j, at_backward_task, scratch, at_pair_tasks(j), threads)) {
-                j->back_query = false;
-                j->back_keys = true;
-                j->parts = parts_for(pairs, threads, key_blocks);
-                run(tape, j, at_backward_task, scratch, at_pair_tasks(j), threads);
-            }
-        } else {
-            run(tape, j, at_backward_task, scratch, at_pair_tasks(j), threads);
-        }
-        add_parts(j->what.bias, j->bias_parts, j->batch, j->heads, entries);
-        add_parts(j->what.score_v, j->score_parts, j->batch, j->heads, j->size);
+    if (room && at_tape_ok(tape)) {
+        add_parts(what->bias, j->bias_parts, true, j->batch, j->heads, entries);
+        add_parts(what->score_v, j->score_parts, what->score_v && what->score_v->shape.rank == 2, j->batch, j->heads,
+                  j->size);
+        add_parts(what->key_table, j->key_parts, what->key_table && what->key_table->shape.rank == 3, j->batch,
+                  j->heads, entries * j->size);
+        add_parts(what->value_table, j->value_parts, what->value_table && what->value_table->shape.rank == 3, j->batch,
+                  j->heads, entries * j->value_size);
     }
     at_arena_release(arena, mark);
 }

@@ -3,9 +3,10 @@
  *
  * It knows three things besides queries, keys and values, and every mechanism of the catalogue is one of them or
  * happens outside it:
- *   - a score bias looked up by clipped offset (Shaw's keys, ALiBi, T5),
- *   - a sum of weights by clipped offset (Shaw's values),
- *   - a Gaussian prior around a centre (local-p). */
+ *   - a score bias looked up by clipped offset (ALiBi, T5),
+ *   - tables of keys and values by clipped offset (Shaw): a block's products with them are made where they are used,
+ *   - a Gaussian prior around a centre (local-p).
+ */
 #ifndef AT_FUSED_H
 #define AT_FUSED_H
 
@@ -26,12 +27,13 @@ typedef struct at_fused {
     at_normaliser normaliser;
     bool sample; /* hard: draw by Gumbel's trick instead of the argmax */
     uint64_t seed;
-    const at_spans *spans; /* [B, 1 or H, Q] */
-    int64_t start;         /* position of query 0, from which offsets into the bias and the sums are counted */
-    at_tensor *bias;       /* NULL, or [H,2R+1] shared by the rows, or [B,Q,H,2R+1] per row: e_ij += bias[clip(j-i)] */
-    bool value_offsets;    /* also give offset_sums */
-    int64_t value_reach;   /* R of offset_sums */
-    at_tensor *centre;     /* NULL, or [B,H,Q]: w_ij *= exp(-(j - centre)^2 / (2 sigma^2)) after normalising */
+    const at_spans *spans;  /* [B, 1 or H, Q] */
+    int64_t start;          /* position of query 0, from which offsets into the bias and the sums are counted */
+    at_tensor *bias;        /* NULL, or [H,2R+1] with reach R: e_ij += bias[clip(j-i)] */
+    int64_t clip;           /* Shaw's k: reach of the two tables below */
+    at_tensor *key_table;   /* NULL, or [2k+1,D], or [H,2k+1,D]: e_ij += scale q_i . key_table[clip(j-i)] */
+    at_tensor *value_table; /* NULL, or [2k+1,Dv], or [H,2k+1,Dv]: v_j + value_table[clip(j-i)] is what is weighed */
+    at_tensor *centre;      /* NULL, or [B,H,Q]: w_ij *= exp(-(j - centre)^2 / (2 sigma^2)) after normalising */
     at_real sigma;
     at_real *out_memory; /* NULL, or where `out` shall lie */
     /* Asked for beside the output; NULL: not wanted. */
@@ -44,9 +46,8 @@ typedef struct at_fused {
 } at_fused;
 
 typedef struct at_fused_out {
-    at_tensor *out;         /* [B,Q,H*Dv] */
-    at_tensor *offset_sums; /* [B,Q,H,2R+1] if value_offsets */
-    at_tensor *log_prob;    /* [B,H,Q] if hard */
+    at_tensor *out;      /* [B,Q,H*Dv] */
+    at_tensor *log_prob; /* [B,H,Q] if hard */
 } at_fused_out;
 
 /* NULLs in the result mean the tape has failed. The way back looks at `what->spans` again, the struct and its arrays:

@@ -17,10 +17,13 @@ typedef struct room {
     at_real *score, *dscore; /* additive: score_v times unit; sums [A * lanes] */
     at_real *s, *d, *w;      /* tiles: scores then weights, their gradients, weights times the prior */
     int64_t s_row;
-    at_real *dout;  /* [rows, dv_row] */
-    at_real *dq;    /* [rows, q_row] */
-    at_real *pull;  /* gradient of the offset sums, padded tables [rows, pull_row] */
-    at_real *dbias; /* [rows, 2R+1] */
+    at_real *dout;    /* [rows, dv_row] */
+    at_real *dq;      /* [rows, q_row] */
+    at_real *pull;    /* dO wV^T: gradient of the sums by offset, padded tables [rows, bias_row] */
+    at_real *offsets; /* the sums of weights by offset themselves, [rows, offsets_row] */
+    int64_t offsets_row;
+    at_real *dwk, *dwv; /* the head's sums for Shaw's tables, [2k+1, dk_row] and [2k+1, dv_row] */
+    at_real *dbias;     /* [rows, 2R+1] */
     cutter block;
     bool careful_keys, careful_queries;
 } room;
@@ -33,6 +36,11 @@ static const at_real *grad_of(const at_tensor *tensor)
 static at_real *wanted(at_tensor *tensor)
 {
     return tensor && tensor->wants_grad ? at_tensor_grad(tensor) : NULL;
+}
+
+static bool has_table(const job *j)
+{
+    return j->what.bias || j->what.key_table;
 }
 
 static room make_room(const job *j, char *memory)
@@ -56,8 +64,13 @@ static room make_room(const job *j, char *memory)
     r.w = at_cut(&cut, j->what.centre || j->rule == RULE_HARD ? TILE_ROWS * r.s_row : 0);
     r.dout = at_cut(&cut, TILE_ROWS * r.dv_row);
     r.dq = at_cut(&cut, TILE_ROWS * (j->size_panels + width));
-    r.pull = at_cut(&cut, j->what.value_offsets ? TILE_ROWS * j->pull_row : 0);
-    r.dbias = at_cut(&cut, j->what.bias ? TILE_ROWS * (2 * j->reach + 1) : 0);
+    int64_t count = 2 * j->reach + 1;
+    r.offsets_row = j->what.value_table ? at_round_up(count, width) : 0;
+    r.pull = at_cut(&cut, j->what.value_table ? TILE_ROWS * j->bias_row : 0);
+    r.offsets = at_cut(&cut, TILE_ROWS * r.offsets_row);
+    r.dwv = at_cut(&cut, j->what.value_table ? count * r.dv_row : 0);
+    r.dwk = at_cut(&cut, j->what.key_table ? count * r.dk_row : 0);
+    r.dbias = at_cut(&cut, has_table(j) ? TILE_ROWS * count : 0);
     r.block = cut;
     return r;
 }
@@ -66,7 +79,7 @@ size_t at_backward_scratch(const job *j)
 {
     room r = make_room(j, NULL);
     int64_t width = at_isa()->tile->width;
-    int64_t block_size = TILE_ROWS * (j->size_panels + width + (j->what.bias && !j->bias ? j->bias_row : 0));
+    int64_t block_size = TILE_ROWS * (j->size_panels + width + (j->what.key_table ? j->bias_row : 0));
     return r.block.used + (size_t)at_round_up(block_size * (int64_t)sizeof(at_real) + 2 * AT_ALIGN, AT_ALIGN);
 }
 
@@ -78,34 +91,36 @@ typedef struct rows {
     tile_back back;
 } rows;
 
-/* The rows' statistics and dO; delta = dO . O + dR . R, which is sum_j w_j dW_j for every rule that needs it. */
+/* The rows' statistics and dO; delta = dO . O, which is sum_j w_j dW_j for every rule that needs it (O has the weighed
+ * value positions in it, as dW has theirs). */
 static void load_rows(const job *j, const block *blk, const room *r, rows *x)
 {
-    const at_real *dout = grad_of(j->made.out), *doffsets = grad_of(j->made.offset_sums);
-    const at_real *dlog = grad_of(j->made.log_prob);
+    const at_real *dout = grad_of(j->made.out), *dlog = grad_of(j->made.log_prob);
     const row_kernels *k = at_isa()->rows;
-    int64_t width = at_isa()->tile->width, count = 2 * j->what.value_reach + 1;
+    int64_t width = at_isa()->tile->width, count = 2 * j->reach + 1;
     for (int64_t i = 0; i < blk->rows; i++) {
         int64_t row = at_row_of(j, blk->b, blk->h, blk->index[i]);
         int64_t at = (blk->b * j->queries + blk->index[i]) * j->heads + blk->h;
-        const at_real *out = j->made.out->value + at * j->value_size;
-        at_real *to = r->dout + i * r->dv_row, delta = 0;
+        at_real *to = r->dout + i * r->dv_row;
         k->copy(to, 0, j->value_panels, dout ? dout + at * j->value_size : NULL, 0, 1, dout ? j->value_size : 0, 1,
                 NULL);
-        if (dout)
-            delta = k->dot(to, out, j->value_size);
-        if (doffsets) {
-            at_pad_table(r->pull + i * j->pull_row, doffsets + at * count, count);
-            delta += k->dot(doffsets + at * count, j->made.offset_sums->value + at * count, count);
-        }
+        x->delta[i] = dout ? k->dot(to, j->made.out->value + at * j->value_size, j->value_size) : 0;
         x->stat[i] = j->stat[row];
-        x->delta[i] = delta;
         x->choice[i] = j->choice ? j->choice[row] : -1;
         x->pull[i] = dlog ? dlog[row] : 0;
         x->dcentre[i] = 0;
     }
-    x->offsets = (tile_table){.row = j->pull_row, .reach = j->what.value_reach, .place = blk->place, .unit = 1};
-    x->offsets.at = doffsets ? r->pull + width : NULL;
+    x->offsets = (tile_table){.row = j->bias_row, .reach = j->reach, .place = blk->place, .unit = 1};
+    if (j->what.value_table) {
+        int64_t each = at_round_up(count, width) * j->value_size;
+        at_isa()->tile->multiply(blk->rows, j->value_size, count, r->dout, r->dv_row,
+                                 at_table_of(j->what.value_table, j->value_columns_of, blk->h, each), r->pull + width,
+                                 j->bias_row, false);
+        for (int64_t i = 0; i < blk->rows; i++)
+            at_pad_table(r->pull + i * j->bias_row, count);
+        x->offsets.at = r->pull + width;
+        memset(r->offsets, 0, (size_t)(blk->rows * r->offsets_row) * sizeof *r->offsets);
+    }
     x->back = (tile_back){.rule = j->rule, .stat = x->stat, .delta = x->delta, .choice = x->choice, .pull = x->pull};
 }
 
@@ -187,11 +202,32 @@ static void hand_over(const job *j, const block *blk, const room *r, const rows 
             k->add(dq + at * j->size, 0, r->dq + i * blk->q_row, 0, 1, j->size, scale);
         if (dcentre)
             dcentre[at_row_of(j, blk->b, blk->h, blk->index[i])] += x->dcentre[i];
-        at_real *to = !dbias    ? NULL
-                      : j->bias ? j->bias_parts + (blk->b * j->heads + blk->h) * count
-                                : dbias + at * count;
-        if (to)
-            k->add(to, 0, r->dbias + i * count, 0, 1, count, 1);
+        if (dbias)
+            k->add(j->bias_parts + (blk->b * j->heads + blk->h) * count, 0, r->dbias + i * count, 0, 1, count, 1);
+    }
+}
+
+/* A block of sums by offset [rows, row] as a tile, whose columns are the entries of a table. */
+static tile table_tile(const block *blk, at_real *sums, int64_t row, int64_t count)
+{
+    return (tile){.rows = blk->rows, .to = count, .s = sums, .s_row = row, .full = true};
+}
+
+/* Shaw: P = q wK^T gives dq += dP wK and dwK += dP^T q; c += R wV gives dwV += R^T dO. */
+static void back_through_tables(const job *j, const block *blk, const room *r)
+{
+    const tile_kernels *k = at_isa()->tile;
+    int64_t count = 2 * j->reach + 1;
+    if (j->what.key_table) {
+        tile dP = table_tile(blk, r->dbias, count, count);
+        k->multiply(blk->rows, count, j->size, r->dbias, count,
+                    at_table_of(j->what.key_table, j->key_rows_of, blk->h, count * j->size_panels), r->dq, blk->q_row,
+                    true);
+        k->gather(&dP, j->size, blk->q, blk->q_row, r->dwk, r->dk_row, false, false);
+    }
+    if (j->what.value_table) {
+        tile R = table_tile(blk, r->offsets, r->offsets_row, count);
+        k->gather(&R, j->value_size, r->dout, r->dv_row, r->dwv, r->dv_row, false, false);
     }
 }
 
@@ -220,7 +256,7 @@ static void backward_block(const job *j, const room *r, int64_t b, int64_t h, in
                                  !at_isa()->rows->finite(r->dout, r->dv_row, count, j->value_size));
     if (j->what.additive || blk.from >= blk.to)
         memset(r->dq, 0, (size_t)(count * blk.q_row) * sizeof *r->dq);
-    if (j->what.bias)
+    if (has_table(j))
         memset(r->dbias, 0, (size_t)(count * (2 * j->reach + 1)) * sizeof *r->dbias);
     if (j->rule == RULE_SPARSEMAX || j->rule == RULE_ENTMAX15)
         find_delta(j, &blk, r, &x);
@@ -239,7 +275,9 @@ static void backward_block(const job *j, const room *r, int64_t b, int64_t h, in
         if (j->what.centre)
             k->prior(&d, blk.centre, j->what.sigma);
         k->dscore(&t, r->d, &x.back);
-        if (j->back_query && wanted(j->what.bias))
+        if (r->offsets_row)
+            k->by_offset(&w, blk.place, j->reach, r->offsets, r->offsets_row);
+        if (j->back_query && has_table(j))
             k->by_offset(&d, blk.place, j->reach, r->dbias, 2 * j->reach + 1);
         if (j->what.additive) {
             const at_real *v = j->what.score_v->value + (j->what.score_v->shape.rank == 2 ? h * j->size : 0);
@@ -251,6 +289,7 @@ static void backward_block(const job *j, const room *r, int64_t b, int64_t h, in
         if (j->back_keys)
             k->gather(&d, j->size, blk.q, blk.q_row, r->dk, r->dk_row, fresh, careful);
     }
+    back_through_tables(j, &blk, r);
     if (j->back_query)
         hand_over(j, &blk, r, &x);
 }
@@ -276,6 +315,11 @@ static void hand_over_keys(const job *j, const room *r, int64_t b, int64_t g, in
 
 static void start_head(const job *j, const room *r, int64_t h)
 {
+    int64_t count = 2 * j->reach + 1;
+    if (j->what.key_table)
+        memset(r->dwk, 0, (size_t)(count * r->dk_row) * sizeof *r->dwk);
+    if (j->what.value_table)
+        memset(r->dwv, 0, (size_t)(count * r->dv_row) * sizeof *r->dwv);
     if (!j->what.additive)
         return;
     const at_real *v = j->what.score_v->value + (j->what.score_v->shape.rank == 2 ? h * j->size : 0);
@@ -286,14 +330,19 @@ static void start_head(const job *j, const room *r, int64_t h)
 
 static void end_head(const job *j, const room *r, int64_t b, int64_t h)
 {
-    if (!j->what.additive)
-        return;
-    int64_t lanes = at_isa()->tile->width / 2;
-    for (int64_t a = 0; a < j->size; a++) {
+    const row_kernels *rows_of = at_isa()->rows;
+    int64_t count = 2 * j->reach + 1, head = b * j->heads + h, lanes = at_isa()->tile->width / 2;
+    if (j->what.key_table) /* q was kept times scale and unit */
+        rows_of->copy(j->key_parts + head * count * j->size, j->size, 0, r->dwk, r->dk_row, count, j->size, 1 / j->unit,
+                      NULL);
+    if (j->what.value_table)
+        rows_of->copy(j->value_parts + head * count * j->value_size, j->value_size, 0, r->dwv, r->dv_row, count,
+                      j->value_size, 1, NULL);
+    for (int64_t a = 0; j->what.additive && a < j->size; a++) {
         at_real sum = 0;
         for (int64_t l = 0; l < lanes; l++)
             sum += r->dscore[a * lanes + l];
-        j->score_parts[(b * j->heads + h) * j->size + a] = sum;
+        j->score_parts[head * j->size + a] = sum;
     }
 }
 

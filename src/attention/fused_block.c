@@ -48,14 +48,18 @@ at_real *at_cut(cutter *scratch, int64_t count)
     return (at_real *)piece;
 }
 
-void at_pad_table(at_real *to, const at_real *from, int64_t count)
+void at_pad_table(at_real *to, int64_t count)
 {
     int64_t pad = at_isa()->tile->width;
     for (int64_t i = 0; i < pad; i++) {
-        to[i] = from[0];
-        to[pad + count + i] = from[count - 1];
+        to[i] = to[pad];
+        to[pad + count + i] = to[pad + count - 1];
     }
-    memcpy(to + pad, from, (size_t)count * sizeof *to);
+}
+
+const at_real *at_table_of(const at_tensor *table, const at_real *panels, int64_t h, int64_t each)
+{
+    return panels + (table->shape.rank == 3 ? h * each : 0);
 }
 
 void at_block_load(const job *j, block *blk, cutter *scratch, int64_t b, int64_t h, const int64_t *index,
@@ -70,7 +74,7 @@ void at_block_load(const job *j, block *blk, cutter *scratch, int64_t b, int64_t
     blk->fetch = NULL;
     blk->q_row = j->size_panels + width;
     blk->q = at_cut(scratch, TILE_ROWS * blk->q_row);
-    at_real *tables = at_cut(scratch, what->bias && !j->bias ? TILE_ROWS * j->bias_row : 0);
+    at_real *tables = at_cut(scratch, what->key_table ? TILE_ROWS * j->bias_row : 0);
     at_real factor = what->additive ? 1 : what->scale * j->unit;
     const row_kernels *k = at_isa()->rows;
     const at_real *q = what->q->value + (b * j->queries * j->heads + h) * j->size; /* [B,Q,H*D] */
@@ -92,18 +96,24 @@ void at_block_load(const job *j, block *blk, cutter *scratch, int64_t b, int64_t
                 NULL);
     for (int64_t r = 0; index && r < rows; r++)
         k->copy(blk->q + r * blk->q_row, 0, j->size_panels, q + index[r] * query_row, 0, 1, j->size, factor, NULL);
-    for (int64_t r = 0; what->bias && !j->bias && r < rows; r++) /* [B,Q,H,2R+1] */
-        at_pad_table(tables + r * j->bias_row,
-                     what->bias->value + ((b * j->queries + blk->index[r]) * j->heads + h) * entries, entries);
+    if (what->key_table) { /* P = q wK^T, a table for each row; q has scale and unit in it */
+        int64_t each = at_round_up(entries, width) * j->size;
+        at_isa()->tile->multiply(rows, j->size, entries, blk->q, blk->q_row,
+                                 at_table_of(what->key_table, j->key_panels_of, h, each), tables + width, j->bias_row,
+                                 false);
+        for (int64_t r = 0; r < rows; r++)
+            at_pad_table(tables + r * j->bias_row, entries);
+    }
     for (int64_t r = 0; what->centre && r < rows; r++)
         blk->centre[r] = what->centre->value[at_row_of(j, b, h, blk->index[r])];
     blk->from = lowest / TILE_KEYS * TILE_KEYS;
     blk->to = highest;
     blk->table = (tile_table){.reach = j->reach, .place = blk->place, .unit = j->unit};
-    if (what->bias) {
-        blk->table.at = (j->bias ? j->bias + h * j->bias_row : tables) + width;
-        blk->table.row = j->bias ? 0 : j->bias_row;
-    }
+    if (what->key_table)
+        blk->table =
+            (tile_table){.at = tables + width, .row = j->bias_row, .reach = j->reach, .place = blk->place, .unit = 1};
+    else if (what->bias)
+        blk->table.at = j->bias + h * j->bias_row + width;
 }
 
 tile at_block_tile(const job *j, const block *blk, int64_t from, at_real *s, int64_t s_row)

@@ -53,7 +53,7 @@ static room make_room(const job *j, char *memory)
     r.s = at_cut(&cut, TILE_ROWS * r.s_row);
     r.out_row = j->value_panels + width;
     r.out = at_cut(&cut, TILE_ROWS * r.out_row);
-    r.offsets_row = j->what.value_offsets ? at_round_up(2 * j->what.value_reach + 1, width) : 0;
+    r.offsets_row = j->what.value_table ? at_round_up(2 * j->reach + 1, width) : 0;
     r.offsets = at_cut(&cut, TILE_ROWS * r.offsets_row);
     r.top = at_cut(&cut, TILE_ROWS);
     r.sum = at_cut(&cut, TILE_ROWS);
@@ -68,7 +68,7 @@ size_t at_forward_scratch(const job *j)
 {
     room r = make_room(j, NULL);
     int64_t width = at_isa()->tile->width;
-    int64_t block_size = TILE_ROWS * (j->size_panels + width + (j->what.bias && !j->bias ? j->bias_row : 0));
+    int64_t block_size = TILE_ROWS * (j->size_panels + width + (j->what.key_table ? j->bias_row : 0));
     return r.block.used + 2 * (size_t)at_round_up(block_size * (int64_t)sizeof(at_real) + 2 * AT_ALIGN, AT_ALIGN) +
            (size_t)at_round_up(TILE_ROWS * (TILE_KEYS + width) * (int64_t)sizeof(at_real), AT_ALIGN);
 }
@@ -80,7 +80,7 @@ static void spend(const job *j, const block *blk, const room *r, const tile *t, 
     if (j->what.centre)
         k->prior(t, blk->centre, j->what.sigma);
     if (r->offsets_row)
-        k->by_offset(t, blk->place, j->what.value_reach, r->offsets, r->offsets_row);
+        k->by_offset(t, blk->place, j->reach, r->offsets, r->offsets_row);
     k->blank(t, keeps_weights(j));
     k->weigh(t, j->value_size, r->v, j->keys, r->out, r->out_row, t->from == blk->from, careful);
 }
@@ -120,7 +120,7 @@ static void pass_online(const job *j, const block *blk, const room *r, at_real *
                         .out_size = j->value_panels,
                         .offsets = r->offsets_row ? r->offsets : NULL,
                         .offsets_row = r->offsets_row,
-                        .offsets_size = 2 * j->what.value_reach + 1};
+                        .offsets_size = 2 * j->reach + 1};
     for (int64_t i = 0; i < blk->rows; i++)
         argmax[i] = -1;
     for (int64_t from = blk->from; from < blk->to; from += TILE_KEYS) {
@@ -231,7 +231,7 @@ static void pass_hard(const job *j, const block *blk, const room *r, at_real *fa
         for (int64_t d = 0; d < j->value_size; d++)
             r->out[i * r->out_row + d] = weight * v[d];
         if (r->offsets_row) {
-            int64_t reach = j->what.value_reach, offset = choice[i] - blk->place[i];
+            int64_t reach = j->reach, offset = choice[i] - blk->place[i];
             offset = offset < -reach ? -reach : offset > reach ? reach : offset;
             r->offsets[i * r->offsets_row + offset + reach] = weight;
         }
@@ -271,12 +271,13 @@ static void forward_block(const job *j, const room *r, int64_t b, int64_t h, int
     if (j->masked && !k->finite(r->out, r->out_row, rows, j->value_size))
         pass(j, &blk, r, factor, true);
 
-    int64_t count = 2 * j->what.value_reach + 1, at = (b * j->queries + first) * j->heads + h;
+    int64_t count = 2 * j->reach + 1, at = (b * j->queries + first) * j->heads + h;
+    if (r->offsets_row) /* c += (sums of weights by offset) wV */
+        at_isa()->tile->multiply(rows, count, j->value_size, r->offsets, r->offsets_row,
+                                 at_table_of(j->what.value_table, j->value_panels_of, h, count * j->value_panels),
+                                 r->out, r->out_row, true);
     k->copy(j->made.out->value + at * j->value_size, j->heads * j->value_size, 0, r->out, r->out_row, rows,
             j->value_size, 1, factor);
-    if (r->offsets_row)
-        k->copy(j->made.offset_sums->value + at * count, j->heads * count, 0, r->offsets, r->offsets_row, rows, count,
-                1, factor);
     if (keeps_weights(j))
         add_key_sums(j, &blk, r, factor);
     at_look(j, scratch, b, h, first, rows, r->kt, r->score, !sums_along(j));

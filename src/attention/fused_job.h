@@ -13,23 +13,25 @@ typedef struct job {
     int64_t key_panels, size_panels, value_panels;                   /* K, D, Dv rounded up to whole panels */
     tile_rule rule;
     at_real unit;     /* scores are kept times log2 e where they end in an exponential: 2^x is cheaper than e^x */
-    int64_t reach;    /* of the bias */
-    at_real *bias;    /* the shared table padded for vector reads, [H, bias_row]; NULL: none or one per row */
+    int64_t reach;    /* of the bias and of Shaw's tables */
+    at_real *bias;    /* the shared table padded for vector reads, [H, bias_row]; NULL: none */
     int64_t bias_row; /* length of a padded table */
-    int64_t pull_row; /* the same for the gradient of the offset sums */
-    at_real *stat;    /* [B,H,Q]: see tile_back */
-    int32_t *choice;  /* [B,H,Q]: hard */
-    int64_t parts;    /* pieces that the blocks of one (batch, key head) are cut into */
-    char *scratch;    /* of all workers */
+    at_real *key_panels_of, *value_panels_of; /* Shaw's tables as panels, one set or one per head */
+    at_real *key_rows_of, *value_columns_of;  /* the same the other way round, for the way back */
+    at_real *stat;                            /* [B,H,Q]: see tile_back */
+    int32_t *choice;                          /* [B,H,Q]: hard */
+    int64_t parts;                            /* pieces that the blocks of one (batch, key head) are cut into */
+    char *scratch;                            /* of all workers */
     size_t scratch_size;
     bool brief;      /* sequences so short that fetching the next ones counts; a task is then a whole batch row */
     bool masked;     /* some row does not see every key */
     bool keeps_stat; /* somebody will ask for the weights again */
 
     /* the way back */
-    at_real *bias_parts;        /* [B,H,2R+1] sums for the shared table */
-    at_real *score_parts;       /* [B,H,A] sums for score_v */
-    bool back_query, back_keys; /* which gradients this pass gathers */
+    at_real *bias_parts;              /* [B,H,2R+1] sums for the shared table */
+    at_real *key_parts, *value_parts; /* [B,H,2k+1,D] and [B,H,2k+1,Dv] sums for Shaw's tables */
+    at_real *score_parts;             /* [B,H,A] sums for score_v */
+    bool back_query, back_keys;       /* which gradients this pass gathers */
 } job;
 
 /* A block of query rows of one head: what the tile kernels read. Memory is the worker's scratch. */
@@ -66,8 +68,10 @@ const at_real *at_values_of(const job *j, int64_t b, int64_t g); /* rows kv_head
 /* Adds [rows, size] numbers, rows `row` apart, to what is asked for between products. */
 void at_fetch_add(tile_fetch *fetch, const at_real *at, int64_t row, int64_t rows, int64_t size);
 
-/* Rows [first, first+rows) of a padded copy of tables, each `count` numbers: see tile_table. */
-void at_pad_table(at_real *to, const at_real *from, int64_t count);
+/* A table of `count` numbers at `to` + one panel's width, padded with its end values on both sides: see tile_table. */
+void at_pad_table(at_real *to, int64_t count);
+/* The panels of head h of one of Shaw's tables; `each`: numbers of one head's. */
+const at_real *at_table_of(const at_tensor *table, const at_real *panels, int64_t h, int64_t each);
 
 int64_t at_round_up(int64_t n, int64_t multiple);
 int64_t at_row_of(const job *j, int64_t b, int64_t h, int64_t i); /* place in [B,H,Q] */

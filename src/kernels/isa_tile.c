@@ -179,6 +179,17 @@ static void weigh_heads(const tile *t, int64_t size, const at_real *v, int64_t v
     }
 }
 
+static void multiply(int64_t rows, int64_t size, int64_t columns, const at_real *a, int64_t a_row, const at_real *b,
+                     at_real *c, int64_t c_row, bool load)
+{
+    int64_t groups = (rows + ROWS - 1) / ROWS;
+    for (int64_t j = 0; j < columns; j += WIDTH)
+        for (int64_t g = 0; g < groups; g++) {
+            int64_t i = rows * g / groups, n = rows * (g + 1) / groups - i;
+            micro((int)n, size, a + i * a_row, a_row, 1, b + j * size, WIDTH, c + i * c_row + j, c_row, load);
+        }
+}
+
 static void key_sums(const tile *t, const at_real *factor, at_real *sums)
 {
     int64_t columns = t->to - t->from, c = 0;
@@ -209,6 +220,7 @@ const tile_kernels AT_ISA_NAME(at_tile_kernels) = {
     .weigh_heads = weigh_heads,
     .weigh = weigh,
     .gather = gather,
+    .multiply = multiply,
     .key_sums = key_sums,
     .weights = AT_ISA_NAME(at_tile_weights),
     .dscore = AT_ISA_NAME(at_tile_dscore),
