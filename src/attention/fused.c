@@ -129,7 +129,7 @@ static bool make_outputs(at_tape *tape, job *j)
         for (int64_t h = 0; j->bias && h < j->heads; h++) {
             memcpy(j->bias + h * j->bias_row + width, what->bias->value + h * entries,
                    (size_t)entries * sizeof *j->bias);
-            at_pad_table(j->bias + h * j->bias_row, entries);
+            at_pad_table(j->bias + h * j->bias_row, entries, entries);
         }
         if (!j->bias)
             return out_of_memory(tape);

@@ -113,11 +113,11 @@ static void load_rows(const job *j, const block *blk, const room *r, rows *x)
     x->offsets = (tile_table){.row = j->bias_row, .reach = j->reach, .place = blk->place, .unit = 1};
     if (j->what.value_table) {
         int64_t each = at_round_up(count, width) * j->value_size;
-        at_isa()->tile->multiply(blk->rows, j->value_size, count, r->dout, r->dv_row,
-                                 at_table_of(j->what.value_table, j->value_columns_of, blk->h, each), r->pull + width,
-                                 j->bias_row, false);
+        at_isa()->tile->multiply(blk->rows, j->value_size, blk->entries, r->dout, r->dv_row,
+                                 at_table_of(j->what.value_table, j->value_columns_of, blk->h, each),
+                                 j->value_size * width, r->pull + width, j->bias_row, false);
         for (int64_t i = 0; i < blk->rows; i++)
-            at_pad_table(r->pull + i * j->bias_row, count);
+            at_pad_table(r->pull + i * j->bias_row, blk->entries, count);
         x->offsets.at = r->pull + width;
         memset(r->offsets, 0, (size_t)(blk->rows * r->offsets_row) * sizeof *r->offsets);
     }
@@ -219,14 +219,14 @@ static void back_through_tables(const job *j, const block *blk, const room *r)
     const tile_kernels *k = at_isa()->tile;
     int64_t count = 2 * j->reach + 1;
     if (j->what.key_table) {
-        tile dP = table_tile(blk, r->dbias, count, count);
-        k->multiply(blk->rows, count, j->size, r->dbias, count,
-                    at_table_of(j->what.key_table, j->key_rows_of, blk->h, count * j->size_panels), r->dq, blk->q_row,
-                    true);
+        tile dP = table_tile(blk, r->dbias, count, blk->entries);
+        k->multiply(blk->rows, blk->entries, j->size, r->dbias, count,
+                    at_table_of(j->what.key_table, j->key_rows_of, blk->h, count * j->size_panels), count * k->width,
+                    r->dq, blk->q_row, true);
         k->gather(&dP, j->size, blk->q, blk->q_row, r->dwk, r->dk_row, false, false);
     }
     if (j->what.value_table) {
-        tile R = table_tile(blk, r->offsets, r->offsets_row, count);
+        tile R = table_tile(blk, r->offsets, r->offsets_row, blk->entries);
         k->gather(&R, j->value_size, r->dout, r->dv_row, r->dwv, r->dv_row, false, false);
     }
 }

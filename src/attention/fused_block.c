@@ -48,13 +48,13 @@ at_real *at_cut(cutter *scratch, int64_t count)
     return (at_real *)piece;
 }
 
-void at_pad_table(at_real *to, int64_t count)
+void at_pad_table(at_real *to, int64_t known, int64_t count)
 {
     int64_t pad = at_isa()->tile->width;
-    for (int64_t i = 0; i < pad; i++) {
+    for (int64_t i = 0; i < pad; i++)
         to[i] = to[pad];
-        to[pad + count + i] = to[pad + count - 1];
-    }
+    for (int64_t i = pad + known; i < count + 2 * pad; i++)
+        to[i] = to[pad + known - 1];
 }
 
 const at_real *at_table_of(const at_tensor *table, const at_real *panels, int64_t h, int64_t each)
@@ -66,7 +66,7 @@ void at_block_load(const job *j, block *blk, cutter *scratch, int64_t b, int64_t
                    int64_t first_query, int64_t rows)
 {
     const at_fused *what = &j->what;
-    int64_t width = at_isa()->tile->width, lowest = j->keys, highest = 0;
+    int64_t width = at_isa()->tile->width, lowest = j->keys, highest = 0, farthest = -j->reach;
     blk->b = b;
     blk->h = h;
     blk->g = h / (j->heads / j->kv_heads);
@@ -89,6 +89,7 @@ void at_block_load(const job *j, block *blk, cutter *scratch, int64_t b, int64_t
         if (blk->lo[r] < blk->hi[r]) {
             lowest = blk->lo[r] < lowest ? blk->lo[r] : lowest;
             highest = blk->hi[r] > highest ? blk->hi[r] : highest;
+            farthest = blk->hi[r] - 1 - blk->place[r] > farthest ? blk->hi[r] - 1 - blk->place[r] : farthest;
         }
     }
     if (!index)
@@ -96,13 +97,14 @@ void at_block_load(const job *j, block *blk, cutter *scratch, int64_t b, int64_t
                 NULL);
     for (int64_t r = 0; index && r < rows; r++)
         k->copy(blk->q + r * blk->q_row, 0, j->size_panels, q + index[r] * query_row, 0, 1, j->size, factor, NULL);
+    blk->entries = (farthest < j->reach ? farthest : j->reach) + j->reach + 1;
     if (what->key_table) { /* P = q wK^T, a table for each row; q has scale and unit in it */
         int64_t each = at_round_up(entries, width) * j->size;
-        at_isa()->tile->multiply(rows, j->size, entries, blk->q, blk->q_row,
-                                 at_table_of(what->key_table, j->key_panels_of, h, each), tables + width, j->bias_row,
-                                 false);
+        at_isa()->tile->multiply(rows, j->size, blk->entries, blk->q, blk->q_row,
+                                 at_table_of(what->key_table, j->key_panels_of, h, each), j->size * width,
+                                 tables + width, j->bias_row, false);
         for (int64_t r = 0; r < rows; r++)
-            at_pad_table(tables + r * j->bias_row, entries);
+            at_pad_table(tables + r * j->bias_row, blk->entries, entries);
     }
     for (int64_t r = 0; what->centre && r < rows; r++)
         blk->centre[r] = what->centre->value[at_row_of(j, b, h, blk->index[r])];

@@ -77,9 +77,9 @@ void at_decode_task(void *context, int64_t index, int worker)
     for (int64_t h = 0; what->key_table && h < rows; h++) {
         int64_t each = at_round_up(count, k->width) * j->size;
         k->multiply(1, j->size, count, r.q + h * r.q_row, r.q_row,
-                    at_table_of(what->key_table, j->key_panels_of, first + h, each),
+                    at_table_of(what->key_table, j->key_panels_of, first + h, each), j->size * k->width,
                     r.tables + h * j->bias_row + k->width, j->bias_row, false);
-        at_pad_table(r.tables + h * j->bias_row, count);
+        at_pad_table(r.tables + h * j->bias_row, count, count);
         blk.table.at = r.tables + k->width;
         blk.table.unit = 1;
     }
@@ -110,7 +110,7 @@ void at_decode_task(void *context, int64_t index, int worker)
     for (int64_t h = 0; what->value_table && h < rows; h++)
         k->multiply(1, count, j->value_size, r.offsets + h * r.offsets_row, r.offsets_row,
                     at_table_of(what->value_table, j->value_panels_of, first + h, count * j->value_panels),
-                    r.out + h * r.out_row, r.out_row, true);
+                    count * k->width, r.out + h * r.out_row, r.out_row, true);
     rows_of->copy(j->made.out->value + at * j->value_size, j->value_size, 0, r.out, r.out_row, rows, j->value_size, 1,
                   factor);
 }

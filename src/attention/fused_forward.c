@@ -273,9 +273,9 @@ static void forward_block(const job *j, const room *r, int64_t b, int64_t h, int
 
     int64_t count = 2 * j->reach + 1, at = (b * j->queries + first) * j->heads + h;
     if (r->offsets_row) /* c += (sums of weights by offset) wV */
-        at_isa()->tile->multiply(rows, count, j->value_size, r->offsets, r->offsets_row,
+        at_isa()->tile->multiply(rows, blk.entries, j->value_size, r->offsets, r->offsets_row,
                                  at_table_of(j->what.value_table, j->value_panels_of, h, count * j->value_panels),
-                                 r->out, r->out_row, true);
+                                 count * at_isa()->tile->width, r->out, r->out_row, true);
     k->copy(j->made.out->value + at * j->value_size, j->heads * j->value_size, 0, r->out, r->out_row, rows,
             j->value_size, 1, factor);
     if (keeps_weights(j))

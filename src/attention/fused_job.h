@@ -43,6 +43,7 @@ typedef struct block {
     at_real *q;
     int64_t q_row;    /* [rows, q_row], times scale and unit */
     tile_table table; /* the bias */
+    int64_t entries;  /* of Shaw's tables that any row can reach: offsets beyond its last key have none */
     at_real centre[TILE_ROWS];
     tile_fetch *fetch; /* what the next block needs; NULL: nothing */
 } block;
@@ -68,8 +69,9 @@ const at_real *at_values_of(const job *j, int64_t b, int64_t g); /* rows kv_head
 /* Adds [rows, size] numbers, rows `row` apart, to what is asked for between products. */
 void at_fetch_add(tile_fetch *fetch, const at_real *at, int64_t row, int64_t rows, int64_t size);
 
-/* A table of `count` numbers at `to` + one panel's width, padded with its end values on both sides: see tile_table. */
-void at_pad_table(at_real *to, int64_t count);
+/* A table of `count` numbers at `to` + one panel's width, of which the first `known` are there, filled up and padded
+ * with its end values on both sides: see tile_table. */
+void at_pad_table(at_real *to, int64_t known, int64_t count);
 /* The panels of head h of one of Shaw's tables; `each`: numbers of one head's. */
 const at_real *at_table_of(const at_tensor *table, const at_real *panels, int64_t h, int64_t each);
 

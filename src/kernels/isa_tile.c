@@ -180,13 +180,13 @@ static void weigh_heads(const tile *t, int64_t size, const at_real *v, int64_t v
 }
 
 static void multiply(int64_t rows, int64_t size, int64_t columns, const at_real *a, int64_t a_row, const at_real *b,
-                     at_real *c, int64_t c_row, bool load)
+                     int64_t step, at_real *c, int64_t c_row, bool load)
 {
     int64_t groups = (rows + ROWS - 1) / ROWS;
     for (int64_t j = 0; j < columns; j += WIDTH)
         for (int64_t g = 0; g < groups; g++) {
             int64_t i = rows * g / groups, n = rows * (g + 1) / groups - i;
-            micro((int)n, size, a + i * a_row, a_row, 1, b + j * size, WIDTH, c + i * c_row + j, c_row, load);
+            micro((int)n, size, a + i * a_row, a_row, 1, b + j / WIDTH * step, WIDTH, c + i * c_row + j, c_row, load);
         }
 }
 

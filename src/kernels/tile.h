@@ -114,10 +114,10 @@ typedef struct tile_kernels {
     /* sums_j += sum_i s_ij x_i, for the tile's keys j: x [rows, x_row] padded, sums [keys, sums_row] padded */
     void (*gather)(const tile *t, int64_t size, const at_real *x, int64_t x_row, at_real *sums, int64_t sums_row,
                    bool fresh, bool careful);
-    /* c = (load ? c : 0) + a B for a few rows: a [rows, a_row], B as panels [panel][size][width], c [rows, c_row]
-     * padded to whole panels of its `columns` */
+    /* c = (load ? c : 0) + a B for a few rows: a [rows, a_row], B as panels [panel][..][width] `step` apart of which
+     * the first `size` rows count, c [rows, c_row] padded to whole panels of its `columns` */
     void (*multiply)(int64_t rows, int64_t size, int64_t columns, const at_real *a, int64_t a_row, const at_real *b,
-                     at_real *c, int64_t c_row, bool load);
+                     int64_t step, at_real *c, int64_t c_row, bool load);
     /* sums_j += sum_i factor_i s_ij */
     void (*key_sums)(const tile *t, const at_real *factor, at_real *sums);
 
