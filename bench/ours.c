@@ -95,6 +95,7 @@ bool ours_make(ours *o, const attention_case *what, visible extra, bool own_memo
         add_parameter(o, "v", 1, what->additive, 1, what->backward);
     }
     ask_for(o, extra);
+    at_threads_set(o->threads); /* memory grows with the threads, so it is measured with as many as will be used */
     if (!run(o)) {
         ours_free(o);
         return false;
