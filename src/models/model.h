@@ -72,7 +72,8 @@ typedef struct at_model at_model;
 /* One kind of model: a row of the table in model.c, a file of its own. */
 typedef struct at_model_kind {
     const char *name, *formula, *paper;
-    const char *fields; /* names of the settings it uses, blank between */
+    const char *fields;   /* names of the settings it uses, blank between */
+    const char *defaults; /* "cell=lstm score=general": where it differs from the table of fields */
     bool (*declare)(at_model *model, at_error *error);
     at_parts (*encode)(at_model *model, const at_pass *pass, const at_source *source);
     at_parts (*start)(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory);

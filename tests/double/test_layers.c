@@ -268,5 +268,6 @@ int main(void)
         cmocka_unit_test(test_orthogonal),
         cmocka_unit_test(test_refusals),
     };
+    at_threads_set(1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

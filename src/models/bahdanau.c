@@ -1,0 +1,113 @@
+/* Bahdanau, Cho, Bengio 2014: a bidirectional encoder whose annotations the decoder searches at every step.
+ *
+ *     h_j = [h->_j; h<-_j]                                      annotations
+ *     s_0 = tanh(W_s h<-_1)
+ *     e_ij = v_a^T tanh(W_a s_{i-1} + U_a h_j)                  or any other score of W_a s_{i-1} and U_a h_j
+ *     c_i = sum_j a_ij h_j                                      a_i = normalise(e_i)
+ *     s_i = cell(W E y_{i-1} + C c_i, s_{i-1})
+ *     t~_i = U_o s_{i-1} + V_o E y_{i-1} + C_o c_i
+ *     t_i = maxout(t~_i),  p(y_i) = softmax(W_o t_i) */
+#include "kinds.h"
+
+typedef struct bahdanau {
+    int source_words, words; /* E of either side */
+    at_cell forward, backward, decoder;
+    at_dense W_s, W_a, U_a, C, U_o, V_o, C_o, W_o;
+    at_look look;
+} bahdanau;
+
+enum { ANNOTATIONS, KEYS, FIRST, MEMORY };
+
+static bool declare(at_model *model, at_error *error)
+{
+    bahdanau *m = at_model_extra(model, sizeof *m, error);
+    if (!m)
+        return false;
+    const at_model_settings *s = &model->settings;
+    const int64_t E = s->embedding, H = s->hidden, A = s->attention, L = 2 * s->maxout;
+    at_params *p = model->params;
+    at_cell_kind cell = at_model_cell(model);
+    m->source_words = at_params_add(p, "source.E", AT_SHAPE(s->source_size, E), error);
+    m->forward = at_cell_declare(p, "encoder.forward", cell, E, H, error);
+    m->backward = at_cell_declare(p, "encoder.backward", cell, E, H, error);
+    m->W_s = at_dense_declare(p, "decoder.W_s", H, H, true, error);
+    m->W_a = at_dense_declare(p, "attention.W_a", H, A, true, error);
+    m->U_a = at_dense_declare(p, "attention.U_a", 2 * H, A, false, error);
+    m->words = at_params_add(p, "target.E", AT_SHAPE(s->target_size, E), error);
+    m->decoder = at_cell_declare(p, "decoder", cell, E, H, error);
+    m->C = at_dense_declare(p, "decoder.C", 2 * H, at_cell_width(&m->decoder), false, error);
+    m->U_o = at_dense_declare(p, "output.U_o", H, L, true, error);
+    m->V_o = at_dense_declare(p, "output.V_o", E, L, false, error);
+    m->C_o = at_dense_declare(p, "output.C_o", 2 * H, L, false, error);
+    m->W_o = at_dense_declare(p, "output.W_o", s->maxout, s->target_size, true, error);
+    return at_look_declare(model, &m->look, "attention", A, 2 * H, true, error);
+}
+
+static at_parts encode(at_model *model, const at_pass *pass, const at_source *source)
+{
+    const bahdanau *m = model->extra;
+    at_tape *tape = pass->tape;
+    at_params *p = model->params;
+    at_hidden end, first;
+    at_tensor *x = at_embedding(at_param(tape, p, m->source_words), source->ids,
+                                AT_SHAPE(source->rows, source->length)); /* [B,S,E] */
+    x = at_drop(model, pass, x);
+    at_tensor *ahead = at_cell_sequence(tape, p, &m->forward, x, source->lengths, (at_hidden){0}, false, &end);
+    at_tensor *back = at_cell_sequence(tape, p, &m->backward, x, source->lengths, (at_hidden){0}, true, &first);
+    at_tensor *h = at_concat((at_tensor *[]){ahead, back}, 2, 2); /* [B,S,2H] */
+    /* U_a h_j does not change from step to step: [B,S,A] */
+    at_tensor *keys = at_dense_apply(tape, p, &m->U_a, h, AT_ACT_NONE);
+    return (at_parts){.count = MEMORY, .part = {[ANNOTATIONS] = h, [KEYS] = keys, [FIRST] = first.h}};
+}
+
+static at_parts start(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory)
+{
+    const bahdanau *m = model->extra;
+    at_hidden s = at_hidden_zeros(pass->tape, &m->decoder, source->rows);
+    s.h = at_dense_apply(pass->tape, model->params, &m->W_s, memory->part[FIRST], AT_ACT_TANH); /* [B,H] */
+    return (at_parts){.count = s.c ? 3 : 2, .part = {at_place(pass, source->rows, 0), s.h, s.c}};
+}
+
+static at_decoded decode(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory,
+                         at_parts *state, const int32_t *ids, int64_t n)
+{
+    const bahdanau *m = model->extra;
+    at_tape *tape = pass->tape;
+    at_params *p = model->params;
+    const int64_t B = source->rows, A = model->settings.attention, place = at_place_of(state->part[0]);
+    at_hidden s = {.h = state->part[1], .c = state->count > 2 ? state->part[2] : NULL};
+    at_tensor **before = at_steps_room(pass, n), **context = at_steps_room(pass, n);
+    at_tensor *Ey = at_steps_embed(pass, at_param(tape, p, m->words), ids, B, n, -1); /* [n,B,E] */
+    Ey = at_drop(model, pass, Ey);
+    at_tensor *x = at_cell_input(tape, p, &m->decoder, Ey); /* [n,B,gates*H] */
+    at_looks looks = at_looks_begin(model, pass, source, &m->look, n, place);
+    for (int64_t i = 0; i < n && at_tape_ok(tape); i++) {
+        at_tensor *q = at_dense_apply(tape, p, &m->W_a, s.h, AT_ACT_NONE); /* [B,A] */
+        at_tensor *c = at_looks_next(&looks, at_reshape(q, AT_SHAPE(B, 1, A)), memory->part[KEYS],
+                                     memory->part[ANNOTATIONS]); /* [B,1,2H] */
+        before[i] = s.h;
+        context[i] = at_reshape(c, AT_SHAPE(B, 2 * m->decoder.hidden));
+        at_tensor *Cc = at_dense_apply(tape, p, &m->C, context[i], AT_ACT_NONE);
+        s = at_cell_step(tape, p, &m->decoder, at_add(at_steps_at(x, i), Cc), s);
+    }
+    if (!at_tape_ok(tape))
+        return (at_decoded){0};
+    at_tensor *t = at_dense_apply(tape, p, &m->U_o, at_steps_join(before, n), AT_ACT_NONE); /* [n,B,2L] */
+    t = at_add(t, at_dense_apply(tape, p, &m->V_o, Ey, AT_ACT_NONE));
+    t = at_add(t, at_dense_apply(tape, p, &m->C_o, at_steps_join(context, n), AT_ACT_NONE));
+    t = at_drop(model, pass, at_rows_first(at_maxout(t))); /* [B,n,L] */
+    *state = (at_parts){.count = s.c ? 3 : 2, .part = {at_place(pass, B, place + n), s.h, s.c}};
+    return at_looks_end(&looks, at_dense_apply(tape, p, &m->W_o, t, AT_ACT_NONE));
+}
+
+const at_model_kind at_bahdanau = {
+    .name = "bahdanau",
+    .formula = "e_ij = v_aᵀ tanh(W_a s_{i−1} + U_a h_j), s_i = gru(E y_{i−1}, c_i, s_{i−1}), maxout",
+    .paper = "Bahdanau, Cho, Bengio 2014",
+    .fields = "cell embedding hidden attention maxout dropout score normaliser window position heads",
+    .defaults = "cell=gru score=additive",
+    .declare = declare,
+    .encode = encode,
+    .start = start,
+    .decode = decode,
+};

@@ -1,0 +1,57 @@
+/* Steps that several models take. */
+#include "kinds.h"
+
+#include <string.h>
+
+#include "block.h"
+
+at_tensor *at_drop(const at_model *model, const at_pass *pass, at_tensor *x)
+{
+    return pass->rng ? at_dropout(x, (at_real)(1 - model->settings.dropout), pass->rng) : x;
+}
+
+at_tensor *at_steps_embed(const at_pass *pass, at_tensor *table, const int32_t *ids, int64_t rows, int64_t n,
+                          int64_t skip)
+{
+    int32_t *turned = at_room(pass->tape, (size_t)(rows * n) * sizeof *turned);
+    if (!turned)
+        return NULL;
+    for (int64_t t = 0; t < n; t++)
+        for (int64_t b = 0; b < rows; b++)
+            turned[t * rows + b] = t == skip ? -1 : ids[b * n + t];
+    return at_embedding(table, turned, AT_SHAPE(n, rows));
+}
+
+at_tensor *at_steps_at(at_tensor *x, int64_t t)
+{
+    return x ? at_reshape(at_slice(x, 0, t, t + 1), AT_SHAPE(x->shape.dim[1], x->shape.dim[2])) : NULL;
+}
+
+at_tensor *at_steps_join(at_tensor *const *step, int64_t n)
+{
+    at_tensor *joined = n == 1 ? step[0] : at_concat(step, (int)n, 0);
+    return joined ? at_reshape(joined, AT_SHAPE(n, step[0]->shape.dim[0], step[0]->shape.dim[1])) : NULL;
+}
+
+at_tensor *at_rows_first(at_tensor *x)
+{
+    return at_permute(x, (const int[]){1, 0, 2});
+}
+
+at_tensor **at_steps_room(const at_pass *pass, int64_t n)
+{
+    return at_room(pass->tape, (size_t)n * sizeof(at_tensor *));
+}
+
+at_tensor *at_place(const at_pass *pass, int64_t rows, int64_t place)
+{
+    at_tensor *tensor = at_tensor_make(pass->tape, AT_SHAPE(rows, 1));
+    for (int64_t b = 0; tensor && b < rows; b++)
+        tensor->value[b] = (at_real)place;
+    return tensor;
+}
+
+int64_t at_place_of(const at_tensor *place)
+{
+    return place && place->shape.dim[0] > 0 ? (int64_t)place->value[0] : 0;
+}

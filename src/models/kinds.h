@@ -1,0 +1,73 @@
+/* What the files of src/models share: the rows of the table, and the few steps that several models take. */
+#ifndef AT_KINDS_H
+#define AT_KINDS_H
+
+#include "layers.h"
+#include "model.h"
+
+enum { AT_MOST_LAYERS = 4 };
+
+extern const at_model_kind at_bahdanau;
+
+/* settings.c */
+bool at_model_uses(const at_model_kind *kind, const char *field);
+const at_model_kind *at_model_kind_find(const char *name, at_error *error);
+
+/* model.c */
+bool at_cell_kind_parse(const char *name, at_cell_kind *kind, at_error *error);
+bool at_model_attention(const at_model_settings *settings, const at_model_kind *kind, at_attention *attention,
+                        at_error *error); /* true with zeros for a model without attention */
+/* The kind's record of parameter numbers, zeroed and kept at model->extra; NULL with a sentence if memory is out. */
+void *at_model_extra(at_model *model, size_t size, at_error *error);
+at_cell_kind at_model_cell(const at_model *model);
+
+/* ---- Steps that several models take (common.c) ---- */
+
+/* x with the settings' share of it dropped, in training. */
+at_tensor *at_drop(const at_model *model, const at_pass *pass, at_tensor *x);
+/* Target words ids [B,n] with time first, so that a step is a view: table [V,E] -> [n,B,E]. Step `skip`, if any, gives
+ * zeros. */
+at_tensor *at_steps_embed(const at_pass *pass, at_tensor *table, const int32_t *ids, int64_t rows, int64_t n,
+                          int64_t skip);
+at_tensor *at_steps_at(at_tensor *x, int64_t t);             /* [n,B,D] -> [B,D], a view */
+at_tensor *at_steps_join(at_tensor *const *step, int64_t n); /* n of [B,D] -> [n,B,D] */
+at_tensor *at_rows_first(at_tensor *x);                      /* [n,B,D] -> [B,n,D] */
+at_tensor **at_steps_room(const at_pass *pass, int64_t n);   /* for the tensors of n steps */
+
+/* The step a state stands at, kept in it as a tensor [B,1] like everything else, so that it is saved and picked along.
+ */
+at_tensor *at_place(const at_pass *pass, int64_t rows, int64_t place);
+int64_t at_place_of(const at_tensor *place);
+
+/* ---- Looking at the source through the one attention operator (look.c) ---- */
+
+typedef struct at_look {
+    bool ready;    /* additive: queries are W_a q and keys U_a k already */
+    int64_t width; /* of queries and keys */
+    int W, U, v, b, Wp, vp, wK, wV, bias;
+} at_look;
+
+/* The parameters that the settings' score, window and position take, as NAME.W_a and so on. */
+bool at_look_declare(at_model *model, at_look *look, const char *name, int64_t width, int64_t value_width, bool ready,
+                     at_error *error);
+
+/* What a decoder's looks leave behind, gathered over its steps. */
+typedef struct at_looks {
+    at_model *model;
+    const at_pass *pass;
+    const at_source *source;
+    const at_look *look;
+    at_tensor *identity;             /* of a ready additive score */
+    at_tensor *weights;              /* [B,n,S] */
+    at_tensor **log_prob, **entropy; /* [B,Q] of each look; hard only */
+    int64_t place;                   /* position of the next query */
+    int64_t done;                    /* steps looked at so far */
+    int64_t calls;
+} at_looks;
+at_looks at_looks_begin(at_model *model, const at_pass *pass, const at_source *source, const at_look *look, int64_t n,
+                        int64_t place);
+/* The context of the next Q queries [B,Q,width]: [B,Q,value width]. */
+at_tensor *at_looks_next(at_looks *looks, at_tensor *query, at_tensor *key, at_tensor *value);
+at_decoded at_looks_end(const at_looks *looks, at_tensor *logits);
+
+#endif

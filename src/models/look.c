@@ -1,0 +1,167 @@
+/* How a decoder looks at the source: always through the attention operator, with whatever score, normaliser, window and
+ * positions the settings chose. */
+#include <stdio.h>
+#include <string.h>
+
+#include "block.h"
+#include "kinds.h"
+
+static int declare(at_model *model, const char *name, const char *what, at_shape shape, at_error *error)
+{
+    char full[120];
+    snprintf(full, sizeof full, "%s.%s", name, what);
+    return at_params_add(model->params, full, shape, error);
+}
+
+bool at_look_declare(at_model *model, at_look *look, const char *name, int64_t width, int64_t value_width, bool ready,
+                     at_error *error)
+{
+    const at_attention *a = &model->attention;
+    const int64_t H = a->heads, D = width / H, Dv = value_width / H;
+    int64_t A = model->settings.attention;
+    *look = (at_look){ready, width, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+    if (width % H || value_width % H)
+        return at_fail(error, AT_FAILED, "--heads is %lld and must divide %lld, the size of what attention compares%s",
+                       (long long)H, (long long)(width % H ? width : value_width), width % H ? "" : " and gathers");
+    if (a->score == AT_GENERAL)
+        look->W = declare(model, name, "W_a", AT_SHAPE(D, D), error);
+    if (a->score == AT_ADDITIVE)
+        look->v = declare(model, name, "v_a", AT_SHAPE(ready ? D : A), error);
+    if (a->score == AT_ADDITIVE && !ready) {
+        look->W = declare(model, name, "W_a", AT_SHAPE(A, D), error);
+        look->U = declare(model, name, "U_a", AT_SHAPE(A, D), error);
+        look->b = declare(model, name, "b_a", AT_SHAPE(A), error);
+    }
+    if (a->window == AT_LOCAL_P) {
+        look->Wp = declare(model, name, "W_p", AT_SHAPE(A, D), error);
+        look->vp = declare(model, name, "v_p", AT_SHAPE(A), error);
+    }
+    if (a->position == AT_SHAW && a->score != AT_ADDITIVE)
+        look->wK = declare(model, name, "w_K", AT_SHAPE(2 * a->clip + 1, D), error);
+    if (a->position == AT_SHAW)
+        look->wV = declare(model, name, "w_V", AT_SHAPE(2 * a->clip + 1, Dv), error);
+    if (a->position == AT_T5)
+        look->bias = declare(model, name, "bias", AT_SHAPE(a->buckets, H), error);
+    return error->code == AT_OK;
+}
+
+static at_tensor *identity(at_tape *tape, int64_t size)
+{
+    at_tensor *one = at_tensor_make(tape, AT_SHAPE(size, size));
+    if (!one)
+        return NULL;
+    memset(one->value, 0, (size_t)(size * size) * sizeof *one->value);
+    for (int64_t i = 0; i < size; i++)
+        one->value[i * size + i] = 1;
+    return one;
+}
+
+at_looks at_looks_begin(at_model *model, const at_pass *pass, const at_source *source, const at_look *look, int64_t n,
+                        int64_t place)
+{
+    const bool hard = model->attention.normaliser == AT_HARD, additive = model->attention.score == AT_ADDITIVE;
+    return (at_looks){.model = model,
+                      .pass = pass,
+                      .source = source,
+                      .look = look,
+                      .identity =
+                          additive && look->ready ? identity(pass->tape, look->width / model->attention.heads) : NULL,
+                      .weights = at_tensor_make(pass->tape, AT_SHAPE(source->rows, n, source->length)),
+                      .log_prob = hard ? at_steps_room(pass, n) : NULL,
+                      .entropy = hard && pass->rng ? at_steps_room(pass, n) : NULL,
+                      .place = place};
+}
+
+static at_tensor *param(const at_looks *looks, int index)
+{
+    return index < 0 ? NULL : at_param(looks->pass->tape, looks->model->params, index);
+}
+
+/* The mean over the heads of w [B,H,Q,S], into the rows of weights [B,n,S]. */
+static void gather_weights(const at_looks *looks, const at_real *w, int64_t Q)
+{
+    const int64_t B = looks->source->rows, S = looks->source->length, H = looks->model->attention.heads;
+    const int64_t n = looks->weights->shape.dim[1];
+    const at_real share = 1 / (at_real)H;
+    for (int64_t b = 0; b < B; b++) {
+        at_real *to = looks->weights->value + (b * n + looks->done) * S;
+        const at_real *from = w + b * H * Q * S;
+        memcpy(to, from, (size_t)(Q * S) * sizeof *to);
+        for (int64_t h = 1; h < H; h++)
+            for (int64_t i = 0; i < Q * S; i++)
+                to[i] += from[h * Q * S + i];
+        for (int64_t i = 0; H > 1 && i < Q * S; i++)
+            to[i] *= share;
+    }
+}
+
+/* H = -sum_j p_j log p_j of the softmax that hard attention drew from, summed over the heads: [B,Q]. (With local-p the
+ * operator's weights have its Gaussian in them.) The log's argument never is 0, and what that adds is far below
+ * rounding. */
+static at_tensor *entropy_of(const at_looks *looks, at_attention_in in)
+{
+    at_attention soft = looks->model->attention;
+    soft.normaliser = AT_SOFTMAX;
+    soft.plain = true;
+    in.weights = NULL;
+    in.sample = false;
+    at_tensor *p = at_attention_run(looks->pass->tape, &soft, &in).weights; /* [B,H,Q,S] */
+    at_tensor *tiny = at_tensor_make(looks->pass->tape, AT_SHAPE(1));
+    if (!p || !tiny)
+        return NULL;
+    *tiny->value = (at_real)1e-30;
+    return at_scale(at_sum(at_sum(at_mul(p, at_log(at_add(p, tiny))), 3), 1), -1);
+}
+
+at_tensor *at_looks_next(at_looks *looks, at_tensor *query, at_tensor *key, at_tensor *value)
+{
+    if (!query || !key || !value || !at_tape_ok(looks->pass->tape))
+        return NULL;
+    const at_look *look = looks->look;
+    const at_attention *attention = &looks->model->attention;
+    at_tape *tape = looks->pass->tape;
+    at_rng *rng = looks->pass->rng;
+    const int64_t Q = query->shape.dim[1];
+    const bool hard = attention->normaliser == AT_HARD, draws = hard && rng;
+    at_real *w =
+        at_room(tape, (size_t)(looks->source->rows * attention->heads * Q * looks->source->length) * sizeof *w);
+    at_attention_in in = {.query = query,
+                          .key = key,
+                          .value = value,
+                          .lengths = looks->source->lengths,
+                          .query_start = looks->place,
+                          .sample = draws,
+                          .seed = draws ? (uint64_t)at_rng_u32(rng) << 32 | at_rng_u32(rng) : 0,
+                          .W = looks->identity ? looks->identity : param(looks, look->W),
+                          .U = looks->identity ? looks->identity : param(looks, look->U),
+                          .v = param(looks, look->v),
+                          .b = param(looks, look->b),
+                          .Wp = param(looks, look->Wp),
+                          .vp = param(looks, look->vp),
+                          .wK = param(looks, look->wK),
+                          .wV = param(looks, look->wV),
+                          .bias = param(looks, look->bias),
+                          .weights = w};
+    at_attention_out out = at_attention_run(tape, attention, &in);
+    if (!w || !out.out)
+        return NULL;
+    gather_weights(looks, w, Q);
+    if (hard)
+        looks->log_prob[looks->calls] = at_sum(out.log_prob, 1); /* [B,H,Q] -> [B,Q] */
+    if (looks->entropy)
+        looks->entropy[looks->calls] = entropy_of(looks, in);
+    looks->calls++;
+    looks->done += Q;
+    looks->place += Q;
+    return out.out;
+}
+
+at_decoded at_looks_end(const at_looks *looks, at_tensor *logits)
+{
+    if (!logits || !at_tape_ok(looks->pass->tape))
+        return (at_decoded){0};
+    return (at_decoded){.logits = logits,
+                        .weights = looks->weights,
+                        .log_prob = looks->log_prob ? at_concat(looks->log_prob, (int)looks->calls, 1) : NULL,
+                        .entropy = looks->entropy ? at_concat(looks->entropy, (int)looks->calls, 1) : NULL};
+}

@@ -1,0 +1,143 @@
+/* The table of models, and what is the same for all of them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kinds.h"
+#include "text.h"
+
+static const at_model_kind *const kinds[] = {&at_bahdanau};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+const at_model_kind *at_model_kind_at(int index)
+{
+    return index >= 0 && index < KINDS ? kinds[index] : NULL;
+}
+
+bool at_cell_kind_parse(const char *name, at_cell_kind *kind, at_error *error)
+{
+    static const char *const names[] = {[AT_CELL_RNN] = "rnn", [AT_CELL_GRU] = "gru", [AT_CELL_LSTM] = "lstm"};
+    for (int i = 0; i < 3; i++) {
+        *kind = (at_cell_kind)i;
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    }
+    char shown[AT_SHOWN];
+    return at_fail(error, AT_FAILED, "--cell is '%s' and must be 'rnn', 'gru' or 'lstm'",
+                   at_shown(name, shown, sizeof shown));
+}
+
+bool at_model_attention(const at_model_settings *settings, const at_model_kind *kind, at_attention *attention,
+                        at_error *error)
+{
+    *attention = (at_attention){0};
+    if (!at_model_uses(kind, "score"))
+        return true;
+    at_settings names = {.score = settings->score,
+                         .normaliser = settings->normaliser,
+                         .window = settings->window,
+                         .position = settings->position,
+                         .heads = (int)settings->heads};
+    return at_attention_parse(&names, attention, error);
+}
+
+void *at_model_extra(at_model *model, size_t size, at_error *error)
+{
+    model->extra = calloc(1, size);
+    if (!model->extra)
+        at_fail(error, AT_FAILED, "memory is out: a model '%s' cannot be made", model->kind->name);
+    return model->extra;
+}
+
+at_cell_kind at_model_cell(const at_model *model)
+{
+    at_error error = {0};
+    at_cell_kind kind;
+    at_cell_kind_parse(model->settings.cell, &kind, &error);
+    return kind;
+}
+
+/* Everything a model needs must be there: a setting that is not may have come past at_model_settings_complete. */
+static bool is_complete(const at_model_settings *settings, const at_model_kind *kind, at_error *error)
+{
+    for (int i = 0; at_field_at(i); i++) {
+        const at_field *field = at_field_at(i);
+        char text[64];
+        at_field_text(settings, field, text, sizeof text);
+        if (field->type == AT_FIELD_COUNT && at_model_uses(kind, field->name) && strtoll(text, NULL, 10) < 1)
+            return at_fail(error, AT_FAILED, "--%s is %s and must be at least 1", field->name, text);
+    }
+    if (settings->layers > AT_MOST_LAYERS)
+        return at_fail(error, AT_FAILED, "--layers is %lld and may be at most %d", (long long)settings->layers,
+                       AT_MOST_LAYERS);
+    if (settings->source_size < 1 || settings->target_size < 1)
+        return at_fail(error, AT_FAILED, "the vocabularies have %lld and %lld entries, and each needs at least 1",
+                       (long long)settings->source_size, (long long)settings->target_size);
+    return true;
+}
+
+at_model *at_model_new(const at_model_settings *settings, uint64_t seed, at_error *error)
+{
+    if (error->code != AT_OK)
+        return NULL;
+    at_cell_kind cell;
+    const at_model_kind *kind = at_model_kind_find(settings->model, error);
+    if (!kind || !is_complete(settings, kind, error) || !at_cell_kind_parse(settings->cell, &cell, error))
+        return NULL;
+    at_model *model = calloc(1, sizeof *model);
+    at_params *params = at_params_new();
+    if (model)
+        *model = (at_model){.kind = kind, .settings = *settings, .params = params};
+    if (!model || !params) {
+        at_fail(error, AT_FAILED, "memory is out: a model '%s' cannot be made", kind->name);
+    } else if (at_model_attention(settings, kind, &model->attention, error) && kind->declare(model, error) &&
+               at_params_fix(params, error)) {
+        at_init_all(params, seed);
+        return model;
+    }
+    if (!model)
+        at_params_free(params);
+    at_model_free(model);
+    return NULL;
+}
+
+void at_model_free(at_model *model)
+{
+    if (!model)
+        return;
+    at_params_free(model->params);
+    free(model->extra);
+    free(model);
+}
+
+static bool source_fits(const at_pass *pass, const at_source *source)
+{
+    at_error *error = at_tape_error(pass->tape);
+    for (int64_t b = 0; b < source->rows; b++)
+        if (source->lengths[b] < 1 || source->lengths[b] > source->length)
+            return at_fail(error, AT_FAILED, "the source in row %lld has %lld units and must have 1 to %lld",
+                           (long long)b, (long long)source->lengths[b], (long long)source->length);
+    return at_tape_ok(pass->tape);
+}
+
+at_parts at_model_encode(at_model *model, const at_pass *pass, const at_source *source)
+{
+    return source_fits(pass, source) ? model->kind->encode(model, pass, source) : (at_parts){0};
+}
+
+at_parts at_model_start(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory)
+{
+    return at_tape_ok(pass->tape) ? model->kind->start(model, pass, source, memory) : (at_parts){0};
+}
+
+at_decoded at_model_decode(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory,
+                           at_parts *state, const int32_t *ids, int64_t n)
+{
+    if (!source_fits(pass, source))
+        return (at_decoded){0};
+    if (n < 1) {
+        at_fail(at_tape_error(pass->tape), AT_FAILED, "decoding takes at least 1 target position, and got %lld",
+                (long long)n);
+        return (at_decoded){0};
+    }
+    return model->kind->decode(model, pass, source, memory, state, ids, n);
+}

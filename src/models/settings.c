@@ -1,0 +1,212 @@
+/* The settings of a model: one table, from which come the command's options, the keys of a model file, the defaults and
+ * every refusal. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kinds.h"
+#include "text.h"
+
+#define FIELD(name, member, type, standard, help)                                                                      \
+    {                                                                                                                  \
+        name, type, offsetof(at_model_settings, member), sizeof(((at_model_settings *)0)->member), standard, help      \
+    }
+
+static const at_field fields[] = {
+    FIELD("model", model, AT_FIELD_NAME, "bahdanau", "which model; `attend list models` shows them"),
+    FIELD("cell", cell, AT_FIELD_NAME, "gru", "the recurrent cell: rnn, gru or lstm"),
+    FIELD("layers", layers, AT_FIELD_COUNT, "1", "recurrent layers on each side, 4 at most"),
+    FIELD("embedding", embedding, AT_FIELD_COUNT, "256", "size of a word's vector"),
+    FIELD("hidden", hidden, AT_FIELD_COUNT, "256", "size of a recurrent state"),
+    FIELD("attention", attention, AT_FIELD_COUNT, "256", "size A inside the additive score and local-p"),
+    FIELD("maxout", maxout, AT_FIELD_COUNT, "256", "units after the maxout before the output"),
+    FIELD("dropout", dropout, AT_FIELD_SHARE, "0", "share of the units dropped in training"),
+    FIELD("score", score, AT_FIELD_NAME, "additive", "how a query meets a key"),
+    FIELD("normaliser", normaliser, AT_FIELD_NAME, "softmax", "how scores become weights"),
+    FIELD("window", window, AT_FIELD_NAME, "global", "which source positions a step sees"),
+    FIELD("position", position, AT_FIELD_NAME, "none", "relative positions inside attention"),
+    FIELD("heads", heads, AT_FIELD_COUNT, "1", "attention heads"),
+    FIELD("input-feeding", input_feeding, AT_FIELD_SWITCH, "false", "the attentional state enters the next step"),
+    FIELD("bidirectional", bidirectional, AT_FIELD_SWITCH, "false", "the encoder reads both ways, half the units each"),
+};
+enum { FIELDS = sizeof fields / sizeof *fields };
+
+enum { MOST_UNITS = 1 << 20 };
+
+const at_field *at_field_at(int index)
+{
+    return index >= 0 && index < FIELDS ? &fields[index] : NULL;
+}
+
+static int find_field(const char *name)
+{
+    for (int i = 0; i < FIELDS; i++)
+        if (strcmp(fields[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+static bool set_count(int64_t *to, const char *name, const char *text, at_error *error)
+{
+    char *end, shown[AT_SHOWN];
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    int64_t most = strcmp(name, "layers") == 0 ? AT_MOST_LAYERS : MOST_UNITS;
+    if (end == text || *end || errno || value < 1 || value > most)
+        return at_fail(error, AT_FAILED, "--%s is '%s' and must be a whole number from 1 to %lld", name,
+                       at_shown(text, shown, sizeof shown), (long long)most);
+    *to = value;
+    return true;
+}
+
+static bool set_share(double *to, const char *name, const char *text, at_error *error)
+{
+    char *end, shown[AT_SHOWN];
+    double value = strtod(text, &end);
+    if (end == text || *end || !(value >= 0 && value < 1))
+        return at_fail(error, AT_FAILED, "--%s is '%s' and must be a number from 0 to below 1", name,
+                       at_shown(text, shown, sizeof shown));
+    *to = value;
+    return true;
+}
+
+static bool set_value(at_model_settings *settings, const at_field *field, const char *text, at_error *error)
+{
+    void *place = (char *)settings + field->offset;
+    char shown[AT_SHOWN];
+    switch (field->type) {
+    case AT_FIELD_COUNT:
+        return set_count(place, field->name, text, error);
+    case AT_FIELD_SHARE:
+        return set_share(place, field->name, text, error);
+    case AT_FIELD_SWITCH:
+        if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
+            return at_fail(error, AT_FAILED, "--%s is '%s' and must be true or false", field->name,
+                           at_shown(text, shown, sizeof shown));
+        *(bool *)place = strcmp(text, "true") == 0;
+        return true;
+    case AT_FIELD_NAME:
+        break;
+    }
+    if (!*text || strlen(text) >= field->size)
+        return at_fail(error, AT_FAILED, "--%s is '%s' and must be a name of 1 to %zu characters", field->name,
+                       at_shown(text, shown, sizeof shown), field->size - 1);
+    memcpy(place, text, strlen(text) + 1);
+    return true;
+}
+
+bool at_field_set(at_model_settings *settings, uint64_t *given, const char *name, const char *text, at_error *error)
+{
+    if (error->code != AT_OK)
+        return false;
+    int index = find_field(name);
+    if (index < 0) {
+        const char *names[FIELDS];
+        char shown[AT_SHOWN], near[160];
+        for (int i = 0; i < FIELDS; i++)
+            names[i] = fields[i].name;
+        at_nearest(name, names, FIELDS, near, sizeof near);
+        return at_fail(error, AT_FAILED, "there is no setting '%s' of a model%s", at_shown(name, shown, sizeof shown),
+                       near);
+    }
+    *given |= (uint64_t)1 << index;
+    return set_value(settings, &fields[index], text, error);
+}
+
+void at_field_text(const at_model_settings *settings, const at_field *field, char *text, size_t size)
+{
+    const void *place = (const char *)settings + field->offset;
+    switch (field->type) {
+    case AT_FIELD_COUNT:
+        snprintf(text, size, "%lld", (long long)*(const int64_t *)place);
+        break;
+    case AT_FIELD_SHARE:
+        /* the shortest text that reads back as the same number */
+        for (int digits = 1; digits <= 17; digits++) {
+            snprintf(text, size, "%.*g", digits, *(const double *)place);
+            if (strtod(text, NULL) == *(const double *)place)
+                break;
+        }
+        break;
+    case AT_FIELD_SWITCH:
+        snprintf(text, size, "%s", *(const bool *)place ? "true" : "false");
+        break;
+    case AT_FIELD_NAME:
+        snprintf(text, size, "%s", (const char *)place);
+        break;
+    }
+}
+
+/* The word NAME, or NAME=VALUE whose value is wanted, among blank-separated words; NULL if it is not there. */
+static const char *find_word(const char *words, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = words; *at; at += strcspn(at, " "), at += strspn(at, " "))
+        if (strncmp(at, name, length) == 0 && (at[length] == '\0' || at[length] == ' ' || at[length] == '='))
+            return at + length;
+    return NULL;
+}
+
+bool at_model_uses(const at_model_kind *kind, const char *field)
+{
+    return find_word(kind->fields, field) != NULL;
+}
+
+/* The kind's own default if it has one, else the table's. */
+static void default_of(const at_model_kind *kind, const at_field *field, char *text, size_t size)
+{
+    const char *own = find_word(kind->defaults, field->name);
+    if (own && *own == '=')
+        snprintf(text, size, "%.*s", (int)strcspn(own + 1, " "), own + 1);
+    else
+        snprintf(text, size, "%s", field->standard);
+}
+
+static bool is_empty(const at_model_settings *settings, const at_field *field)
+{
+    const char *place = (const char *)settings + field->offset;
+    return field->type == AT_FIELD_NAME    ? !*place
+           : field->type == AT_FIELD_COUNT ? *(const int64_t *)place == 0
+           : field->type == AT_FIELD_SHARE ? *(const double *)place == 0
+                                           : false;
+}
+
+const at_model_kind *at_model_kind_find(const char *name, at_error *error)
+{
+    const char *names[16];
+    int count = 0;
+    for (; at_model_kind_at(count) && count < 16; count++) {
+        names[count] = at_model_kind_at(count)->name;
+        if (strcmp(names[count], name) == 0)
+            return at_model_kind_at(count);
+    }
+    char shown[AT_SHOWN], near[160];
+    at_nearest(name, names, count, near, sizeof near);
+    at_fail(error, AT_FAILED, "there is no model '%s'%s", at_shown(name, shown, sizeof shown), near);
+    return NULL;
+}
+
+bool at_model_settings_complete(at_model_settings *settings, uint64_t given, at_error *error)
+{
+    if (error->code != AT_OK)
+        return false;
+    if (!settings->model[0])
+        set_value(settings, &fields[0], fields[0].standard, error);
+    const at_model_kind *kind = at_model_kind_find(settings->model, error);
+    for (int i = 1; kind && i < FIELDS; i++) {
+        const at_field *field = &fields[i];
+        const bool named = given >> i & 1, uses = at_model_uses(kind, field->name);
+        char text[64];
+        if (named && !uses)
+            return at_fail(error, AT_FAILED, "model '%s' does not use --%s", kind->name, field->name);
+        default_of(kind, field, text, sizeof text);
+        if (uses && !named && is_empty(settings, field) && !set_value(settings, field, text, error))
+            return false;
+    }
+    at_attention attention;
+    at_cell_kind cell;
+    return kind && at_cell_kind_parse(settings->cell, &cell, error) &&
+           at_model_attention(settings, kind, &attention, error);
+}

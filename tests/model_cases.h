@@ -1,0 +1,124 @@
+/* The models and settings that both number types try, and a small batch for them. */
+#ifndef MODEL_CASES_H
+#define MODEL_CASES_H
+
+/* cmocka.h needs these first */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model.h"
+
+enum { ROWS = 3, SOURCE = 4, TARGET = 3, WORDS = 7 };
+
+static const int32_t source_ids[ROWS * SOURCE] = {4, 5, 6, 3, 5, -1, -1, -1, 2, 6, 4, -1};
+static const int64_t source_lengths[ROWS] = {4, 1, 3};
+static const int32_t target_in[ROWS * TARGET] = {2, 4, 5, 2, 6, 0, 2, 5, 4};
+static const int32_t target_out[ROWS * TARGET] = {4, 5, 3, 6, 3, -1, 5, 4, 3};
+static const at_source whole_source = {.rows = ROWS, .length = SOURCE, .ids = source_ids, .lengths = source_lengths};
+
+/* Model, then NAME=VALUE with blanks between. */
+static const char *const model_cases[] = {
+    "bahdanau",
+    "bahdanau cell=lstm",
+    "bahdanau score=dot normaliser=sparsemax heads=2",
+    "bahdanau score=general normaliser=entmax15",
+    "bahdanau score=scaled normaliser=sigmoid window=local-m:1",
+    "bahdanau window=local-p:1 normaliser=relu score=general position=t5:4",
+    "bahdanau normaliser=hard position=shaw:1",
+};
+enum { MODEL_CASES = sizeof model_cases / sizeof *model_cases };
+
+/* Sizes small enough to try every number. */
+static inline at_model *case_model(const char *text, int size, uint64_t seed)
+{
+    static const char *const sizes[] = {"embedding", "hidden", "attention", "maxout"};
+    at_error error = {0};
+    at_model_settings settings = {.source_size = WORDS, .target_size = WORDS};
+    uint64_t given = 0;
+    char copy[200], *rest = NULL, number[16];
+    snprintf(copy, sizeof copy, "%s", text);
+    at_field_set(&settings, &given, "model", strtok_r(copy, " ", &rest), &error);
+    for (char *word; (word = strtok_r(NULL, " ", &rest));) {
+        char *equals = strchr(word, '=');
+        *equals = '\0';
+        at_field_set(&settings, &given, word, equals + 1, &error);
+    }
+    at_model_settings probe = settings;
+    for (int i = 0; i < 4; i++) { /* those the model takes */
+        at_error refused = {0};
+        uint64_t more = given;
+        snprintf(number, sizeof number, "%d", size + 2 * (i == 0));
+        at_field_set(&probe, &more, sizes[i], number, &refused);
+        if (at_model_settings_complete(&probe, more, &refused)) {
+            at_field_set(&settings, &given, sizes[i], number, &error);
+        }
+        probe = settings;
+    }
+    if (!at_model_settings_complete(&settings, given, &error))
+        fail_msg("%s: %s", text, error.text);
+    at_model *model = at_model_new(&settings, seed, &error);
+    if (!model)
+        fail_msg("%s: %s", text, error.text);
+    return model;
+}
+
+static inline void check_tape(const char *what, at_tape *tape)
+{
+    if (!at_tape_ok(tape))
+        fail_msg("%s: %s", what, at_tape_error(tape)->text);
+}
+
+/* The logits [rows,n,WORDS] and weights [rows,n,length] of a source, in the tape's memory. */
+static inline at_decoded case_decode(at_model *model, const at_pass *pass, const at_source *source, const int32_t *ids,
+                                     int64_t n)
+{
+    at_parts memory = at_model_encode(model, pass, source);
+    at_parts state = at_model_start(model, pass, source, &memory);
+    return at_model_decode(model, pass, source, &memory, &state, ids, n);
+}
+
+/* The same position by position, the state kept between tapes and its rows turned round and back on the way. Logits
+ * into [ROWS,TARGET,WORDS], weights (if any) into [ROWS,TARGET,SOURCE]. */
+static inline void case_steps(at_model *model, at_real *logits, at_real *weights)
+{
+    at_error error = {0};
+    at_arena *arena = at_arena_new();
+    at_pass pass = {.tape = at_tape_new(arena, false)};
+    at_kept *memory = at_kept_new(), *state = at_kept_new();
+    at_parts parts = at_model_encode(model, &pass, &whole_source);
+    at_parts begun = at_model_start(model, &pass, &whole_source, &parts);
+    check_tape(model->kind->name, pass.tape);
+    assert_true(at_kept_store(memory, &parts, &error) && at_kept_store(state, &begun, &error));
+    for (int t = 0; t < TARGET; t++) {
+        const int64_t turn[] = {2, 0, 1}, back[] = {1, 2, 0};
+        assert_true(at_kept_select(state, turn, ROWS, &error) && at_kept_select(state, back, ROWS, &error));
+        at_arena_reset(arena);
+        pass.tape = at_tape_new(arena, false);
+        int32_t ids[ROWS];
+        for (int b = 0; b < ROWS; b++)
+            ids[b] = target_in[b * TARGET + t];
+        parts = at_kept_load(memory, pass.tape);
+        begun = at_kept_load(state, pass.tape);
+        at_decoded d = at_model_decode(model, &pass, &whole_source, &parts, &begun, ids, 1);
+        check_tape(model->kind->name, pass.tape);
+        for (int b = 0; b < ROWS; b++) {
+            memcpy(logits + (b * TARGET + t) * WORDS, d.logits->value + b * WORDS, WORDS * sizeof *logits);
+            if (d.weights)
+                memcpy(weights + (b * TARGET + t) * SOURCE, d.weights->value + b * SOURCE, SOURCE * sizeof *weights);
+        }
+        assert_true(at_kept_store(state, &begun, &error));
+    }
+    at_kept_free(memory);
+    at_kept_free(state);
+    at_arena_free(arena);
+}
+
+#endif
