@@ -1,7 +1,7 @@
 /* attend.h: attention in C.
  *
  * The one public header, in the order data flows: version, errors, threads, arrays and their files, the attention
- * operator, its catalogue, pictures. Reading it from top to bottom is reading the manual.
+ * operator, its catalogue, training, trained models, pictures. Reading it from top to bottom is reading the manual.
  *
  * Three habits hold throughout:
  *   - Nothing here prints, exits or aborts on bad input. A function that can fail takes an `at_error *` (never NULL)
@@ -162,7 +162,8 @@ typedef struct at_call {
     size_t memory_used; /* filled in: the most the call held at any time */
 } at_call;
 
-/* Runs the operator. False with a sentence in `error` if the settings or shapes do not fit (nothing is written then). */
+/* Runs the operator. False with a sentence in `error` if the settings or shapes do not fit (nothing is written then).
+ */
 AT_API bool at_attend(const at_settings *settings, at_call *call, at_error *error);
 
 /* ---- The catalogue -------------------------------------------------------------------------------------------- */
@@ -183,13 +184,169 @@ AT_API const at_entry *at_catalogue(int index);
 /* The names nearest to a misspelt one, ready to end a sentence: "; did you mean 'scaled'?", or "" if none is near. */
 AT_API void at_suggest(const char *word, const char *const *names, int count, char *out, size_t size);
 
+/* ---- Training ------------------------------------------------------------------------------------------------- */
+
+/* One run of training, from files of text to a model file. Made with defaults, told by names and values what to do, run
+ * once or several times. */
+typedef struct at_training at_training;
+AT_API at_training *at_training_new(at_error *error);
+AT_API void at_training_free(at_training *training);
+
+/* What can be set: the options of attend train without their dashes. */
+typedef struct at_training_option {
+    const char *group;    /* "The data", "The model" ...: options of a group follow each other */
+    const char *name;     /* "learning-rate" */
+    const char *argument; /* "RATE"; NULL for a switch, whose value is true or false */
+    const char *standard; /* the default, as one would type it; NULL: none */
+    const char *help;
+} at_training_option;
+/* In a fixed order; NULL past the last. */
+AT_API const at_training_option *at_training_option_at(int index);
+/* Sets one by name. False with a sentence if there is no such name or the value does not fit it. */
+AT_API bool at_training_set(at_training *training, const char *name, const char *value, at_error *error);
+
+/* What the trainer says while it runs. */
+typedef enum at_news {
+    AT_NEWS_TICK,    /* after every update: for a progress bar */
+    AT_NEWS_UPDATE,  /* a report: every --report-every updates and at the end of an epoch */
+    AT_NEWS_VALID,   /* a validation */
+    AT_NEWS_SAVED,   /* the state was saved, as `text` */
+    AT_NEWS_SKIPPED, /* an update was skipped, as its gradient was not finite */
+    AT_NEWS_NOTE     /* something to know, as the sentence in `text` */
+} at_news;
+typedef struct at_train_news {
+    at_news what;
+    int64_t epoch, update, sentences; /* sentences: of this epoch */
+    double cost;                      /* per target token, since the last report */
+    double seconds, words_per_second; /* since the last report; of a validation, what it took */
+    double norm, rate;                /* of the gradient, before clipping; the learning rate */
+    double done, left;                /* the share of the way to the nearest limit, and the seconds left; NAN: unknown */
+    const char *metric;               /* of the validation */
+    double score, best;
+    bool better;
+    const char *text;
+} at_train_news;
+typedef void at_train_listener(void *context, const at_train_news *news);
+
+/* How it ended. */
+typedef struct at_train_result {
+    int64_t updates, epochs; /* in all, the runs before a --resume included; whole epochs */
+    int64_t parameters;
+    double seconds, words_per_second; /* of this run */
+    double cost;                      /* of the last report */
+    double best_score;                /* NAN: never validated */
+    int64_t best_update;              /* 0: never validated */
+    bool interrupted;                 /* by `stop` */
+    bool stopped_early;               /* by --early-stopping */
+} at_train_result;
+
+/* Trains until a limit is reached, then saves. `stop` (may be NULL) is looked at between updates: once it is not 0, the
+ * run saves and ends, and a run with `resume` goes on from there to the same bits. `listener` may be NULL. */
+AT_API bool at_training_run(at_training *training, at_train_listener *listener, void *context, const volatile int *stop,
+                            at_train_result *result, at_error *error);
+
+/* ---- Trained models ------------------------------------------------------------------------------------------- */
+
+/* A sequence-to-sequence model with its vocabularies, from the one file that training left. It is not changed by using
+ * it, but it holds memory for one computation at a time: use one per thread of yours. */
+typedef struct at_translator at_translator;
+AT_API at_translator *at_translator_load(const char *path, at_error *error);
+AT_API void at_translator_free(at_translator *translator);
+/* Its settings, sizes and history as lines of text, to release with at_text_free. */
+AT_API char *at_translator_info(const at_translator *translator, at_error *error);
+
+/* How to search. Zero the struct, then fill in what you want: 0 means the default written first. */
+typedef struct at_search_settings {
+    int64_t beam;             /* 1: greedy. Hypotheses kept side by side */
+    double length_penalty;    /* 0: none. A: the best has the largest score / ((5 + n) / 6)^A, n units and the end */
+    int64_t n_best;           /* 1. How many to give for each line, at most `beam` unless sampling */
+    double temperature;       /* 0: search. T > 0: draw from softmax(logits / T) instead, n_best times */
+    uint64_t seed;            /* of drawing: each line's draws depend on it and on the line's number alone */
+    int64_t first_line;       /* 0. The number of the first line, for those who hand lines over in several calls */
+    int64_t batch;            /* 64. Sentences at a time; the results are the same for any number */
+    double max_length_factor; /* 2. The longest output has this many times the source's units, and 10 more */
+    bool replace_unknown;     /* an unknown word becomes the source word with the largest weight, not "<unk>" */
+    bool wants_weights;       /* fill in the weights and names below */
+} at_search_settings;
+
+/* One translation. */
+typedef struct at_hypothesis {
+    const char *text; /* UTF-8 without a newline, and with a NUL at its end */
+    size_t size;
+    const int32_t *ids;
+    int64_t count;            /* target units, without the end */
+    double score;             /* log-probability, the end included */
+    double penalised;         /* what the beam ranked by */
+    const int32_t *links;     /* [count + 1] source unit of the largest weight, -1: none; NULL without attention */
+    const float *weights;     /* [count + 1, source_units], the last row the end's; NULL unless wanted */
+    const char *const *names; /* [count + 1] the target's units; NULL unless weights are wanted */
+    int64_t source_units;
+} at_hypothesis;
+
+/* What a line gave: 1 to n_best hypotheses, the best first. Valid during the call of at_give alone. */
+typedef struct at_found {
+    int64_t count;
+    const at_hypothesis *best;
+    const char *const *source_names; /* [source_units]; NULL unless weights are wanted */
+    int64_t source_units;
+    const int32_t *source_places; /* [source_units, 2] where each unit begins and ends in the line, in bytes */
+    const int32_t *target_places; /* [count of best[0], 2] the same for the target that at_align was given */
+    int64_t replaced;             /* byte sequences that were not UTF-8 and were read as U+FFFD */
+    bool is_long;                 /* the line has more units than the model was trained for; it is not cut */
+} at_found;
+
+/* Gets each line's result, in the order of the lines; false stops the search. */
+typedef bool at_give(void *context, int64_t line, const at_found *found);
+
+/* Translates lines (no newline in them, any bytes else), `sizes` bytes each: one result for every line, in order, with
+ * the same bits for any batch size and number of threads. An empty line gives one empty hypothesis. */
+AT_API bool at_translate(at_translator *translator, const at_search_settings *settings, const char *const *lines,
+                         const size_t *sizes, int64_t count, at_give *give, void *context, at_error *error);
+
+/* The same for translations that are there already (forced decoding): log-probability, links, weights and names of the
+ * given targets. Of the settings only first_line, batch and wants_weights count. */
+AT_API bool at_align(at_translator *translator, const at_search_settings *settings, const char *const *sources,
+                     const size_t *source_sizes, const char *const *targets, const size_t *target_sizes, int64_t count,
+                     at_give *give, void *context, at_error *error);
+
+/* ---- Lines of text and their scores --------------------------------------------------------------------------- */
+
+/* A line without its newline; any bytes, and no NUL is needed behind them. */
+typedef struct at_line {
+    const char *text;
+    size_t size;
+} at_line;
+
+/* The lines of a file, or of the standard input for "-". A line ends with a newline, a carriage return and a newline,
+ * or the file; a byte-order mark before the first is left out. A file packed by gzip is refused. */
+typedef struct at_line_list {
+    at_line *line; /* [count] */
+    int64_t count;
+    char *bytes; /* what the lines point into */
+} at_line_list;
+AT_API at_line_list *at_line_list_read(const char *path, at_error *error);
+AT_API void at_line_list_free(at_line_list *list);
+
+/* The names of the metrics that judge lines by their references, all in percent over the whole text; NULL past the last:
+ *   wer       edit distance over words (what stands between white space) / words of the references
+ *   cer       the same over characters (code points, blanks included)
+ *   accuracy  lines that are equal to the byte
+ *   aer       alignments, as `0-0 1-2` (source-target, from 0), with possible links as `1?3` in the references only:
+ *             1 - (|A & S| + |A & P|) / (|A| + |S|), S the sure links, P the sure and the possible ones */
+AT_API const char *at_metric(int index);
+
+/* The score of the hypotheses by one metric. False with a sentence if there is no such metric, if the counts of lines
+ * differ, if a line is no alignment, or if the references hold nothing to be measured by. */
+AT_API bool at_score_lines(const char *metric, const at_line *hypotheses, int64_t hypothesis_count,
+                           const at_line *references, int64_t reference_count, double *score, at_error *error);
+
 /* ---- Pictures ------------------------------------------------------------------------------------------------- */
 
 /* A heat map of weights in the terminal as UTF-8 text: columns across, rows down, values legible. Gives a string to
  * release with at_text_free. With `colour` false it is plain text of shades and figures. */
 typedef struct at_heatmap {
     int64_t rows, columns;
-    const float *values;         /* [rows, columns] */
+    const float *values;             /* [rows, columns] */
     const char *const *row_names;    /* NULL: numbered */
     const char *const *column_names; /* NULL: numbered */
     bool colour;

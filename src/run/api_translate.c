@@ -1,0 +1,117 @@
+/* The public face of trained models: attend.h's functions over search and forced decoding, and what a model says about
+ * itself. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kinds.h"
+#include "search.h"
+
+bool at_translate(at_translator *translator, const at_search_settings *settings, const char *const *lines,
+                  const size_t *sizes, int64_t count, at_give *give, void *context, at_error *error)
+{
+    at_search_settings complete = *settings;
+    return error->code == AT_OK && at_search_complete(&complete, error) &&
+           at_search(translator, &complete, lines, sizes, count, give, context, error);
+}
+
+bool at_align(at_translator *translator, const at_search_settings *settings, const char *const *sources,
+              const size_t *source_sizes, const char *const *targets, const size_t *target_sizes, int64_t count,
+              at_give *give, void *context, at_error *error)
+{
+    at_search_settings complete = {
+        .first_line = settings->first_line, .batch = settings->batch, .wants_weights = settings->wants_weights};
+    return error->code == AT_OK && at_search_complete(&complete, error) &&
+           at_forced(translator, &complete, sources, source_sizes, targets, target_sizes, count, give, context, error);
+}
+
+/* ---- What a model says about itself --------------------------------------------------------------------------- */
+
+/* "name  value", the values under each other. */
+static void add_line(at_buffer *text, const char *name, const char *value)
+{
+    at_buffer_print(text, "%-16s %s\n", name, value);
+}
+
+static void add_settings(at_buffer *text, const at_model *model)
+{
+    add_line(text, "model", model->kind->name);
+    if (model->kind->paper && *model->kind->paper)
+        add_line(text, "paper", model->kind->paper);
+    for (int i = 0; at_field_at(i); i++) {
+        const at_field *field = at_field_at(i);
+        char value[64];
+        if (!at_model_uses(model->kind, field->name))
+            continue;
+        at_field_text(&model->settings, field, value, sizeof value);
+        add_line(text, field->name, value);
+    }
+}
+
+static bool add_vocabulary(at_buffer *text, const char *side, const at_vocabulary *vocabulary, at_error *error)
+{
+    char *json = at_vocabulary_to_json(vocabulary, error);
+    json_t *object = json ? json_loads(json, 0, NULL) : NULL;
+    const char *kind = json_string_value(json_object_get(object, "kind"));
+    if (kind) {
+        char value[80];
+        snprintf(value, sizeof value, "%s, %lld units and %d specials", kind,
+                 (long long)at_vocabulary_size(vocabulary) - AT_SPECIALS, AT_SPECIALS);
+        add_line(text, side, value);
+    }
+    json_decref(object);
+    free(json);
+    return kind || at_fail(error, AT_FAILED, "memory ran out for what is to be said about a model");
+}
+
+/* One line for each entry: its names and values, blanks between. */
+static void add_history(at_buffer *text, const char *history)
+{
+    json_t *entries = history ? json_loads(history, 0, NULL) : NULL, *entry, *value;
+    size_t index;
+    const char *name;
+    if (json_array_size(entries) > 0)
+        at_buffer_print(text, "history\n");
+    json_array_foreach(entries, index, entry)
+    {
+        json_object_foreach(entry, name, value)
+        {
+            if (json_is_integer(value))
+                at_buffer_print(text, "  %s %lld", name, (long long)json_integer_value(value));
+            else if (json_is_real(value))
+                at_buffer_print(text, "  %s %.4f", name, json_real_value(value));
+            else if (json_is_string(value))
+                at_buffer_print(text, "  %s %s", name, json_string_value(value));
+        }
+        at_buffer_print(text, "\n");
+    }
+    json_decref(entries);
+}
+
+char *at_translator_info(const at_translator *translator, at_error *error)
+{
+    at_buffer text = {0};
+    at_params *params = translator->model->params;
+    char value[80];
+    if (error->code != AT_OK)
+        return NULL;
+    add_settings(&text, translator->model);
+    if (!add_vocabulary(&text, "source", translator->source, error) ||
+        !add_vocabulary(&text, "target", translator->target, error)) {
+        at_buffer_free(&text);
+        return NULL;
+    }
+    snprintf(value, sizeof value, "%lld units", (long long)translator->max_length);
+    add_line(&text, "longest source", value);
+    snprintf(value, sizeof value, "%lld in %d arrays, %.1f MB", (long long)at_params_count(params),
+             at_params_number(params), (double)at_params_count(params) * sizeof(at_real) / 1e6);
+    add_line(&text, "parameters", value);
+    add_history(&text, translator->history);
+    if (text.failed) {
+        at_buffer_free(&text);
+        at_fail(error, AT_FAILED, "memory ran out for what is to be said about a model");
+        return NULL;
+    }
+    return text.bytes;
+}

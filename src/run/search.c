@@ -1,0 +1,70 @@
+/* Search and forced decoding share their lines, batches and memory; this is where a search begins and ends. */
+#include "search.h"
+
+#include <math.h>
+
+#include "search_work.h"
+
+bool at_search_complete(at_search_settings *settings, at_error *error)
+{
+    if (settings->beam < 0 || settings->n_best < 0 || settings->batch < 0)
+        return at_fail(error, AT_USAGE, "the beam, the number of best and the batch are counts, 1 or more");
+    if (!(settings->temperature >= 0) || isinf(settings->temperature))
+        return at_fail(error, AT_USAGE, "the temperature of sampling is a number above 0, not %g",
+                       settings->temperature);
+    if (!isfinite(settings->length_penalty))
+        return at_fail(error, AT_USAGE, "the length penalty is a number, not %g", settings->length_penalty);
+    if (!(settings->max_length_factor >= 0) || settings->max_length_factor > 1000)
+        return at_fail(error, AT_USAGE, "the factor of the longest output is a number from 0 to 1000, not %g",
+                       settings->max_length_factor);
+    settings->beam = settings->beam ? settings->beam : 1;
+    settings->n_best = settings->n_best ? settings->n_best : 1;
+    settings->batch = settings->batch ? settings->batch : 64;
+    settings->max_length_factor = settings->max_length_factor > 0 ? settings->max_length_factor : 2;
+    if (settings->temperature == 0 && settings->n_best > settings->beam)
+        return at_fail(error, AT_USAGE, "a beam of %lld cannot give the %lld best; ask for fewer, or widen the beam",
+                       (long long)settings->beam, (long long)settings->n_best);
+    return true;
+}
+
+static bool open_work(at_search_work *work)
+{
+    work->window = at_arena_new();
+    work->batch = at_arena_new();
+    work->steps = at_arena_new();
+    work->memory = at_kept_new();
+    work->state = at_kept_new();
+    return (work->window && work->batch && work->steps && work->memory && work->state) || at_search_memory(work);
+}
+
+static void close_work(at_search_work *work)
+{
+    at_nodes_free(work->nodes);
+    at_kept_free(work->state);
+    at_kept_free(work->memory);
+    at_arena_free(work->steps);
+    at_arena_free(work->batch);
+    at_arena_free(work->window);
+    at_buffer_free(&work->text);
+}
+
+bool at_search(at_translator *translator, const at_search_settings *settings, const char *const *lines,
+               const size_t *sizes, int64_t count, at_give *give, void *context, at_error *error)
+{
+    at_search_work work = {.translator = translator, .settings = settings, .error = error, .run = at_search_beam};
+    bool good = error->code == AT_OK && open_work(&work) &&
+                at_search_lines(&work, lines, sizes, NULL, NULL, count, give, context);
+    close_work(&work);
+    return good;
+}
+
+bool at_forced(at_translator *translator, const at_search_settings *settings, const char *const *sources,
+               const size_t *source_sizes, const char *const *targets, const size_t *target_sizes, int64_t count,
+               at_give *give, void *context, at_error *error)
+{
+    at_search_work work = {.translator = translator, .settings = settings, .error = error, .run = at_forced_batch};
+    bool good = error->code == AT_OK && open_work(&work) &&
+                at_search_lines(&work, sources, source_sizes, targets, target_sizes, count, give, context);
+    close_work(&work);
+    return good;
+}

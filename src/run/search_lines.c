@@ -1,0 +1,309 @@
+/* From lines to batches and back. Lines are taken in windows; within one they are sorted by length, so that a batch has
+ * little padding, and given back in their order. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "search_work.h"
+#include "units.h"
+
+enum {
+    WINDOW_BATCHES = 16,    /* batches of lines in a window, */
+    WINDOW_BYTES = 1 << 20, /* and how much text at most, unless one line has more */
+    BATCH_UNITS = 64 * 256, /* units of a batch, padding counted, unless one line has more: bounds its memory */
+    MOST_LINE = 1 << 28,    /* bytes of a line: places in it are 32 bits, and its numbers must fit into memory */
+};
+
+bool at_search_memory(at_search_work *work)
+{
+    return at_fail(work->error, AT_FAILED, "memory ran out while translating; a smaller batch or beam takes less");
+}
+
+void *at_search_take(at_search_work *work, at_arena *arena, int64_t count, size_t size)
+{
+    void *memory = at_arena_take(arena, (size_t)(count > 0 ? count : 1) * size);
+    if (!memory)
+        at_search_memory(work);
+    return memory;
+}
+
+at_tape *at_search_tape(at_search_work *work)
+{
+    at_arena_reset(work->steps);
+    at_tape *tape = at_tape_new(work->steps, false);
+    if (!tape)
+        at_search_memory(work);
+    return tape;
+}
+
+bool at_search_ok(at_search_work *work, at_tape *tape)
+{
+    if (!at_tape_ok(tape))
+        at_fail(work->error, at_tape_error(tape)->code, "%s", at_tape_error(tape)->text);
+    return work->error->code == AT_OK;
+}
+
+bool at_search_has_weights(at_search_work *work, const at_decoded *decoded)
+{
+    const at_search_settings *settings = work->settings;
+    if (decoded->weights || (!settings->wants_weights && !settings->replace_unknown))
+        return true;
+    return at_fail(work->error, AT_FAILED, "model '%s' has no attention, so it has no weights %s",
+                   work->translator->model->kind->name,
+                   settings->wants_weights ? "to show" : "to replace unknown words by");
+}
+
+int32_t at_search_link(const at_real *weights, int64_t count)
+{
+    int64_t best = -1;
+    at_real largest = 0;
+    for (int64_t s = 0; s < count; s++)
+        if (weights[s] > largest) { /* never for NaN */
+            largest = weights[s];
+            best = s;
+        }
+    return (int32_t)best;
+}
+
+bool at_search_pad(at_search_work *work, at_sentence *const *batch, int64_t rows, at_source *source)
+{
+    int64_t longest = 0;
+    for (int64_t r = 0; r < rows; r++)
+        longest = batch[r]->count > longest ? batch[r]->count : longest;
+    int32_t *ids = at_search_take(work, work->batch, rows * longest, sizeof *ids);
+    int64_t *lengths = at_search_take(work, work->batch, rows, sizeof *lengths);
+    if (!ids || !lengths)
+        return false;
+    for (int64_t r = 0; r < rows; r++) {
+        lengths[r] = batch[r]->count;
+        for (int64_t i = 0; i < longest; i++)
+            ids[r * longest + i] = i < lengths[r] ? batch[r]->ids[i] : -1;
+    }
+    *source = (at_source){rows, longest, ids, lengths};
+    return true;
+}
+
+bool at_search_begin(at_search_work *work, const at_source *source)
+{
+    at_tape *tape = at_search_tape(work);
+    if (!tape)
+        return false;
+    at_pass pass = {tape, NULL};
+    at_model *model = work->translator->model;
+    at_parts memory = at_model_encode(model, &pass, source);
+    at_parts state = at_model_start(model, &pass, source, &memory);
+    return at_search_ok(work, tape) && at_kept_store(work->memory, &memory, work->error) &&
+           at_kept_store(work->state, &state, work->error);
+}
+
+/* ---- Text and names ------------------------------------------------------------------------------------------- */
+
+/* Words stand with a blank between them, characters do not. */
+static const char *joiner(at_search_work *work)
+{
+    static const int32_t two[] = {AT_UNKNOWN, AT_UNKNOWN};
+    at_vocabulary_decode(work->translator->target, two, 2, &work->text);
+    bool blank = memchr(work->text.bytes, ' ', work->text.size);
+    work->text.size = 0;
+    return blank ? " " : "";
+}
+
+/* Adds bytes of a line as clean UTF-8, without a NUL or a newline in it. */
+static void add_clean(at_buffer *text, const char *bytes, size_t size)
+{
+    while (size > 0) {
+        int32_t point;
+        bool broken;
+        char clean[4];
+        size_t length = at_point_read(bytes, size, &point, &broken);
+        at_buffer_add(text, clean, at_point_write(point, clean));
+        bytes += length;
+        size -= length;
+    }
+}
+
+/* The text gathered in work->text, as a string of the window. */
+static char *keep_text(at_search_work *work)
+{
+    size_t size = work->text.size;
+    char *kept = work->text.failed ? NULL : at_arena_take(work->window, size + 1);
+    if (!kept) {
+        at_search_memory(work);
+        return NULL;
+    }
+    if (size)
+        memcpy(kept, work->text.bytes, size);
+    kept[size] = 0;
+    work->text.size = 0;
+    return kept;
+}
+
+static void add_piece(at_buffer *text, const char *line, const int32_t *pieces, int64_t unit)
+{
+    add_clean(text, line + pieces[2 * unit], (size_t)(pieces[2 * unit + 1] - pieces[2 * unit]));
+}
+
+/* A unit of the target on its own; an unknown one as the source word it is linked to, if asked for. */
+static void add_unit(at_search_work *work, const at_sentence *sentence, const at_hypothesis *hypothesis, int64_t unit)
+{
+    int32_t id = unit < hypothesis->count ? hypothesis->ids[unit] : AT_END;
+    if (id == AT_UNKNOWN && sentence->target_line)
+        add_piece(&work->text, sentence->target_line, sentence->target_pieces, unit);
+    else if (id == AT_UNKNOWN && work->settings->replace_unknown && hypothesis->links[unit] >= 0)
+        add_piece(&work->text, sentence->line, sentence->pieces, hypothesis->links[unit]);
+    else {
+        const char *name = at_vocabulary_unit(work->translator->target, id);
+        add_clean(&work->text, name ? name : "", name ? strlen(name) : 0);
+    }
+}
+
+static bool name_units(at_search_work *work, const at_sentence *sentence, at_hypothesis *hypothesis)
+{
+    const char **names = at_search_take(work, work->window, hypothesis->count + 1, sizeof *names);
+    for (int64_t t = 0; names && t <= hypothesis->count; t++) {
+        add_unit(work, sentence, hypothesis, t);
+        if (!(names[t] = keep_text(work)))
+            return false;
+    }
+    hypothesis->names = names;
+    return names;
+}
+
+static bool name_source(at_search_work *work, at_sentence *sentence)
+{
+    const char **names = at_search_take(work, work->window, sentence->count, sizeof *names);
+    for (int64_t s = 0; names && s < sentence->count; s++) {
+        add_piece(&work->text, sentence->line, sentence->pieces, s);
+        if (!(names[s] = keep_text(work)))
+            return false;
+    }
+    sentence->found.source_names = names;
+    return names;
+}
+
+bool at_search_word(at_search_work *work, const at_sentence *sentence, at_hypothesis *hypothesis)
+{
+    const char *between = joiner(work);
+    for (int64_t t = 0; t < hypothesis->count; t++) {
+        if (t > 0)
+            at_buffer_add(&work->text, between, strlen(between));
+        add_unit(work, sentence, hypothesis, t);
+    }
+    hypothesis->size = work->text.size;
+    hypothesis->text = keep_text(work);
+    hypothesis->source_units = sentence->count;
+    return hypothesis->text && (!work->settings->wants_weights || name_units(work, sentence, hypothesis));
+}
+
+/* ---- Windows -------------------------------------------------------------------------------------------------- */
+
+/* What a line without a unit, or a pair with such a source, gives. */
+static bool give_empty(at_search_work *work, at_sentence *sentence)
+{
+    at_hypothesis *empty = at_search_take(work, work->window, 1, sizeof *empty);
+    if (!empty)
+        return false;
+    *empty = (at_hypothesis){.text = ""};
+    sentence->found.best = empty;
+    sentence->found.count = 1;
+    return true;
+}
+
+static bool read_units(at_search_work *work, const at_vocabulary *vocabulary, const char *line, size_t size,
+                       int32_t **ids, int32_t **pieces, int64_t *count, int64_t *replaced, int64_t number)
+{
+    if (size > MOST_LINE)
+        return at_fail(work->error, AT_FAILED, "line %lld has %zu bytes, and a line has %d at most",
+                       (long long)number + 1, size, MOST_LINE);
+    *ids = at_search_take(work, work->window, (int64_t)size, sizeof **ids);
+    *pieces = at_search_take(work, work->window, 2 * (int64_t)size, sizeof **pieces);
+    if (!*ids || !*pieces)
+        return false;
+    int64_t broken = 0;
+    *count = at_vocabulary_encode(vocabulary, line, size, *ids, (int64_t)size, &broken, *pieces);
+    *replaced += broken;
+    return true;
+}
+
+static bool read_sentence(at_search_work *work, at_sentence *sentence)
+{
+    const at_translator *translator = work->translator;
+    if (!read_units(work, translator->source, sentence->line, sentence->size, &sentence->ids, &sentence->pieces,
+                    &sentence->count, &sentence->replaced, sentence->number))
+        return false;
+    if (sentence->target_line &&
+        !read_units(work, translator->target, sentence->target_line, sentence->target_size, &sentence->target_ids,
+                    &sentence->target_pieces, &sentence->target_count, &sentence->replaced, sentence->number))
+        return false;
+    sentence->found = (at_found){.source_units = sentence->count,
+                                 .source_places = sentence->pieces,
+                                 .target_places = sentence->target_pieces,
+                                 .replaced = sentence->replaced,
+                                 .is_long = translator->max_length > 0 && sentence->count > translator->max_length};
+    if (work->settings->wants_weights && !name_source(work, sentence))
+        return false;
+    return sentence->count > 0 || give_empty(work, sentence);
+}
+
+/* Short ones first, and of equals the earlier; those without a unit are done and come before all. */
+static int by_length(const void *left, const void *right)
+{
+    const at_sentence *a = *(at_sentence *const *)left, *b = *(at_sentence *const *)right;
+    if (a->count != b->count)
+        return a->count < b->count ? -1 : 1;
+    if (a->target_count != b->target_count)
+        return a->target_count < b->target_count ? -1 : 1;
+    return a->number < b->number ? -1 : 1;
+}
+
+static bool run_window(at_search_work *work, at_sentence *sentences, int64_t count)
+{
+    at_sentence **order = at_search_take(work, work->window, count, sizeof *order);
+    if (!order)
+        return false;
+    for (int64_t i = 0; i < count; i++) {
+        order[i] = &sentences[i];
+        if (!read_sentence(work, &sentences[i]))
+            return false;
+    }
+    qsort(order, (size_t)count, sizeof *order, by_length);
+    int64_t from = 0, to;
+    while (from < count && order[from]->count == 0)
+        from++;
+    for (; from < count; from = to) {
+        for (to = from + 1; to < count && to - from < work->settings->batch; to++)
+            if ((to - from + 1) * order[to]->count > BATCH_UNITS)
+                break;
+        at_arena_reset(work->batch);
+        if (!work->run(work, order + from, to - from))
+            return false;
+    }
+    return true;
+}
+
+bool at_search_lines(at_search_work *work, const char *const *sources, const size_t *source_sizes,
+                     const char *const *targets, const size_t *target_sizes, int64_t count, at_give *give,
+                     void *context)
+{
+    int64_t window = WINDOW_BATCHES * work->settings->batch;
+    for (int64_t from = 0, to; from < count; from = to) {
+        at_arena_reset(work->window);
+        size_t bytes = 0;
+        for (to = from; to < count && to - from < window && (to == from || bytes < WINDOW_BYTES); to++)
+            bytes += source_sizes[to] + (targets ? target_sizes[to] : 0);
+        at_sentence *sentences = at_search_take(work, work->window, to - from, sizeof *sentences);
+        if (!sentences)
+            return false;
+        for (int64_t i = from; i < to; i++)
+            sentences[i - from] = (at_sentence){.line = sources[i],
+                                                .size = source_sizes[i],
+                                                .target_line = targets ? targets[i] : NULL,
+                                                .target_size = targets ? target_sizes[i] : 0,
+                                                .number = work->settings->first_line + i};
+        if (!run_window(work, sentences, to - from))
+            return false;
+        for (int64_t i = 0; i < to - from; i++)
+            if (!give(context, sentences[i].number, &sentences[i].found))
+                return at_fail(work->error, AT_FAILED, "what was found could not be taken, so the search stopped");
+    }
+    return true;
+}

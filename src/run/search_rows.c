@@ -1,0 +1,149 @@
+/* From rows of logits to candidates. A row's numbers depend on that row alone and are summed in one order, so neither
+ * its neighbours nor the threads change a bit of them. */
+#include <float.h>
+#include <math.h>
+
+#include "rows.h"
+#include "search_work.h"
+#include "threads.h"
+
+#ifdef AT_DOUBLE
+#define AT_REAL_MAX DBL_MAX
+#else
+#define AT_REAL_MAX FLT_MAX
+#endif
+
+enum { WAYS = 8 }; /* sums and maxima run in this many strands, which the compiler lays side by side */
+
+/* What is not a number or not finite becomes the nearest thing that is, so that a damaged model still ends its lines.
+ */
+static void make_finite(at_real *finite, const at_real *row, int64_t count)
+{
+    const at_real most = AT_REAL_MAX;
+    for (int64_t i = 0; i < count; i++) {
+        at_real x = row[i];
+        finite[i] = x > most ? most : x >= -most ? x : -most; /* NaN fails both comparisons */
+    }
+}
+
+static at_real largest(const at_real *x, int64_t count)
+{
+    at_real top[WAYS];
+    int64_t i = 0;
+    for (int w = 0; w < WAYS; w++)
+        top[w] = -AT_REAL_MAX;
+    for (; i + WAYS <= count; i += WAYS)
+        for (int w = 0; w < WAYS; w++)
+            top[w] = x[i + w] > top[w] ? x[i + w] : top[w];
+    for (; i < count; i++)
+        top[0] = x[i] > top[0] ? x[i] : top[0];
+    for (int w = 1; w < WAYS; w++)
+        top[0] = top[w] > top[0] ? top[w] : top[0];
+    return top[0];
+}
+
+/* log sum_i e^x_i = m + log sum_i e^(x_i - m), m = max x */
+double at_log_sum_exp(const at_real *row, int64_t count, at_real *finite, at_real *scratch)
+{
+    make_finite(finite, row, count);
+    at_real top = largest(finite, count);
+    for (int64_t i = 0; i < count; i++)
+        scratch[i] = finite[i] - top;
+    at_rows_exp(scratch, scratch, count);
+    double sum[WAYS] = {0};
+    int64_t i = 0;
+    for (; i + WAYS <= count; i += WAYS)
+        for (int w = 0; w < WAYS; w++)
+            sum[w] += (double)scratch[i + w];
+    for (; i < count; i++)
+        sum[0] += (double)scratch[i];
+    return (double)top + log(((sum[0] + sum[4]) + (sum[1] + sum[5])) + ((sum[2] + sum[6]) + (sum[3] + sum[7])));
+}
+
+typedef struct rows_job {
+    const at_search_work *work;
+    const at_real *logits;
+    int64_t vocabulary;
+    at_row_task *tasks;
+    at_real *scratch; /* [workers, 2 V] */
+} rows_job;
+
+/* Padding and the begin are no words. */
+static bool may_follow(int64_t id)
+{
+    return id != AT_PAD && id != AT_BEGIN;
+}
+
+/* The likeliest ids in order, by insertion: most of a row fails the first comparison. The logits rank as the
+ * log-probabilities do. */
+static void find_likeliest(const rows_job *job, const at_real *row, double log_sum, at_row_task *task)
+{
+    at_candidate *best = task->candidates;
+    for (int64_t id = 0; id < job->vocabulary; id++) {
+        double value = (double)row[id];
+        if ((task->count == task->most && value <= best[task->count - 1].log_prob) || !may_follow(id))
+            continue;
+        int64_t place = task->count < task->most ? task->count++ : task->count - 1;
+        for (; place > 0 && best[place - 1].log_prob < value; place--)
+            best[place] = best[place - 1];
+        best[place] = (at_candidate){value, (int32_t)id};
+    }
+    for (int64_t i = 0; i < task->count; i++)
+        best[i].log_prob -= log_sum;
+}
+
+/* p_i = e^(x_i / T) / sum_j e^(x_j / T) over what may follow; the first id at which the running sum passes `at`. */
+static void draw(const rows_job *job, const at_real *row, at_real *scratch, double log_sum, at_row_task *task)
+{
+    double sum = 0, passed = 0, rate = 1 / job->work->settings->temperature;
+    at_real top = -AT_REAL_MAX;
+    for (int64_t id = 0; id < job->vocabulary; id++)
+        if (may_follow(id) && row[id] > top)
+            top = row[id];
+    for (int64_t id = 0; id < job->vocabulary; id++) {
+        double power = may_follow(id) ? ((double)row[id] - (double)top) * rate : -INFINITY;
+        scratch[id] = (at_real)(power < -200 ? -200 : power);
+    }
+    at_rows_exp(scratch, scratch, job->vocabulary);
+    for (int64_t id = 0; id < job->vocabulary; id++) {
+        scratch[id] = may_follow(id) ? scratch[id] : 0;
+        sum += (double)scratch[id];
+    }
+    int32_t drawn = AT_END;
+    for (int64_t id = 0; id < job->vocabulary && passed <= task->at * sum; id++) {
+        passed += (double)scratch[id];
+        drawn = scratch[id] > 0 ? (int32_t)id : drawn;
+    }
+    task->candidates[0] = (at_candidate){(double)row[drawn] - log_sum, drawn};
+    task->count = 1;
+}
+
+static void do_row(void *context, int64_t index, int worker)
+{
+    const rows_job *job = context;
+    at_row_task *task = &job->tasks[index];
+    at_real *row = job->scratch + 2 * worker * job->vocabulary, *scratch = row + job->vocabulary;
+    task->count = 0;
+    if (task->most == 0)
+        return;
+    double log_sum = at_log_sum_exp(job->logits + index * job->vocabulary, job->vocabulary, row, scratch);
+    if (task->only_end) {
+        task->candidates[0] = (at_candidate){(double)row[AT_END] - log_sum, AT_END};
+        task->count = 1;
+    } else if (task->draws) {
+        draw(job, row, scratch, log_sum, task);
+    } else {
+        find_likeliest(job, row, log_sum, task);
+    }
+}
+
+bool at_search_rows(at_search_work *work, const at_real *logits, int64_t rows, int64_t vocabulary, at_row_task *tasks)
+{
+    int workers = at_threads();
+    rows_job job = {work, logits, vocabulary, tasks, NULL};
+    job.scratch = at_search_take(work, work->steps, 2 * workers * vocabulary, sizeof *job.scratch);
+    if (!job.scratch)
+        return false;
+    at_parallel(rows, workers, do_row, &job);
+    return true;
+}

@@ -1,0 +1,88 @@
+/* What the parts of the search share: lines on their way, and the memory that is used again from batch to batch. */
+#ifndef AT_SEARCH_WORK_H
+#define AT_SEARCH_WORK_H
+
+#include "search.h"
+
+/* One line on its way. Its memory is the window's. */
+typedef struct at_sentence {
+    const char *line; /* the source, and for forced decoding the target */
+    size_t size;
+    const char *target_line;
+    size_t target_size;
+    int32_t *ids, *pieces; /* units of the source and their places in it */
+    int64_t count;
+    int32_t *target_ids, *target_pieces;
+    int64_t target_count;
+    int64_t number; /* of the line, from settings->first_line on */
+    int64_t replaced;
+    at_found found;
+} at_sentence;
+
+typedef struct at_search_work at_search_work;
+typedef bool at_search_batch(at_search_work *work, at_sentence *const *batch, int64_t rows);
+
+struct at_search_work {
+    at_translator *translator;
+    const at_search_settings *settings;
+    at_error *error;
+    at_arena *window;        /* what lives until the window's lines are given: sentences and results */
+    at_arena *batch;         /* what lives as long as a batch */
+    at_arena *steps;         /* one step's tape */
+    at_kept *memory, *state; /* the encoded source and the decoder's state between steps */
+    at_search_batch *run;
+    struct at_nodes *nodes; /* search: the tree of units that hypotheses are paths of */
+    at_buffer text;
+};
+
+/* ---- search_lines.c: from lines to batches and back */
+
+/* Runs work->run over the lines, window by window, and gives the results in order. `targets` NULL: none. */
+bool at_search_lines(at_search_work *work, const char *const *sources, const size_t *source_sizes,
+                     const char *const *targets, const size_t *target_sizes, int64_t count, at_give *give,
+                     void *context);
+/* The padded source of a batch, in the batch's arena: ids [rows, longest], -1 beyond. */
+bool at_search_pad(at_search_work *work, at_sentence *const *batch, int64_t rows, at_source *source);
+/* Encodes the batch and starts the decoder: work->memory and work->state then hold a row for each sentence. */
+bool at_search_begin(at_search_work *work, const at_source *source);
+/* A tape for one step over memory that is used again; NULL with the error set if there is none. */
+at_tape *at_search_tape(at_search_work *work);
+/* The tape's error, if any, becomes the work's. Gives whether all is well. */
+bool at_search_ok(at_search_work *work, at_tape *tape);
+/* False with a sentence if weights are needed but the model gave none. */
+bool at_search_has_weights(at_search_work *work, const at_decoded *decoded);
+/* The first of the largest weights, -1 if all are 0. */
+int32_t at_search_link(const at_real *weights, int64_t count);
+/* Text and names of a hypothesis whose ids and links are known. */
+bool at_search_word(at_search_work *work, const at_sentence *sentence, at_hypothesis *hypothesis);
+/* Memory of the window; NULL with the error set. */
+void *at_search_take(at_search_work *work, at_arena *arena, int64_t count, size_t size);
+bool at_search_memory(at_search_work *work); /* "out of memory": always false */
+
+/* ---- search_rows.c: from logits to candidates */
+
+typedef struct at_candidate {
+    double log_prob;
+    int32_t id;
+} at_candidate;
+
+/* What one row of logits is asked for. */
+typedef struct at_row_task {
+    int64_t most;             /* candidates wanted; 0: the row is not looked at */
+    bool only_end;            /* the length is used up */
+    bool draws;               /* draw one instead, at */
+    double at;                /* a uniform number in (0,1) */
+    int64_t count;            /* filled in: candidates found, */
+    at_candidate *candidates; /* the likeliest first, and of equals the one with the lowest id */
+} at_row_task;
+
+/* log-softmax of each row of logits [rows, V], then its likeliest ids; each row by one thread, in one order. */
+bool at_search_rows(at_search_work *work, const at_real *logits, int64_t rows, int64_t vocabulary, at_row_task *tasks);
+/* log of the sum of exp over a row, and the row itself made finite, in `scratch` [V]. */
+double at_log_sum_exp(const at_real *row, int64_t count, at_real *finite, at_real *scratch);
+
+/* ---- search_beam.c, forced.c */
+at_search_batch at_search_beam, at_forced_batch;
+void at_nodes_free(struct at_nodes *nodes);
+
+#endif

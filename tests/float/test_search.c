@@ -1,0 +1,561 @@
+/* Search against a model made by hand, whose every hypothesis can be written out: the beam finds the best of all, a
+ * beam of 1 is greedy, and neither batches nor threads change a byte. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "search.h"
+
+/* ---- A model made by hand ------------------------------------------------------------------------------------- */
+
+/* The next unit depends on the sum of the source and, through a running hash in the state, on every unit before it: a
+ * beam whose rows are mixed up gives other numbers. */
+enum { HASH = 1009 };
+
+static int64_t hash_next(int64_t hash, int32_t id)
+{
+    return (hash * 31 + id + 1) % HASH;
+}
+
+static float logit(int64_t source, int64_t hash, int64_t id)
+{
+    uint32_t word[4];
+    at_philox(77, (uint64_t)(source * HASH + hash), (uint64_t)id, word);
+    return (float)(word[0] % 4001) / 1000 - 2 + (id == AT_END ? 0.5f : 0);
+}
+
+static float weight(int64_t source, int64_t hash, int64_t s)
+{
+    uint32_t word[4];
+    at_philox(78, (uint64_t)(source * HASH + hash), (uint64_t)s, word);
+    return (float)(word[0] % 1000) / 1000;
+}
+
+static int64_t source_sum(const int32_t *ids, int64_t count)
+{
+    int64_t sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        sum += (i + 1) * ids[i];
+    return sum % 97;
+}
+
+static at_parts fake_encode(at_model *model, const at_pass *pass, const at_source *source)
+{
+    (void)model;
+    at_tensor *memory = at_tensor_make(pass->tape, AT_SHAPE(source->rows, source->length, 1));
+    for (int64_t i = 0; i < source->rows * source->length; i++)
+        memory->value[i] = (at_real)source->ids[i];
+    return (at_parts){1, {memory}};
+}
+
+static at_parts fake_start(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory)
+{
+    (void)model;
+    (void)memory;
+    at_tensor *state = at_tensor_make(pass->tape, AT_SHAPE(source->rows, 1));
+    for (int64_t r = 0; r < source->rows; r++)
+        state->value[r] = 0;
+    return (at_parts){1, {state}};
+}
+
+static bool has_attention = true;
+
+static at_decoded fake_decode(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory,
+                              at_parts *state, const int32_t *ids, int64_t n)
+{
+    int64_t rows = source->rows, length = source->length, vocabulary = model->settings.target_size;
+    at_tensor *logits = at_tensor_make(pass->tape, AT_SHAPE(rows, n, vocabulary));
+    at_tensor *weights = at_tensor_make(pass->tape, AT_SHAPE(rows, n, length));
+    at_tensor *after = at_tensor_make(pass->tape, AT_SHAPE(rows, 1));
+    for (int64_t r = 0; r < rows; r++) {
+        int32_t *seen = malloc((size_t)length * sizeof *seen);
+        for (int64_t s = 0; s < length; s++) {
+            seen[s] = (int32_t)memory->part[0]->value[r * length + s];
+            assert_int_equal(seen[s], source->ids[r * length + s]);
+            assert_true((seen[s] >= 0) == (s < source->lengths[r]));
+        }
+        int64_t sum = source_sum(seen, source->lengths[r]), hash = (int64_t)state->part[0]->value[r];
+        free(seen);
+        for (int64_t i = 0; i < n; i++) {
+            hash = hash_next(hash, ids[r * n + i]);
+            for (int64_t v = 0; v < vocabulary; v++)
+                logits->value[(r * n + i) * vocabulary + v] = (at_real)logit(sum, hash, v);
+            for (int64_t s = 0; s < length; s++)
+                weights->value[(r * n + i) * length + s] = s < source->lengths[r] ? (at_real)weight(sum, hash, s) : 0;
+        }
+        after->value[r] = (at_real)hash;
+    }
+    state->part[0] = after;
+    return (at_decoded){.logits = logits, .weights = has_attention ? weights : NULL};
+}
+
+static const at_model_kind fake_kind = {
+    .name = "fake", .fields = "", .encode = fake_encode, .start = fake_start, .decode = fake_decode};
+
+typedef struct fake {
+    at_model model;
+    at_translator translator;
+} fake;
+
+static at_vocabulary *vocabulary_of(const char *kind, const char *line)
+{
+    at_error error = {0};
+    at_vocabulary *vocabulary = at_vocabulary_new(kind, &error);
+    assert_true(at_vocabulary_count(vocabulary, line, strlen(line), &error));
+    assert_true(at_vocabulary_fix(vocabulary, &error));
+    return vocabulary;
+}
+
+static void fake_open(fake *f, const char *source_kind, const char *source, const char *target_kind, const char *target)
+{
+    *f = (fake){.model = {.kind = &fake_kind}};
+    f->translator = (at_translator){.model = &f->model,
+                                    .source = vocabulary_of(source_kind, source),
+                                    .target = vocabulary_of(target_kind, target),
+                                    .max_length = 100};
+    f->model.settings.source_size = at_vocabulary_size(f->translator.source);
+    f->model.settings.target_size = at_vocabulary_size(f->translator.target);
+}
+
+static void fake_close(fake *f)
+{
+    at_vocabulary_free(f->translator.source);
+    at_vocabulary_free(f->translator.target);
+}
+
+/* ---- Every hypothesis there is -------------------------------------------------------------------------------- */
+
+typedef struct path {
+    int32_t id[16];
+    int64_t count;
+    double score, penalised;
+} path;
+
+typedef struct all {
+    path *paths;
+    int64_t count, longest, vocabulary, source;
+    double penalty;
+} all;
+
+static double log_prob(const all *a, int64_t hash, int32_t id)
+{
+    double sum = 0;
+    for (int64_t v = 0; v < a->vocabulary; v++)
+        sum += exp((double)logit(a->source, hash, v));
+    return (double)logit(a->source, hash, id) - log(sum);
+}
+
+static void walk(all *a, path so_far, int64_t hash)
+{
+    path end = so_far;
+    end.score += log_prob(a, hash, AT_END);
+    end.penalised = end.score / pow((5 + (double)end.count + 1) / 6, a->penalty);
+    a->paths[a->count++] = end;
+    for (int32_t id = 0; so_far.count < a->longest && id < a->vocabulary; id++) {
+        if (id == AT_PAD || id == AT_BEGIN || id == AT_END)
+            continue;
+        path longer = so_far;
+        longer.id[longer.count++] = id;
+        longer.score += log_prob(a, hash, id);
+        walk(a, longer, hash_next(hash, id));
+    }
+}
+
+static int by_penalised(const void *left, const void *right)
+{
+    double a = ((const path *)left)->penalised, b = ((const path *)right)->penalised;
+    return a > b ? -1 : a < b;
+}
+
+typedef struct expected {
+    const all *all;
+    int64_t best;
+    int calls;
+} expected;
+
+static bool compare_to_all(void *context, int64_t line, const at_found *found)
+{
+    expected *e = context;
+    (void)line;
+    e->calls++;
+    assert_int_equal(found->count, e->best);
+    for (int64_t i = 0; i < found->count; i++) {
+        const path *right = &e->all->paths[i];
+        assert_true(fabs(found->best[i].penalised - right->penalised) < 1e-5);
+        assert_true(fabs(found->best[i].score - right->score) < 1e-5);
+        if (i == 0) { /* further down, paths may be equally likely */
+            assert_int_equal(found->best[i].count, right->count);
+            assert_memory_equal(found->best[i].ids, right->id, (size_t)right->count * sizeof(int32_t));
+        }
+    }
+    return true;
+}
+
+/* Two symbols (a and the unknown one) and ten units at most: 2047 hypotheses, which a beam of 2047 holds. */
+static void test_wide_beam_finds_the_best_of_all(void **unused)
+{
+    (void)unused;
+    at_error error = {0};
+    fake f;
+    fake_open(&f, "char", "abc", "char", "a");
+    const double penalties[] = {0, 0.6, 2, -1};
+    const char *const lines[] = {"a", "b", "ca", "abcabc", "cccc", "bb"};
+    for (size_t i = 0; i < 4 * 6; i++) {
+        const char *line = lines[i % 6];
+        at_search_settings settings = {
+            .beam = 2047, .n_best = 7, .length_penalty = penalties[i / 6], .max_length_factor = 1e-9};
+        int32_t ids[16];
+        int64_t replaced,
+            count = at_vocabulary_encode(f.translator.source, line, strlen(line), ids, 16, &replaced, NULL);
+        all a = {.longest = 10,
+                 .vocabulary = f.model.settings.target_size,
+                 .source = source_sum(ids, count),
+                 .penalty = settings.length_penalty,
+                 .paths = malloc(2048 * sizeof *a.paths)};
+        walk(&a, (path){0}, hash_next(0, AT_BEGIN));
+        assert_int_equal(a.count, 2047);
+        qsort(a.paths, (size_t)a.count, sizeof *a.paths, by_penalised);
+        expected e = {&a, 7, 0};
+        size_t size = strlen(line);
+        assert_true(at_search_complete(&settings, &error));
+        assert_true(at_search(&f.translator, &settings, &line, &size, 1, compare_to_all, &e, &error));
+        assert_int_equal(e.calls, 1);
+        free(a.paths);
+    }
+    fake_close(&f);
+}
+
+/* ---- Lines through a search ----------------------------------------------------------------------------------- */
+
+/* Everything that was found, as bytes. */
+typedef struct record {
+    at_buffer bytes;
+    int64_t next;
+    bool stops;
+} record;
+
+static bool note(void *context, int64_t line, const at_found *found)
+{
+    record *r = context;
+    assert_int_equal(line, r->next++);
+    at_buffer_print(&r->bytes, "%lld %lld %lld %lld:", (long long)line, (long long)found->count,
+                    (long long)found->source_units, (long long)found->replaced);
+    for (int64_t i = 0; i < found->count; i++) {
+        const at_hypothesis *h = &found->best[i];
+        assert_null(memchr(h->text, '\n', h->size));
+        assert_int_equal(h->text[h->size], 0);
+        at_buffer_add(&r->bytes, h->text, h->size);
+        at_buffer_add(&r->bytes, h->ids, (size_t)h->count * sizeof *h->ids);
+        at_buffer_print(&r->bytes, " %a %a ", h->score, h->penalised);
+        if (h->links)
+            at_buffer_add(&r->bytes, h->links, (size_t)(h->count + 1) * sizeof *h->links);
+        if (h->weights)
+            at_buffer_add(&r->bytes, h->weights, (size_t)((h->count + 1) * h->source_units) * sizeof *h->weights);
+        for (int64_t t = 0; h->names && t <= h->count; t++)
+            at_buffer_print(&r->bytes, "%s,", h->names[t]);
+        for (int64_t s = 0; h->names && s < found->source_units; s++)
+            at_buffer_print(&r->bytes, "%s.", found->source_names[s]);
+    }
+    at_buffer_add(&r->bytes, "\n", 1);
+    return !r->stops;
+}
+
+enum { LINES = 150, LONGEST = 30 };
+typedef struct some_lines {
+    char bytes[LINES][LONGEST];
+    const char *line[LINES];
+    size_t size[LINES];
+} some_lines;
+
+static void draw_lines(some_lines *lines, const char *letters, uint64_t seed)
+{
+    at_rng rng = {seed, 0};
+    for (int i = 0; i < LINES; i++) {
+        lines->line[i] = lines->bytes[i];
+        lines->size[i] = at_rng_below(&rng, LONGEST);
+        for (size_t c = 0; c < lines->size[i]; c++)
+            lines->bytes[i][c] =
+                letters ? letters[at_rng_below(&rng, (uint32_t)strlen(letters))] : (char)at_rng_below(&rng, 256);
+    }
+}
+
+static record search_all(fake *f, at_search_settings settings, const some_lines *lines, int64_t at_a_time)
+{
+    record r = {0};
+    at_error error = {0};
+    assert_true(at_search_complete(&settings, &error));
+    for (int64_t from = 0; from < LINES; from += at_a_time) {
+        settings.first_line = from;
+        int64_t count = LINES - from < at_a_time ? LINES - from : at_a_time;
+        assert_true(
+            at_search(&f->translator, &settings, lines->line + from, lines->size + from, count, note, &r, &error));
+    }
+    assert_int_equal(r.next, LINES);
+    return r;
+}
+
+static void assert_same(record a, record b)
+{
+    assert_int_equal(a.bytes.size, b.bytes.size);
+    assert_memory_equal(a.bytes.bytes, b.bytes.bytes, a.bytes.size);
+    at_buffer_free(&b.bytes);
+}
+
+static void test_batches_and_threads_change_nothing(void **unused)
+{
+    (void)unused;
+    fake f;
+    some_lines lines;
+    fake_open(&f, "char", "abcd ", "word", "the cat sat on a mat while it rained");
+    draw_lines(&lines, "abcde ", 5);
+    const at_search_settings ways[] = {
+        {.beam = 1},
+        {.beam = 5, .n_best = 3, .wants_weights = true, .length_penalty = 0.6},
+        {.beam = 12, .n_best = 12, .replace_unknown = true, .length_penalty = -0.5},
+        {.temperature = 0.8, .seed = 3, .n_best = 4, .wants_weights = true, .replace_unknown = true},
+    };
+    for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
+        at_search_settings settings = ways[way];
+        settings.batch = 64;
+        at_threads_set(1);
+        record judge = search_all(&f, settings, &lines, LINES);
+        const int64_t batches[] = {1, 2, 7, 64, 200};
+        for (size_t b = 0; b < 5; b++) {
+            settings.batch = batches[b];
+            at_threads_set(1 + (int)b % 3);
+            assert_same(judge, search_all(&f, settings, &lines, LINES));
+            assert_same(judge, search_all(&f, settings, &lines, 40));
+        }
+        at_buffer_free(&judge.bytes);
+    }
+    at_threads_set(0);
+    fake_close(&f);
+}
+
+/* ---- Greedy --------------------------------------------------------------------------------------------------- */
+
+typedef struct greedy {
+    fake *f;
+    const some_lines *lines;
+    bool forced;
+} greedy;
+
+static bool compare_to_greedy(void *context, int64_t line, const at_found *found)
+{
+    greedy *g = context;
+    int32_t ids[LONGEST];
+    int64_t replaced, count = at_vocabulary_encode(g->f->translator.source, g->lines->line[line], g->lines->size[line],
+                                                   ids, LONGEST, &replaced, NULL);
+    const at_hypothesis *h = &found->best[0];
+    assert_int_equal(found->count, 1);
+    if (count == 0) {
+        assert_int_equal(h->size, 0);
+        return true;
+    }
+    all a = {.vocabulary = g->f->model.settings.target_size, .source = source_sum(ids, count)};
+    int64_t hash = hash_next(0, AT_BEGIN), longest = 2 * count + 10;
+    double score = 0;
+    for (int64_t t = 0;; t++) {
+        int32_t best = AT_END;
+        for (int32_t id = AT_SPECIALS - 3; t < longest && id < a.vocabulary; id++)
+            if (id != AT_BEGIN && (logit(a.source, hash, id) > logit(a.source, hash, best) ||
+                                   (logit(a.source, hash, id) == logit(a.source, hash, best) && id < best)))
+                best = id;
+        score += log_prob(&a, hash, best);
+        int64_t link = -1;
+        for (int64_t s = 0; s < count; s++) {
+            if (weight(a.source, hash, s) > (link < 0 ? 0 : weight(a.source, hash, link)))
+                link = s;
+            assert_true(h->weights[t * count + s] == weight(a.source, hash, s));
+        }
+        assert_int_equal(h->links[t], link);
+        if (best == AT_END) {
+            assert_int_equal(h->count, t);
+            break;
+        }
+        assert_int_equal(h->ids[t], best);
+        hash = hash_next(hash, best);
+    }
+    assert_true(fabs(h->score - score) < 1e-5);
+    return true;
+}
+
+static void test_beam_of_one_is_greedy(void **unused)
+{
+    (void)unused;
+    at_error error = {0};
+    fake f;
+    some_lines lines;
+    fake_open(&f, "char", "abcd ", "char", "xyzuvw");
+    draw_lines(&lines, "abcde ", 6);
+    greedy g = {.f = &f, .lines = &lines};
+    at_search_settings settings = {.wants_weights = true, .batch = 20};
+    assert_true(at_search_complete(&settings, &error));
+    assert_true(at_search(&f.translator, &settings, lines.line, lines.size, LINES, compare_to_greedy, &g, &error));
+    fake_close(&f);
+}
+
+/* ---- Forced decoding ------------------------------------------------------------------------------------------ */
+
+/* What a search found, forced: the same numbers to the bit. */
+typedef struct pairs {
+    char *text[LINES];
+    size_t size[LINES];
+    double score[LINES];
+    float *weights[LINES];
+    bool again;
+} pairs;
+
+static bool keep_pair(void *context, int64_t line, const at_found *found)
+{
+    pairs *p = context;
+    const at_hypothesis *h = &found->best[0];
+    size_t bytes = (size_t)((h->count + 1) * h->source_units) * sizeof *h->weights;
+    if (p->again) {
+        assert_int_equal(h->size, p->size[line]);
+        assert_memory_equal(h->text, p->text[line], h->size);
+        assert_true(h->score == p->score[line]);
+        if (h->weights)
+            assert_memory_equal(h->weights, p->weights[line], bytes);
+        return true;
+    }
+    p->text[line] = malloc(h->size + 1);
+    memcpy(p->text[line], h->text, h->size + 1);
+    p->size[line] = h->size;
+    p->score[line] = h->score;
+    p->weights[line] = malloc(bytes + 1);
+    if (h->weights)
+        memcpy(p->weights[line], h->weights, bytes);
+    return true;
+}
+
+static void test_forced_gives_what_search_found(void **unused)
+{
+    (void)unused;
+    at_error error = {0};
+    fake f;
+    some_lines lines;
+    pairs p = {0};
+    fake_open(&f, "char", "abcd ", "word", "x y z u v w");
+    draw_lines(&lines, "abcd ", 7);
+    at_search_settings settings = {.beam = 4, .wants_weights = true};
+    assert_true(at_search_complete(&settings, &error));
+    assert_true(at_search(&f.translator, &settings, lines.line, lines.size, LINES, keep_pair, &p, &error));
+    p.again = true;
+    for (settings.batch = 1; settings.batch < 100; settings.batch *= 8)
+        assert_true(at_forced(&f.translator, &settings, lines.line, lines.size, (const char *const *)p.text, p.size,
+                              LINES, keep_pair, &p, &error));
+    for (int i = 0; i < LINES; i++) {
+        free(p.text[i]);
+        free(p.weights[i]);
+    }
+    fake_close(&f);
+}
+
+/* ---- Words, refusals, any bytes ------------------------------------------------------------------------------- */
+
+static bool expect_words(void *context, int64_t line, const at_found *found)
+{
+    int *unknown = context;
+    if (line == 0)
+        assert_string_equal(found->source_names[1], "Z\xef\xbf\xbd\xef\xbf\xbdrich");
+    assert_int_equal(found->replaced, line == 0 ? 2 : 0);
+    for (int64_t i = 0; i < found->count; i++) {
+        const at_hypothesis *h = &found->best[i];
+        at_buffer text = {0};
+        for (int64_t t = 0; t < h->count; t++) {
+            bool copied = h->ids[t] == AT_UNKNOWN && h->links[t] >= 0;
+            *unknown += copied;
+            at_buffer_print(&text, "%s%s", t ? " " : "", copied ? found->source_names[h->links[t]] : "w");
+        }
+        at_buffer_add(&text, "", 0);
+        assert_int_equal(text.size, h->size);
+        assert_memory_equal(text.bytes, h->text, h->size);
+        at_buffer_free(&text);
+    }
+    return true;
+}
+
+static void test_unknown_words_are_copied(void **unused)
+{
+    (void)unused;
+    at_error error = {0};
+    fake f;
+    int unknown = 0;
+    fake_open(&f, "word", "one two three", "word", "w");
+    const char *lines[] = {"one  Z\xff\xffrich two", "three one", "two two", "one", "one three two", "two five three"};
+    size_t sizes[6];
+    for (int i = 0; i < 6; i++)
+        sizes[i] = strlen(lines[i]);
+    at_search_settings settings = {.temperature = 1, .n_best = 10, .replace_unknown = true, .wants_weights = true};
+    assert_true(at_search_complete(&settings, &error));
+    assert_true(at_search(&f.translator, &settings, lines, sizes, 6, expect_words, &unknown, &error));
+    assert_true(unknown > 0);
+    fake_close(&f);
+}
+
+static void test_refusals(void **unused)
+{
+    (void)unused;
+    at_error error = {0};
+    at_search_settings settings = {.beam = 3, .n_best = 4};
+    assert_false(at_search_complete(&settings, &error));
+    assert_string_equal(error.text, "a beam of 3 cannot give the 4 best; ask for fewer, or widen the beam");
+    error = (at_error){0};
+    settings = (at_search_settings){.temperature = NAN};
+    assert_false(at_search_complete(&settings, &error));
+    error = (at_error){0};
+    fake f;
+    fake_open(&f, "char", "abc", "char", "abc");
+    const char *line = "abc";
+    size_t size = 3;
+    record r = {0};
+    settings = (at_search_settings){.wants_weights = true};
+    assert_true(at_search_complete(&settings, &error));
+    has_attention = false;
+    assert_false(at_search(&f.translator, &settings, &line, &size, 1, note, &r, &error));
+    assert_string_equal(error.text, "model 'fake' has no attention, so it has no weights to show");
+    error = (at_error){0};
+    settings.wants_weights = false;
+    assert_true(at_search(&f.translator, &settings, &line, &size, 1, note, &r, &error));
+    has_attention = true;
+    r.stops = true;
+    r.next = 0;
+    assert_false(at_search(&f.translator, &settings, &line, &size, 1, note, &r, &error));
+    assert_int_equal(error.code, AT_FAILED);
+    at_buffer_free(&r.bytes);
+    fake_close(&f);
+}
+
+static void test_any_bytes_give_one_line_each(void **unused)
+{
+    (void)unused;
+    fake f;
+    some_lines lines;
+    fake_open(&f, "char", "abc", "char", "abc");
+    for (uint64_t seed = 0; seed < 10; seed++) {
+        draw_lines(&lines, NULL, 100 + seed);
+        record r = search_all(&f, (at_search_settings){.beam = 2, .wants_weights = true}, &lines, LINES);
+        at_buffer_free(&r.bytes);
+    }
+    fake_close(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_wide_beam_finds_the_best_of_all),
+        cmocka_unit_test(test_batches_and_threads_change_nothing),
+        cmocka_unit_test(test_beam_of_one_is_greedy),
+        cmocka_unit_test(test_forced_gives_what_search_found),
+        cmocka_unit_test(test_unknown_words_are_copied),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_any_bytes_give_one_line_each),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
