@@ -22,7 +22,8 @@ typedef struct at_corpus_report {
 } at_corpus_report;
 
 /* Raw lines of both sides (for counting vocabularies and for validation by real decoding). Different line counts, a
- * missing column, an empty file: a sentence that names file and line. gzip is not read: says so for a .gz file. */
+ * missing column, an empty file: a sentence that names file and line. gzip is not read: says so for a .gz file. A
+ * line ends with a newline, or a carriage return and a newline, or the file. */
 typedef struct at_lines at_lines;
 at_lines *at_lines_read(const at_corpus_files *files, at_error *error);
 void at_lines_free(at_lines *lines);
@@ -31,6 +32,8 @@ const char *at_lines_text(const at_lines *lines, int64_t line, int side, size_t 
 bool at_lines_count_units(const at_lines *lines, int side, at_vocabulary *vocabulary, at_error *error);
 
 typedef struct at_corpus at_corpus;
+/* Pairs as ids, in the order of the lines. `max_length` is in units of either side (0: no limit), the target's end not
+ * counted. No pair left at all is a failure. Needs the lines and vocabularies only while it is made. */
 at_corpus *at_corpus_new(const at_lines *lines, const at_vocabulary *source, const at_vocabulary *target,
                          int64_t max_length, at_too_long rule, at_corpus_report *report, at_error *error);
 void at_corpus_free(at_corpus *corpus);
@@ -50,7 +53,9 @@ typedef struct at_batch {
 
 /* Batches of about `tokens` target tokens (padding counted) or exactly `sentences` (the last may be smaller); one of
  * the two is 0. Sentences of like length go together; sentences and batches are shuffled by Philox(seed, epoch), so a
- * place is (epoch, index) and nothing more. shuffle false: in the corpus's order. */
+ * place is (epoch, index) and nothing more. shuffle false: in the corpus's order. A new one stands at (0, 0). Memory is
+ * asked for by _new and _go alone, and by _go only for a batch larger than any before. Needs the corpus as long as it
+ * lives. */
 typedef struct at_batches at_batches;
 at_batches *at_batches_new(const at_corpus *corpus, int64_t sentences, int64_t tokens, uint64_t seed, bool shuffle,
                            at_error *error);

@@ -1,0 +1,125 @@
+#include "pairs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Room for `more` ids behind those that are there. */
+static bool make_room(at_pairs_side *side, size_t more)
+{
+    if (side->used + more <= side->room)
+        return true;
+    size_t room = side->room + side->room / 2 + more;
+    int32_t *ids = realloc(side->ids, room * sizeof *ids);
+    if (ids == NULL)
+        return false;
+    side->ids = ids;
+    side->room = room;
+    return true;
+}
+
+static void note(int64_t *count, int64_t *first, int64_t line)
+{
+    if (++*count == 1)
+        *first = line;
+}
+
+static bool no_memory(at_error *error)
+{
+    return at_fail(error, AT_FAILED, "memory ran out for a corpus");
+}
+
+/* One pair of lines: encoded behind the others, judged, and kept by moving the ends on. */
+static bool add_pair(at_corpus *corpus, const at_lines *lines, int64_t index, const at_vocabulary *const vocabulary[2],
+                     int64_t max_length, at_too_long rule, at_corpus_report *report, at_error *error)
+{
+    int64_t units[2], broken = 0, number = index + 1;
+    for (int s = 0; s < 2; s++) {
+        at_pairs_side *side = &corpus->side[s];
+        size_t size;
+        int64_t replaced;
+        const char *text = at_lines_text(lines, index, s, &size);
+        if (!make_room(side, size)) /* a unit takes a byte at least */
+            return no_memory(error);
+        units[s] =
+            at_vocabulary_encode(vocabulary[s], text, size, side->ids + side->used, (int64_t)size, &replaced, NULL);
+        broken += replaced;
+    }
+    if (broken > 0)
+        note(&report->replaced, &report->first_replaced, number);
+    if (units[0] == 0 || units[1] == 0) {
+        note(&report->empty, &report->first_empty, number);
+        return true;
+    }
+    if (max_length > 0 && (units[0] > max_length || units[1] > max_length)) {
+        note(&report->too_long, &report->first_too_long, number);
+        if (rule == AT_TOO_LONG_SKIP)
+            return true;
+        for (int s = 0; s < 2; s++)
+            if (rule == AT_TOO_LONG_CUT && units[s] > max_length)
+                units[s] = max_length;
+    }
+    for (int s = 0; s < 2; s++) {
+        corpus->side[s].used += (size_t)units[s];
+        corpus->side[s].start[corpus->count + 1] = (int64_t)corpus->side[s].used;
+    }
+    corpus->line[corpus->count++] = number;
+    return true;
+}
+
+static bool fill(at_corpus *corpus, const at_lines *lines, const at_vocabulary *const vocabulary[2], int64_t max_length,
+                 at_too_long rule, at_corpus_report *report, at_error *error)
+{
+    int64_t count = at_lines_count(lines);
+    if (count >= INT32_MAX)
+        return at_fail(error, AT_FAILED, "a corpus holds at most %d lines, not %lld", INT32_MAX - 1, (long long)count);
+    for (int s = 0; s < 2; s++)
+        corpus->side[s].start = calloc((size_t)count + 1, sizeof *corpus->side[s].start);
+    corpus->line = malloc((size_t)(count + 1) * sizeof *corpus->line);
+    if (corpus->side[0].start == NULL || corpus->side[1].start == NULL || corpus->line == NULL)
+        return no_memory(error);
+    for (int64_t i = 0; i < count; i++)
+        if (!add_pair(corpus, lines, i, vocabulary, max_length, rule, report, error))
+            return false;
+    report->lines = count;
+    report->kept = corpus->count;
+    if (corpus->count == 0)
+        return at_fail(error, AT_FAILED,
+                       "no pair of lines is left: of %lld, %lld have an empty side (first line %lld) and %lld are "
+                       "longer than %lld units (first line %lld)",
+                       (long long)count, (long long)report->empty, (long long)report->first_empty,
+                       (long long)report->too_long, (long long)max_length, (long long)report->first_too_long);
+    return true;
+}
+
+at_corpus *at_corpus_new(const at_lines *lines, const at_vocabulary *source, const at_vocabulary *target,
+                         int64_t max_length, at_too_long rule, at_corpus_report *report, at_error *error)
+{
+    if (error->code != AT_OK)
+        return NULL;
+    const at_vocabulary *vocabulary[2] = {source, target};
+    *report = (at_corpus_report){0};
+    at_corpus *corpus = calloc(1, sizeof *corpus);
+    if (corpus == NULL)
+        no_memory(error);
+    else if (fill(corpus, lines, vocabulary, max_length, rule, report, error))
+        return corpus;
+    at_corpus_free(corpus);
+    return NULL;
+}
+
+void at_corpus_free(at_corpus *corpus)
+{
+    if (corpus == NULL)
+        return;
+    for (int s = 0; s < 2; s++) {
+        free(corpus->side[s].ids);
+        free(corpus->side[s].start);
+    }
+    free(corpus->line);
+    free(corpus);
+}
+
+int64_t at_corpus_count(const at_corpus *corpus)
+{
+    return corpus->count;
+}
