@@ -309,6 +309,33 @@ AT_API bool at_align(at_translator *translator, const at_search_settings *settin
                      const size_t *source_sizes, const char *const *targets, const size_t *target_sizes, int64_t count,
                      at_give *give, void *context, at_error *error);
 
+/* ---- Listings ------------------------------------------------------------------------------------------------- */
+
+/* What the listings of textbooks do: a handful of pairs of equal length, ids of one small alphabet on both sides, one
+ * batch of all of them, Adam at 0.001, teacher forcing with inputs of the caller's own. For demonstrations; training on
+ * text is at_training. */
+typedef struct at_listing at_listing;
+typedef struct at_listing_task {
+    int64_t symbols; /* ids are 0 .. symbols - 1 */
+    int64_t pairs, source_length, target_length;
+    const int32_t *source; /* [pairs, source_length] */
+    const int32_t *input;  /* [pairs, target_length] what the decoder is fed */
+    const int32_t *target; /* [pairs, target_length] what it shall say */
+} at_listing_task;
+/* Copies the ids. */
+AT_API at_listing *at_listing_new(const at_listing_task *task, uint64_t seed, at_error *error);
+AT_API void at_listing_free(at_listing *listing);
+/* Sets what the model is, by an option of attend train such as "model" or "hidden"; before the first training. */
+AT_API bool at_listing_set(at_listing *listing, const char *name, const char *value, at_error *error);
+/* Trains for so many epochs more, an update each; *loss is the last one's, per target symbol. */
+AT_API bool at_listing_train(at_listing *listing, int64_t epochs, double *loss, at_error *error);
+/* Whether its model has attention; known once it was trained. */
+AT_API bool at_listing_attends(const at_listing *listing);
+/* The likeliest symbol at each target position, output [target_length], for one source [source_length] and the inputs
+ * [target_length] that the decoder is fed; weights, if not NULL, [target_length, source_length]. */
+AT_API bool at_listing_read(at_listing *listing, const int32_t *source, const int32_t *input, int32_t *output,
+                            float *weights, at_error *error);
+
 /* ---- Lines of text and their scores --------------------------------------------------------------------------- */
 
 /* A line without its newline; any bytes, and no NUL is needed behind them. */

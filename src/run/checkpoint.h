@@ -7,17 +7,29 @@
 #include "model.h"
 #include "vocabulary.h"
 
-/* A model with its words: what the public at_model functions hand out. */
-typedef struct at_translator {
+/* A model with its words: what attend.h hands out, and declares at_translator_load and at_translator_free for. A file
+ * of the wrong kind, a truncated one, another version: a sentence. */
+struct at_translator {
     at_model *model;
     at_vocabulary *source, *target;
-    char *history;      /* JSON: updates, best score ..., as text; may be NULL */
+    char *history;      /* JSON: an array with an object per validation, as text; may be NULL */
     int64_t max_length; /* of a source, in units */
-} at_translator;
+};
 
 bool at_translator_save(const at_translator *translator, const char *path, bool keep_previous, at_error *error);
-at_translator *at_translator_load(const char *path,
-                                  at_error *error); /* wrong kind, truncated, other version: a sentence */
-void at_translator_free(at_translator *translator);
+
+/* ---- For the training state, which shares the marks and the numbers of a model file ---- */
+
+/* The mark that tells our files apart: `kind` is "model" or "training state", the version is this format's. */
+bool at_file_mark(at_tensors *file, const char *kind, at_error *error);
+bool at_file_check(const at_tensors *file, const char *kind, const char *path, at_error *error);
+
+/* All parameters by name, bit for bit. Taking refuses a file that does not hold exactly these. */
+bool at_params_put(at_params *params, at_tensors *file, at_error *error);
+bool at_params_take(at_params *params, const at_tensors *file, const char *path, const char *other_prefix,
+                    at_error *error);
+
+/* Writes the file atomically; what was there before stays as PATH.previous. */
+bool at_file_replace(const at_tensors *file, const char *path, bool keep_previous, at_error *error);
 
 #endif

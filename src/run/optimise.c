@@ -271,9 +271,9 @@ enum { BLOCKS = 3 };
 
 static void list_blocks(const at_optimiser *o, named_block block[BLOCKS])
 {
-    block[0] = (named_block){"optimiser.first", o->first};
-    block[1] = (named_block){"optimiser.second", o->second};
-    block[2] = (named_block){"optimiser.average", o->average};
+    block[0] = (named_block){"training.first", o->first};
+    block[1] = (named_block){"training.second", o->second};
+    block[2] = (named_block){"training.average", o->average};
 }
 
 bool at_optimiser_save(const at_optimiser *optimiser, at_tensors *tensors, at_error *error)
@@ -286,7 +286,7 @@ bool at_optimiser_save(const at_optimiser *optimiser, at_tensors *tensors, at_er
             return false;
     }
     int64_t steps = optimiser->steps;
-    return at_tensors_put(tensors, "optimiser.steps", &(at_array){.dtype = AT_I64, .data = &steps}, error);
+    return at_tensors_put(tensors, "training.steps", &(at_array){.dtype = AT_I64, .data = &steps}, error);
 }
 
 bool at_optimiser_load(at_optimiser *optimiser, const at_tensors *tensors, at_error *error)
@@ -295,9 +295,9 @@ bool at_optimiser_load(at_optimiser *optimiser, const at_tensors *tensors, at_er
         return false;
     named_block block[BLOCKS];
     list_blocks(optimiser, block);
-    const at_array *steps = at_tensors_get(tensors, "optimiser.steps"), *from[BLOCKS];
+    const at_array *steps = at_tensors_get(tensors, "training.steps"), *from[BLOCKS];
     if (!steps || steps->dtype != AT_I64 || steps->rank != 0 || *(const int64_t *)steps->data < 0)
-        return at_fail(error, AT_FAILED, "the training state lacks the number of updates, 'optimiser.steps'");
+        return at_fail(error, AT_FAILED, "the training state lacks the number of updates, 'training.steps'");
     for (int i = 0; i < BLOCKS; i++) { /* all are looked at before the first is taken */
         from[i] = at_tensors_get(tensors, block[i].name);
         if (!from[i] != !block[i].values)

@@ -1,4 +1,9 @@
-/* Training: teacher forcing over shuffled batches, validation, early stopping, exact resume. */
+/* Training: teacher forcing over shuffled batches, validation, early stopping, exact resume.
+ *
+ * OUTPUT is the best model (without validation: the last), OUTPUT.last the last one, OUTPUT.state all that is needed to
+ * go on as if nothing had happened, OUTPUT.log.jsonl one JSON object per report. Two runs with the same settings, data
+ * and seed give the same bytes, stopped and resumed or not. The log is locked, so that two trainers cannot write one
+ * output. */
 #ifndef AT_TRAIN_H
 #define AT_TRAIN_H
 
@@ -23,26 +28,11 @@ typedef struct at_train_settings {
     int64_t early_stopping;   /* validations without a better score; 0: never */
     const char *valid_metric; /* loss perplexity accuracy wer cer */
     int64_t valid_every;      /* updates; 0: every epoch */
+    int64_t report_every;     /* updates between reports; 0: 100 */
+    int64_t save_every;       /* updates between saves of the state; 0: with every validation and every epoch */
     uint64_t seed;
     bool resume;
 } at_train_settings;
-
-/* What the trainer says while it runs; the command prints it, an embedder may ignore it. */
-typedef struct at_train_news {
-    enum { AT_NEWS_UPDATE, AT_NEWS_VALID, AT_NEWS_SAVED, AT_NEWS_SKIPPED, AT_NEWS_NOTE } what;
-    int64_t epoch, update, sentences;
-    double cost, seconds, words_per_second, norm, rate;
-    double score, best;
-    bool better;      /* validation */
-    const char *text; /* notes and warnings, one sentence */
-} at_train_news;
-typedef void at_train_listener(void *context, const at_train_news *news);
-
-typedef struct at_train_result {
-    int64_t updates, epochs;
-    double seconds, words_per_second, best_score;
-    bool interrupted;
-} at_train_result;
 
 /* Runs until a limit. `stop`, checked between updates (may be NULL), ends it early after saving: a signal handler sets
  * it. */

@@ -247,12 +247,12 @@ static void refusals(void **state)
     at_tensors *saved = at_tensors_new();
     assert_true(at_optimiser_save(adam, saved, &error));
     assert_false(at_optimiser_load(sgd, saved, &error));
-    assert_string_equal(error.text, "the training state has 'optimiser.first': it was written with another optimiser "
+    assert_string_equal(error.text, "the training state has 'training.first': it was written with another optimiser "
                                     "or --ema");
     error = (at_error){0};
     assert_false(at_optimiser_load(larger, saved, &error));
     assert_string_equal(error.text,
-                        "'optimiser.first' of the training state does not hold 8 numbers, one per parameter");
+                        "'training.first' of the training state does not hold 8 numbers, one per parameter");
     at_tensors_free(saved);
     at_optimiser_free(adam);
     at_optimiser_free(sgd);

@@ -1,0 +1,82 @@
+/* The loss of a batch: teacher forcing, cross-entropy, and REINFORCE for hard attention. */
+#include <math.h>
+
+#include "ops.h"
+#include "trainer.h"
+
+/* log p(y_t) of one row of logits [V]: e_y - max - log sum exp(e - max) */
+static double log_probability(const at_real *logits, int64_t size, int32_t target)
+{
+    at_real top = logits[0];
+    for (int64_t v = 1; v < size; v++)
+        top = logits[v] > top ? logits[v] : top;
+    double sum = 0;
+    for (int64_t v = 0; v < size; v++)
+        sum += exp((double)(logits[v] - top));
+    return (double)(logits[target] - top) - log(sum);
+}
+
+/* The Monte-Carlo gradient of hard attention (one sample a sentence):
+ *   grad log p(y|s) + lambda_r (log p(y|s) - b n) grad log p(s) + lambda_e grad H(s)
+ * The first term is the cross-entropy's; the other two are seeds on log_prob and entropy, with the sign of a loss. b is
+ * the moving average 0.9 b + 0.1 (log p(y|s) per token), times the n tokens of the sentence: a baseline may depend on
+ * anything but the sample, and sentences differ in length. */
+static void seed_choices(at_trainer *trainer, const at_batch *batch, const at_decoded *decoded)
+{
+    const at_train_settings *s = trainer->settings;
+    at_real *log_prob = at_tensor_grad(decoded->log_prob);
+    at_real *entropy = decoded->entropy ? at_tensor_grad(decoded->entropy) : NULL;
+    int64_t steps = batch->target_length, size = decoded->logits->shape.dim[2];
+    double total = 0, before = trainer->place.baseline;
+    for (int64_t row = 0; row < batch->rows; row++) {
+        double reward = 0;
+        int64_t n = batch->target_lengths[row];
+        for (int64_t t = row * steps; t < row * steps + n; t++)
+            reward += log_probability(decoded->logits->value + t * size, size, batch->target[t]);
+        total += reward;
+        for (int64_t t = row * steps; t < row * steps + n; t++) {
+            if (log_prob)
+                log_prob[t] -= (at_real)(s->baseline * (reward - before * (double)n));
+            if (entropy)
+                entropy[t] -= (at_real)s->entropy;
+        }
+    }
+    if (isfinite(total))
+        trainer->place.baseline = 0.9 * before + 0.1 * total / (double)batch->target_tokens;
+}
+
+bool at_batch_loss(at_trainer *trainer, const at_batch *batch, bool learn, double *loss, at_error *error)
+{
+    if (error->code != AT_OK)
+        return false;
+    at_model *model = trainer->translator.model;
+    at_arena_reset(trainer->arena);
+    at_tape *tape = at_tape_new(trainer->arena, learn);
+    if (!tape)
+        return at_fail(error, AT_FAILED, "memory is out: there is no room for a batch");
+    at_pass pass = {.tape = tape, .rng = learn ? &trainer->rng : NULL};
+    at_source source = {batch->rows, batch->source_length, batch->source, batch->source_lengths};
+    at_normaliser normaliser = model->attention.normaliser;
+    /* Half the batches of hard attention look at the expectation instead of a sample (Xu et al. 2015): the softmax in
+     * the place of the draw, which tames the estimator's variance. */
+    if (learn && normaliser == AT_HARD && at_rng_uniform(&trainer->rng) < 0.5)
+        model->attention.normaliser = AT_SOFTMAX;
+    at_parts memory = at_model_encode(model, &pass, &source);
+    at_parts state = at_model_start(model, &pass, &source, &memory);
+    at_decoded decoded = at_model_decode(model, &pass, &source, &memory, &state, batch->input, batch->target_length);
+    model->attention.normaliser = normaliser;
+    at_tensor *flat = NULL;
+    if (decoded.logits) /* [B, T, V] -> [B T, V] */
+        flat = at_reshape(decoded.logits, AT_SHAPE(batch->rows * batch->target_length, decoded.logits->shape.dim[2]));
+    at_tensor *sum =
+        at_cross_entropy(flat, batch->target, learn ? (at_real)trainer->settings->label_smoothing : (at_real)0);
+    if (learn && sum && decoded.log_prob)
+        seed_choices(trainer, batch, &decoded);
+    bool done = sum && (!learn || at_backward(sum));
+    if (!done) {
+        at_error *said = at_tape_error(tape);
+        return at_fail(error, AT_FAILED, "%s", said->code != AT_OK ? said->text : "the model gave no logits");
+    }
+    *loss = (double)sum->value[0];
+    return true;
+}

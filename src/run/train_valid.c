@@ -1,0 +1,120 @@
+/* Validation: the loss by teacher forcing, or the lines by real decoding. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "search.h"
+#include "text.h"
+#include "trainer.h"
+
+static const struct {
+    const char *name;
+    bool decodes, larger_is_better;
+} metrics[] = {{"loss", false, false},
+               {"perplexity", false, false},
+               {"accuracy", true, true},
+               {"wer", true, false},
+               {"cer", true, false}};
+enum { METRICS = sizeof metrics / sizeof *metrics };
+
+static int find_metric(const char *name)
+{
+    for (int i = 0; i < METRICS; i++)
+        if (strcmp(metrics[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+bool at_metric_known(const char *metric, at_error *error)
+{
+    if (find_metric(metric) >= 0)
+        return true;
+    const char *names[METRICS];
+    char near[100], shown[AT_SHOWN];
+    for (int i = 0; i < METRICS; i++)
+        names[i] = metrics[i].name;
+    at_nearest(metric, names, METRICS, near, sizeof near);
+    return at_fail(error, AT_USAGE, "no validation metric '%s'%s", at_shown(metric, shown, sizeof shown),
+                   near[0] ? near : "; there are loss, perplexity, accuracy, wer and cer");
+}
+
+/* NaN, as the best or as the score, is never better than a number. */
+bool at_metric_better(const char *metric, double score, double best)
+{
+    if (isnan(score))
+        return false;
+    return isnan(best) || (metrics[find_metric(metric)].larger_is_better ? score > best : score < best);
+}
+
+/* ---- By teacher forcing --------------------------------------------------------------------------------------- */
+
+/* Cross-entropy per target token, without label smoothing. */
+static bool mean_loss(at_trainer *trainer, double *loss, at_error *error)
+{
+    at_batch batch;
+    double sum = 0, tokens = 0, part;
+    if (!at_batches_go(trainer->valid_batches, 1, 0, error))
+        return false;
+    while (at_batches_next(trainer->valid_batches, &batch)) {
+        if (!at_batch_loss(trainer, &batch, false, &part, error))
+            return false;
+        sum += part;
+        tokens += (double)batch.target_tokens;
+    }
+    *loss = sum / tokens;
+    return true;
+}
+
+/* ---- By decoding ---------------------------------------------------------------------------------------------- */
+
+static bool keep_line(void *context, int64_t line, const at_found *found)
+{
+    at_line *hypotheses = context;
+    const char *text = found->count > 0 ? found->best[0].text : "";
+    char *copy = strdup(text);
+    if (!copy)
+        return false;
+    hypotheses[line] = (at_line){copy, strlen(copy)};
+    return true;
+}
+
+static bool decode_score(at_trainer *trainer, const char *metric, double *score, at_error *error)
+{
+    int64_t count = at_lines_count(trainer->valid_lines);
+    const char **lines = calloc((size_t)count + 1, sizeof *lines);
+    size_t *sizes = calloc((size_t)count + 1, sizeof *sizes);
+    at_line *hypotheses = calloc((size_t)count + 1, sizeof *hypotheses);
+    at_line *references = calloc((size_t)count + 1, sizeof *references);
+    bool done = lines && sizes && hypotheses && references;
+    if (!done)
+        at_fail(error, AT_FAILED, "memory is out: there is no room to validate %lld lines", (long long)count);
+    for (int64_t i = 0; done && i < count; i++) {
+        lines[i] = at_lines_text(trainer->valid_lines, i, 0, &sizes[i]);
+        references[i].text = at_lines_text(trainer->valid_lines, i, 1, &references[i].size);
+    }
+    at_search_settings search = {.beam = 1, .n_best = 1, .batch = 64, .max_length_factor = 2};
+    done = done && at_search(&trainer->translator, &search, lines, sizes, count, keep_line, hypotheses, error) &&
+           at_score_lines(metric, hypotheses, count, references, count, score, error);
+    for (int64_t i = 0; hypotheses && i < count; i++)
+        free((char *)hypotheses[i].text);
+    free(lines);
+    free(sizes);
+    free(hypotheses);
+    free(references);
+    return done;
+}
+
+bool at_validate(at_trainer *trainer, double *score, at_error *error)
+{
+    const char *metric = trainer->settings->valid_metric;
+    at_trainer_swap_average(trainer);
+    bool done;
+    if (metrics[find_metric(metric)].decodes)
+        done = decode_score(trainer, metric, score, error);
+    else
+        done = mean_loss(trainer, score, error);
+    at_trainer_swap_average(trainer);
+    if (done && strcmp(metric, "perplexity") == 0)
+        *score = exp(*score);
+    return done;
+}

@@ -1,0 +1,253 @@
+/* Model files: the same bits back, the file before kept, and a sentence for whatever is not one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "checkpoint.h"
+#include "files.h"
+
+static char folder[] = "/tmp/attend-checkpoint-XXXXXX";
+
+static int enter(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+}
+
+static int leave(void **state)
+{
+    (void)state;
+    char command[100];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return chdir("/") == 0 && system(command) == 0 ? 0 : -1;
+}
+
+static at_vocabulary *words(const char *line)
+{
+    at_error error = {0};
+    at_vocabulary *vocabulary = at_vocabulary_new("word", &error);
+    assert_true(at_vocabulary_count(vocabulary, line, strlen(line), &error));
+    assert_true(at_vocabulary_fix(vocabulary, &error));
+    return vocabulary;
+}
+
+static at_translator *small(uint64_t seed)
+{
+    at_error error = {0};
+    at_translator *t = calloc(1, sizeof *t);
+    at_model_settings settings = {
+        .model = "bahdanau", .embedding = 3, .hidden = 4, .attention = 5, .maxout = 2, .dropout = 0.1};
+    assert_true(at_model_settings_complete(&settings, 0, &error));
+    t->source = words("ein Bier \xf0\x9f\x8d\xba \"so\" \\");
+    t->target = words("one beer");
+    settings.source_size = at_vocabulary_size(t->source);
+    settings.target_size = at_vocabulary_size(t->target);
+    t->model = at_model_new(&settings, seed, &error);
+    t->history = strdup("[{\"update\":3}]");
+    t->max_length = 77;
+    assert_non_null(t->model);
+    return t;
+}
+
+static bool save(const at_translator *t, const char *path)
+{
+    at_error error = {0};
+    return at_translator_save(t, path, true, &error);
+}
+
+static void same_bits_back(void **state)
+{
+    (void)state;
+    at_error error = {0};
+    at_translator *t = small(7);
+    assert_true(save(t, "round"));
+    at_translator *back = at_translator_load("round", &error);
+    assert_string_equal(error.text, "");
+    assert_non_null(back);
+    assert_int_equal(at_params_count(back->model->params), at_params_count(t->model->params));
+    assert_memory_equal(at_params_values(back->model->params), at_params_values(t->model->params),
+                        (size_t)at_params_count(t->model->params) * sizeof(at_real));
+    assert_true(back->model->settings.dropout == 0.1);
+    assert_memory_equal(&back->model->settings, &t->model->settings, sizeof t->model->settings);
+    assert_int_equal(back->max_length, 77);
+    assert_string_equal(back->history, t->history);
+    assert_int_equal(at_vocabulary_size(back->source), at_vocabulary_size(t->source));
+    for (int32_t i = 0; i < at_vocabulary_size(t->source); i++)
+        assert_string_equal(at_vocabulary_unit(back->source, i), at_vocabulary_unit(t->source, i));
+    /* What was loaded and is saved again is the same file, byte for byte. */
+    assert_true(save(back, "again"));
+    size_t first, second;
+    unsigned char *a = at_file_read("round", &first, &error), *b = at_file_read("again", &second, &error);
+    assert_int_equal(first, second);
+    assert_memory_equal(a, b, first);
+    free(a);
+    free(b);
+    at_translator_free(back);
+    at_translator_free(t);
+}
+
+static void previous_is_kept(void **state)
+{
+    (void)state;
+    at_error error = {0};
+    at_translator *one = small(1), *two = small(2), *three = small(3);
+    assert_true(save(one, "kept"));
+    assert_int_equal(access("kept.previous", F_OK), -1);
+    assert_true(save(two, "kept"));
+    assert_true(save(three, "kept"));
+    at_translator *now = at_translator_load("kept", &error), *before = at_translator_load("kept.previous", &error);
+    assert_non_null(now);
+    assert_non_null(before);
+    size_t bytes = (size_t)at_params_count(one->model->params) * sizeof(at_real);
+    assert_memory_equal(at_params_values(now->model->params), at_params_values(three->model->params), bytes);
+    assert_memory_equal(at_params_values(before->model->params), at_params_values(two->model->params), bytes);
+    assert_int_equal(access("kept.previous.new", F_OK), -1);
+    at_translator_free(one);
+    at_translator_free(two);
+    at_translator_free(three);
+    at_translator_free(now);
+    at_translator_free(before);
+}
+
+/* A disk that is full, played by a limit on the size of files: a sentence, and both files as they were. */
+static void full_disk(void **state)
+{
+    (void)state;
+    at_error error = {0};
+    at_translator *one = small(1), *two = small(2), *three = small(3);
+    assert_true(save(one, "full"));
+    assert_true(save(two, "full"));
+    struct rlimit before, tight = {.rlim_cur = 1000, .rlim_max = RLIM_INFINITY};
+    getrlimit(RLIMIT_FSIZE, &before);
+    tight.rlim_max = before.rlim_max;
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &tight);
+    bool done = at_translator_save(three, "full", true, &error);
+    setrlimit(RLIMIT_FSIZE, &before);
+    assert_false(done);
+    assert_string_equal(error.text, "cannot write 'full': File too large");
+    error = (at_error){0};
+    at_translator *now = at_translator_load("full", &error), *old = at_translator_load("full.previous", &error);
+    assert_non_null(now);
+    assert_non_null(old);
+    size_t bytes = (size_t)at_params_count(one->model->params) * sizeof(at_real);
+    assert_memory_equal(at_params_values(now->model->params), at_params_values(two->model->params), bytes);
+    assert_memory_equal(at_params_values(old->model->params), at_params_values(one->model->params), bytes);
+    assert_int_equal(access("full.previous.new", F_OK), -1);
+    at_translator_free(one);
+    at_translator_free(two);
+    at_translator_free(three);
+    at_translator_free(now);
+    at_translator_free(old);
+}
+
+static void refused(const char *path, const char *sentence)
+{
+    at_error error = {0};
+    at_translator *t = at_translator_load(path, &error);
+    assert_null(t);
+    assert_string_equal(error.text, sentence);
+}
+
+/* The file "good" with one change, under another name. */
+static void changed(const char *name, const char *key, const char *value)
+{
+    at_error error = {0};
+    at_tensors *file = at_tensors_read("good", &error);
+    assert_true(at_tensors_set_meta(file, key, value, &error));
+    assert_true(at_tensors_write(file, name, &error));
+    at_tensors_free(file);
+}
+
+static void what_is_no_model(void **state)
+{
+    (void)state;
+    at_error error = {0};
+    at_translator *t = small(1);
+    assert_true(save(t, "good"));
+    at_translator_free(t);
+
+    refused("missing", "cannot read 'missing': No such file or directory");
+    at_tensors *arrays = at_tensors_new();
+    float one = 1;
+    assert_true(at_tensors_put(arrays, "x", &(at_array){.dtype = AT_F32, .data = &one}, &error));
+    assert_true(at_tensors_write(arrays, "arrays", &error));
+    refused("arrays", "'arrays' holds arrays but is not a model: attend train writes those");
+    at_tensors_free(arrays);
+    changed("state", "attend.kind", "training state");
+    refused("state", "'state' is a training state, not a model");
+    changed("newer", "attend.version", "2");
+    refused("newer", "'newer' is a model of format 2, and this attend reads format 1; use the attend that wrote it, or "
+                     "train anew");
+    changed("settings", "settings", "{\"model\":\"bahdanau\",\"hiden\":4}");
+    refused(
+        "settings",
+        "the settings of 'settings' cannot be used: there is no setting 'hiden' of a model; did you mean 'hidden'?");
+    changed("no_json", "settings", "{");
+    refused("no_json", "the settings of 'no_json' cannot be used: they are not a JSON object");
+    changed("larger", "settings", "{\"model\":\"bahdanau\",\"embedding\":3,\"hidden\":4,\"attention\":5,\"maxout\":3}");
+    refused("larger", "the parameter 'output.U_o.W' of 'larger' is [4,4], and its settings call for [6,4]");
+    changed("wordless", "source.vocabulary", "[]");
+    at_error said_so = {0};
+    assert_null(at_translator_load("wordless", &said_so));
+    assert_memory_equal(said_so.text, "'source.vocabulary' of 'wordless' cannot be used: ", 50);
+    changed("length", "max-length", "many");
+    refused("length", "'length' lacks 'settings' or 'max-length' in its metadata");
+
+    /* Cut anywhere, it is refused. */
+    size_t size;
+    unsigned char *bytes = at_file_read("good", &size, &error);
+    for (size_t cut = 0; cut < size; cut += 1 + size / 50) {
+        at_error said = {0}, writing = {0};
+        at_writer *writer = at_writer_open("cut", &writing);
+        at_writer_add(writer, bytes, cut, &writing);
+        assert_true(at_writer_commit(writer, &writing));
+        assert_null(at_translator_load("cut", &said));
+        assert_int_equal(said.code, AT_FAILED);
+        assert_non_null(strstr(said.text, "'cut'"));
+    }
+    free(bytes);
+}
+
+/* A parameter that is missing, and one too many. */
+static void wrong_parameters(void **state)
+{
+    (void)state;
+    at_error error = {0};
+    at_tensors *file = at_tensors_read("good", &error), *less = at_tensors_new();
+    float one = 1;
+    assert_true(at_tensors_put(file, "extra", &(at_array){.dtype = AT_F32, .data = &one}, &error));
+    assert_true(at_tensors_write(file, "more", &error));
+    refused("more", "'more' holds 'extra', which is no parameter of its model");
+    static const char *const keys[] = {"attend.kind",       "attend.version",    "settings",
+                                       "source.vocabulary", "target.vocabulary", "max-length"};
+    for (int i = 0; i < 6; i++)
+        assert_true(at_tensors_set_meta(less, keys[i], at_tensors_meta(file, keys[i]), &error));
+    for (int i = 0; i < at_tensors_count(file); i++) {
+        const char *name = at_tensors_name(file, i);
+        if (strcmp(name, "output.U_o.W") != 0 && strcmp(name, "extra") != 0)
+            assert_true(at_tensors_put(less, name, at_tensors_get(file, name), &error));
+    }
+    assert_true(at_tensors_write(less, "less", &error));
+    refused("less", "'less' lacks the parameter 'output.U_o.W' that its settings call for");
+    at_tensors_free(file);
+    at_tensors_free(less);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_bits_back),   cmocka_unit_test(previous_is_kept), cmocka_unit_test(full_disk),
+        cmocka_unit_test(what_is_no_model), cmocka_unit_test(wrong_parameters),
+    };
+    return cmocka_run_group_tests(tests, enter, leave);
+}

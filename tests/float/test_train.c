@@ -1,0 +1,441 @@
+/* Training from files to files: it learns, it goes on to the same bits from wherever it was stopped, and it loses
+ * nothing when something goes wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "files.h"
+#include "rng.h"
+#include "train.h"
+
+/* ---- Counting what is asked of the system --------------------------------------------------------------------- */
+
+static long asked;
+#ifndef __SANITIZE_ADDRESS__ /* which has its own */
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *old, size_t size);
+void *malloc(size_t size)
+{
+    __atomic_fetch_add(&asked, 1, __ATOMIC_RELAXED);
+    return __libc_malloc(size);
+}
+void *calloc(size_t count, size_t size)
+{
+    __atomic_fetch_add(&asked, 1, __ATOMIC_RELAXED);
+    return __libc_calloc(count, size);
+}
+void *realloc(void *old, size_t size)
+{
+    __atomic_fetch_add(&asked, 1, __ATOMIC_RELAXED);
+    return __libc_realloc(old, size);
+}
+#endif
+
+/* ---- Files ---------------------------------------------------------------------------------------------------- */
+
+static char folder[] = "/tmp/attend-train-XXXXXX";
+
+/* Lines of 2 to 6 of eight words, or of exactly `exact` words. */
+static void write_lines(const char *path, int lines, int exact, uint64_t seed)
+{
+    FILE *file = fopen(path, "w");
+    at_rng rng = {.seed = seed};
+    for (int i = 0; i < lines; i++) {
+        int words = exact ? exact : 2 + (int)at_rng_below(&rng, 5);
+        for (int w = 0; w < words; w++)
+            fprintf(file, "%s%c", w ? " " : "", 'a' + (int)at_rng_below(&rng, 8));
+        fputc('\n', file);
+    }
+    fclose(file);
+}
+
+static int enter(void **state)
+{
+    (void)state;
+    if (!mkdtemp(folder) || chdir(folder) != 0)
+        return -1;
+    write_lines("train", 400, 0, 1);
+    write_lines("valid", 60, 0, 2);
+    write_lines("more", 1500, 0, 3);
+    write_lines("even", 64, 4, 4);
+    signal(SIGXFSZ, SIG_IGN);
+    return 0;
+}
+
+static int leave(void **state)
+{
+    (void)state;
+    char command[100];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return chdir("/") == 0 && system(command) == 0 ? 0 : -1;
+}
+
+static void same_files(const char *one, const char *other)
+{
+    at_error error = {0};
+    size_t n, m;
+    unsigned char *a = at_file_read(one, &n, &error), *b = at_file_read(other, &m, &error);
+    assert_string_equal(error.text, "");
+    if (n != m || memcmp(a, b, n) != 0)
+        fail_msg("%s and %s differ", one, other);
+    free(a);
+    free(b);
+}
+
+/* ---- Runs ----------------------------------------------------------------------------------------------------- */
+
+/* A small model that copies lines; further settings as NAME, VALUE ... NULL. */
+static at_training *training_of(const char *output, ...)
+{
+    static const char *const common[][2] = {{"embedding", "16"}, {"hidden", "24"},     {"attention", "16"},
+                                            {"maxout", "16"},    {"batch-size", "20"}, {"learning-rate", "0.005"}};
+    at_error error = {0};
+    at_training *training = at_training_new(&error);
+    for (int i = 0; i < 6; i++)
+        assert_true(at_training_set(training, common[i][0], common[i][1], &error));
+    assert_true(at_training_set(training, "output", output, &error));
+    va_list list;
+    va_start(list, output);
+    for (const char *name; (name = va_arg(list, const char *));)
+        if (!at_training_set(training, name, va_arg(list, const char *), &error))
+            fail_msg("%s", error.text);
+    va_end(list);
+    return training;
+}
+
+/* What listeners do at chosen moments. */
+typedef struct ear {
+    volatile int stop;
+    int64_t stop_at; /* the update */
+    int64_t skipped, validations, notes;
+    int64_t full_at;    /* from this update on files may not grow */
+    at_training *rival; /* runs at the first update */
+    at_error rival_said;
+    long before, steady; /* requests at the last tick; updates in a row without any */
+} ear;
+
+static void hear(void *context, const at_train_news *news)
+{
+    ear *e = context;
+    e->skipped += news->what == AT_NEWS_SKIPPED;
+    e->validations += news->what == AT_NEWS_VALID;
+    e->notes += news->what == AT_NEWS_NOTE;
+    if (news->what != AT_NEWS_TICK)
+        return;
+    if (e->stop_at && news->update >= e->stop_at)
+        e->stop = 1;
+    if (e->full_at == news->update && e->full_at)
+        setrlimit(RLIMIT_FSIZE, &(struct rlimit){4096, RLIM_INFINITY});
+    if (e->rival && news->update == 1) {
+        at_train_result result;
+        assert_false(at_training_run(e->rival, NULL, NULL, NULL, &result, &e->rival_said));
+    }
+    e->steady = asked == e->before ? e->steady + 1 : 0;
+    e->before = asked;
+}
+
+static at_train_result run(at_training *training, ear *e)
+{
+    at_error error = {0};
+    at_train_result result;
+    if (!at_training_run(training, hear, e, &e->stop, &result, &error))
+        fail_msg("%s", error.text);
+    at_training_free(training);
+    return result;
+}
+
+static void fails(at_training *training, ear *e, const char *sentence)
+{
+    at_error error = {0};
+    at_train_result result;
+    assert_false(at_training_run(training, hear, e, &e->stop, &result, &error));
+    assert_string_equal(error.text, sentence);
+    at_training_free(training);
+}
+
+#define DATA  "source", "train", "target", "train"
+#define VALID "valid-source", "valid", "valid-target", "valid"
+
+static void learns_to_copy(void **state)
+{
+    (void)state;
+    ear e = {0};
+    at_train_result r = run(training_of("copy", "source", "more", "target", "more", VALID, "hidden", "40", "epochs",
+                                        "12", "valid-metric", "accuracy", NULL),
+                            &e);
+    if (!(r.best_score >= 99))
+        fail_msg("%g%% of the lines are copied", r.best_score);
+    assert_int_equal(e.validations, 12);
+    assert_int_equal(r.updates, 12 * 75);
+    assert_int_equal(r.epochs, 12);
+    /* The log holds one JSON object a line: a report and a validation for each epoch. */
+    FILE *log = fopen("copy.log.jsonl", "r");
+    char line[1000];
+    int lines = 0;
+    for (; fgets(line, sizeof line, log); lines++) {
+        json_t *object = json_loads(line, 0, NULL);
+        assert_true(json_is_object(object) && json_object_get(object, "update"));
+        json_decref(object);
+    }
+    fclose(log);
+    assert_int_equal(lines, 24);
+    at_error error = {0};
+    at_translator *t = at_translator_load("copy", &error);
+    assert_non_null(t);
+    json_t *history = json_loads(t->history, 0, NULL);
+    assert_true(json_is_array(history) && json_array_size(history) >= 1 && json_array_size(history) <= 12);
+    json_decref(history);
+    at_translator_free(t);
+}
+
+/* Everything that a state has to remember is in use: dropout, draws, moments, an average, patience, accumulation, sums.
+ */
+#define ALL                                                                                                            \
+    DATA, VALID, "dropout", "0.2", "ema", "0.98", "accumulate", "2", "label-smoothing", "0.1", "valid-every", "7",     \
+        "early-stopping", "50", "schedule", "inverse-sqrt", "warmup", "5", "updates", "26"
+
+static void resumed_is_uninterrupted(void **state)
+{
+    (void)state;
+    static const char *const normalisers[] = {"softmax", "hard"};
+    for (int kind = 0; kind < 2; kind++) {
+        ear whole = {0};
+        at_threads_set(1);
+        at_train_result r = run(training_of("whole", ALL, "normaliser", normalisers[kind], NULL), &whole);
+        assert_int_equal(r.updates, 26);
+        at_threads_set(2);
+        /* Stopped after each of these updates, the last of an epoch (10) and one that validates (14) among them. */
+        static const int64_t stops[] = {1, 3, 10, 11, 14, 20, 25};
+        unlink("parts.state");
+        for (int i = 0; i <= 7; i++) {
+            ear part = {.stop_at = i < 7 ? stops[i] : 0};
+            r = run(training_of("parts", ALL, "normaliser", normalisers[kind], "resume", "true", NULL), &part);
+            assert_int_equal(r.updates, i < 7 ? stops[i] : 26);
+            assert_int_equal(r.interrupted, i < 7);
+            assert_int_equal(part.notes, i == 0); /* that there is no state yet */
+        }
+        same_files("whole", "parts");
+        same_files("whole.last", "parts.last");
+        same_files("whole.state", "parts.state");
+    }
+    at_threads_set(0);
+}
+
+/* Killed without a chance to save: the state of some updates ago is what there is. Here the states of a run are put
+ * aside and gone on from, which is what a killed run leaves behind. */
+static void killed_is_uninterrupted(void **state)
+{
+    (void)state;
+    ear e = {0};
+    run(training_of("alive", DATA, VALID, "dropout", "0.2", "epochs", "3", "save-every", "9", NULL), &e);
+    ear early = {.stop_at = 31};
+    run(training_of("dead", DATA, VALID, "dropout", "0.2", "epochs", "3", "save-every", "9", NULL), &early);
+    assert_int_equal(rename("dead.state.previous", "dead.state"), 0); /* of update 27, models of 31 beside it */
+    at_train_result r = run(
+        training_of("dead", DATA, VALID, "dropout", "0.2", "epochs", "3", "save-every", "9", "resume", "true", NULL),
+        &e);
+    assert_int_equal(r.updates, 60);
+    same_files("alive", "dead");
+    same_files("alive.last", "dead.last");
+    same_files("alive.state", "dead.state");
+}
+
+/* A limit reached and raised is no different from a limit that was higher at once. */
+static void limits_can_be_raised(void **state)
+{
+    (void)state;
+    ear e = {0};
+    run(training_of("far", DATA, "epochs", "2", NULL), &e);
+    run(training_of("near", DATA, "updates", "13", NULL), &e);
+    run(training_of("near", DATA, "epochs", "2", "resume", "true", NULL), &e);
+    same_files("far", "near");
+    assert_int_equal(access("far.last", F_OK), -1); /* without validation the output is the last */
+}
+
+static void other_settings_are_refused(void **state)
+{
+    (void)state;
+    ear e = {0};
+    fails(training_of("near", DATA, "epochs", "2", "hidden", "25", "resume", "true", NULL), &e,
+          "cannot go on from 'near.state', which was written with --hidden 24 and not with --hidden 25; train anew "
+          "without --resume, or as before");
+}
+
+/* Ten gradients in a row that are not finite end the run, with the model from before them. */
+static void gradients_not_finite(void **state)
+{
+    (void)state;
+    ear e = {0};
+    fails(training_of("wild", DATA, "optimiser", "sgd", "learning-rate", "1e30", "clip-norm", "0", NULL), &e,
+          "the gradients of 10 updates in a row were not finite, so training stops at update 1; the model from before "
+          "them is kept, and a smaller --learning-rate or --clip-norm may help");
+    assert_int_equal(e.skipped, 10);
+    at_error error = {0};
+    at_translator *t = at_translator_load("wild", &error);
+    assert_non_null(t);
+    for (int64_t i = 0; i < at_params_count(t->model->params); i++)
+        assert_true(isfinite(at_params_values(t->model->params)[i]));
+    at_translator_free(t);
+}
+
+static void two_trainers(void **state)
+{
+    (void)state;
+    ear e = {.rival = training_of("shared", DATA, "updates", "3", NULL)};
+    run(training_of("shared", DATA, "updates", "3", NULL), &e);
+    assert_string_equal(e.rival_said.text,
+                        "another attend train is writing 'shared'; choose another output or wait for it");
+    e.rival_said = (at_error){0};
+    at_training *rival = e.rival;
+    e.rival = NULL;
+    run(rival, &e); /* the lock is gone with the first */
+}
+
+static void full_disk(void **state)
+{
+    (void)state;
+    ear e = {0}, full = {.full_at = 12};
+    run(training_of("roomy", DATA, VALID, "updates", "30", "save-every", "5", NULL), &e);
+    struct rlimit before;
+    getrlimit(RLIMIT_FSIZE, &before);
+    at_training *training = training_of("tight", DATA, VALID, "updates", "30", "save-every", "5", NULL);
+    at_error error = {0};
+    at_train_result result;
+    bool done = at_training_run(training, hear, &full, &full.stop, &result, &error);
+    setrlimit(RLIMIT_FSIZE, &before);
+    assert_false(done);
+    assert_string_equal(error.text, "cannot write 'tight.last': File too large");
+    at_training_free(training);
+    /* Nothing was lost: the state of update 10 goes on, once there is room again. */
+    run(training_of("tight", DATA, VALID, "updates", "30", "save-every", "5", "resume", "true", NULL), &e);
+    same_files("roomy", "tight");
+    same_files("roomy.last", "tight.last");
+    same_files("roomy.state", "tight.state");
+}
+
+/* The sums of two batches are the sum of one: with 64 lines of one length, 2 x 32 sees what 1 x 64 sees. */
+static void accumulation_is_one_batch(void **state)
+{
+    (void)state;
+    ear e = {0};
+    at_error error = {0};
+    run(training_of("once", "source", "even", "target", "even", "updates", "1", "optimiser", "sgd", "learning-rate",
+                    "1", "batch-size", "64", NULL),
+        &e);
+    run(training_of("twice", "source", "even", "target", "even", "updates", "1", "optimiser", "sgd", "learning-rate",
+                    "1", "batch-size", "32", "accumulate", "2", NULL),
+        &e);
+    at_translator *a = at_translator_load("once", &error), *b = at_translator_load("twice", &error);
+    assert_true(a && b);
+    for (int64_t i = 0; i < at_params_count(a->model->params); i++)
+        assert_true(fabs(at_params_values(a->model->params)[i] - at_params_values(b->model->params)[i]) < 1e-6);
+    at_translator_free(a);
+    at_translator_free(b);
+}
+
+/* A rate too small to change a line never finds a better one than the first. */
+static void stops_early(void **state)
+{
+    (void)state;
+    for (int again = 0; again < 2; again++) { /* a resumed run knows that it has stopped */
+        ear e = {0};
+        at_train_result r =
+            run(training_of("tired", DATA, VALID, "learning-rate", "1e-12", "valid-metric", "accuracy", "valid-every",
+                            "2", "early-stopping", "3", "resume", again ? "true" : "false", NULL),
+                &e);
+        assert_true(r.stopped_early);
+        assert_int_equal(r.updates, 8);
+        assert_int_equal(r.best_update, 2);
+        assert_int_equal(e.validations, again ? 0 : 4);
+    }
+}
+
+/* Once the arena has seen the largest batch, an update asks the system for nothing. */
+static void steady_updates_allocate_nothing(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads <= 2; threads++) {
+        ear e = {0};
+        at_threads_set(threads);
+        run(training_of("steady", DATA, "dropout", "0.1", "accumulate", "2", "updates", "38", "batch-size", "10",
+                        "clip-norm", "0.5", "ema", "0.9", NULL),
+            &e);
+#ifndef __SANITIZE_ADDRESS__
+        if (e.steady < 15)
+            fail_msg("only the last %ld updates asked for no memory", e.steady);
+#endif
+    }
+    at_threads_set(0);
+}
+
+static void refused(const char *name, const char *value, const char *sentence)
+{
+    at_error error = {0};
+    at_training *training = at_training_new(&error);
+    assert_false(at_training_set(training, name, value, &error));
+    assert_string_equal(error.text, sentence);
+    assert_int_equal(error.code, AT_USAGE);
+    at_training_free(training);
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    refused("lerning-rate", "1", "no setting 'lerning-rate'; did you mean 'learning-rate'?");
+    refused("learning-rate", "fast", "--learning-rate takes a number, 0 or more, not 'fast'");
+    refused("batch-size", "0", "--batch-size takes a whole number, 1 or more, not '0'");
+    refused("optimiser", "adams", "--optimiser takes one of adam adamw adadelta sgd, not 'adams'");
+    refused("columns", "1", "--columns takes two numbers from 1, such as 1,2, not '1'");
+    refused("hidden", "x", "--hidden is 'x' and must be a whole number from 1 to 1048576");
+    ear e = {0};
+    fails(training_of("no", NULL), &e, "attend train needs --source FILE and --target FILE, or --tsv FILE");
+    fails(training_of("no", "source", "train", NULL), &e, "--source needs --target beside it");
+    fails(training_of("no", DATA, "tsv", "train", NULL), &e,
+          "--tsv holds both sides; --source and --target are too much");
+    fails(training_of("no", DATA, "early-stopping", "3", NULL), &e,
+          "--early-stopping needs --valid-source and --valid-target, or --valid-tsv");
+    fails(training_of("no", DATA, "batch-tokens", "30", NULL), &e,
+          "--batch-size and --batch-tokens both measure a batch; give one of them");
+    fails(training_of("no", DATA, VALID, "valid-metric", "accurracy", NULL), &e,
+          "no validation metric 'accurracy'; did you mean 'accuracy'?");
+    fails(training_of("no", DATA, "entropy", "1", NULL), &e,
+          "--reinforce and --entropy are for --normaliser hard only");
+    fails(training_of("no", DATA, "schedule", "cosine", NULL), &e,
+          "the schedule 'cosine' needs to know the number of updates, which must be above the warm-up's 0");
+    fails(training_of("no", "source", "missing", "target", "train", NULL), &e,
+          "cannot read 'missing': No such file or directory");
+    fails(training_of("nowhere/no", DATA, NULL), &e, "cannot write 'nowhere/no.log.jsonl': No such file or directory");
+    assert_int_equal(access("no", F_OK), -1);
+    assert_int_equal(access("no.log.jsonl", F_OK), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(learns_to_copy),
+        cmocka_unit_test(resumed_is_uninterrupted),
+        cmocka_unit_test(killed_is_uninterrupted),
+        cmocka_unit_test(limits_can_be_raised),
+        cmocka_unit_test(other_settings_are_refused),
+        cmocka_unit_test(gradients_not_finite),
+        cmocka_unit_test(two_trainers),
+        cmocka_unit_test(full_disk),
+        cmocka_unit_test(accumulation_is_one_batch),
+        cmocka_unit_test(stops_early),
+        cmocka_unit_test(steady_updates_allocate_nothing),
+        cmocka_unit_test(refusals),
+    };
+    return cmocka_run_group_tests(tests, enter, leave);
+}
