@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "layers.h"
 #include "model.h"
 
 enum { ROWS = 3, SOURCE = 4, TARGET = 3, WORDS = 7 };
@@ -33,10 +34,25 @@ static const char *const model_cases[] = {
     "bahdanau score=scaled normaliser=sigmoid window=local-m:1",
     "bahdanau window=local-p:1 normaliser=relu score=general position=t5:4",
     "bahdanau normaliser=hard position=shaw:1",
+    "luong",
+    "luong cell=gru layers=2 score=dot input-feeding=true",
+    "luong layers=2 bidirectional=true score=additive window=local-p:1 input-feeding=true",
+    "luong score=dot window=local-m:1",
+    "luong window=local-p:2 heads=2 position=shaw:1",
+    "luong normaliser=hard layers=2 score=additive:sigmoid",
+    "luong dropout=0.3 layers=3 cell=rnn score=scaled position=alibi",
+    "rnn-plain",
+    "rnn-plain cell=lstm dropout=0",
+    "rnn-attention",
+    "rnn-attention cell=gru score=additive:relu normaliser=sparsemax dropout=0",
+    "rnn-attention dropout=0 score=dot window=local-m:1 position=rope",
+    "rnn-encdec",
+    "rnn-encdec cell=lstm",
+    "rnn-encdec cell=rnn dropout=0.2",
 };
 enum { MODEL_CASES = sizeof model_cases / sizeof *model_cases };
 
-/* Sizes small enough to try every number. */
+/* A model of the size given, every parameter drawn, biases too: with zeros a padded step could hide. */
 static inline at_model *case_model(const char *text, int size, uint64_t seed)
 {
     static const char *const sizes[] = {"embedding", "hidden", "attention", "maxout"};
@@ -67,6 +83,8 @@ static inline at_model *case_model(const char *text, int size, uint64_t seed)
     at_model *model = at_model_new(&settings, seed, &error);
     if (!model)
         fail_msg("%s: %s", text, error.text);
+    for (int i = 0; i < at_params_number(model->params); i++)
+        at_init_normal(model->params, i, size < 8 ? 0.5 : 0.15, 15 + seed);
     return model;
 }
 

@@ -13,9 +13,10 @@ at_cell at_cell_declare(at_params *params, const char *name, at_cell_kind kind, 
                         at_error *error)
 {
     char full[120];
-    at_cell cell = {.kind = kind, .in = in, .hidden = hidden};
+    at_cell cell = {.kind = kind, .in = in, .hidden = hidden, .w = -1};
     snprintf(full, sizeof full, "%s.W", name);
-    cell.w = at_params_add(params, full, AT_SHAPE(at_cell_width(&cell), in), error);
+    if (in > 0)
+        cell.w = at_params_add(params, full, AT_SHAPE(at_cell_width(&cell), in), error);
     snprintf(full, sizeof full, "%s.U", name);
     cell.u = at_params_add(params, full, AT_SHAPE(at_cell_width(&cell), hidden), error);
     snprintf(full, sizeof full, "%s.b", name);
@@ -44,7 +45,8 @@ at_hidden at_hidden_zeros(at_tape *tape, const at_cell *cell, int64_t rows)
 
 at_tensor *at_cell_input(at_tape *tape, at_params *params, const at_cell *cell, at_tensor *x)
 {
-    return at_linear(x, at_param(tape, params, cell->w), at_param(tape, params, cell->b), AT_ACT_NONE);
+    at_tensor *b = at_param(tape, params, cell->b);
+    return cell->w < 0 ? at_add(x, b) : at_linear(x, at_param(tape, params, cell->w), b, AT_ACT_NONE);
 }
 
 /* Is the tensor [B,size], and is it there? Says so on the tape if not. */

@@ -25,7 +25,7 @@ typedef struct at_cell {
     int64_t in, hidden;
     int w, u, b; /* [gates*hidden, in], [gates*hidden, hidden], [gates*hidden] */
 } at_cell;
-/* NAME.W, NAME.U, NAME.b. */
+/* NAME.W, NAME.U, NAME.b. `in` 0: there is no W, because words come one-hot and W x is a row of a table. */
 at_cell at_cell_declare(at_params *params, const char *name, at_cell_kind kind, int64_t in, int64_t hidden,
                         at_error *error);
 int64_t at_cell_width(const at_cell *cell); /* gates*hidden */
@@ -35,7 +35,7 @@ typedef struct at_hidden {
 } at_hidden; /* c: lstm only */
 at_hidden at_hidden_zeros(at_tape *tape, const at_cell *cell, int64_t rows);
 
-/* W x + b for any number of rows at once: x [...,in] -> [...,gates*hidden]. */
+/* W x + b for any number of rows at once: x [...,in] -> [...,gates*hidden]. Without a W, x is W x already. */
 at_tensor *at_cell_input(at_tape *tape, at_params *params, const at_cell *cell, at_tensor *x);
 /* One step; x_product is W x + b [B, gates*hidden], so that all steps' products can be one gemm. */
 at_hidden at_cell_step(at_tape *tape, at_params *params, const at_cell *cell, at_tensor *x_product, at_hidden before);
@@ -50,6 +50,21 @@ at_tensor *at_cell_sequence(at_tape *tape, at_params *params, const at_cell *cel
 /* The same from the products W x + b [B, n, gates*hidden]. */
 at_tensor *at_cell_run(at_tape *tape, at_params *params, const at_cell *cell, at_tensor *x_product,
                        const int64_t *lengths, at_hidden first, bool backward, at_hidden *last);
+
+/* Layers of cells, each reading the one below (stack.c). With `both`, every layer reads its sequence both ways with
+ * half the units each, and a state is [forward; backward]. */
+enum { AT_MOST_LAYERS = 4 };
+typedef struct at_stack {
+    int layers;
+    bool both;
+    at_cell ahead[AT_MOST_LAYERS], back[AT_MOST_LAYERS]; /* back: with both */
+} at_stack;
+at_stack at_stack_declare(at_params *params, const char *name, at_cell_kind kind, int layers, int64_t in,
+                          int64_t hidden, bool both, at_error *error);
+/* x [B,n,in] from `first` [layers] (NULL: zeros; never with both) -> the top layer's h [B,n,hidden], and the last state
+ * of each layer. Between the layers a share 1 - keep is dropped; rng NULL: nothing. */
+at_tensor *at_stack_run(at_tape *tape, at_params *params, const at_stack *stack, at_tensor *x, const int64_t *lengths,
+                        const at_hidden *first, at_real keep, at_rng *rng, at_hidden *last);
 
 /* Parameters drawn from the seed by name, so adding one moves no other: uniform in +-scale, or normal. */
 void at_init_uniform(at_params *params, int index, double scale, uint64_t seed);

@@ -65,7 +65,9 @@ static at_parts start(at_model *model, const at_pass *pass, const at_source *sou
     const bahdanau *m = model->extra;
     at_hidden s = at_hidden_zeros(pass->tape, &m->decoder, source->rows);
     s.h = at_dense_apply(pass->tape, model->params, &m->W_s, memory->part[FIRST], AT_ACT_TANH); /* [B,H] */
-    return (at_parts){.count = s.c ? 3 : 2, .part = {at_place(pass, source->rows, 0), s.h, s.c}};
+    at_parts state = {.count = 1, .part = {at_place(pass, source->rows, 0)}};
+    at_parts_add(&state, &s, 1);
+    return state;
 }
 
 static at_decoded decode(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory,
@@ -75,7 +77,8 @@ static at_decoded decode(at_model *model, const at_pass *pass, const at_source *
     at_tape *tape = pass->tape;
     at_params *p = model->params;
     const int64_t B = source->rows, A = model->settings.attention, place = at_place_of(state->part[0]);
-    at_hidden s = {.h = state->part[1], .c = state->count > 2 ? state->part[2] : NULL};
+    at_hidden s;
+    at_parts_take(state, 1, &m->decoder, &s, 1);
     at_tensor **before = at_steps_room(pass, n), **context = at_steps_room(pass, n);
     at_tensor *Ey = at_steps_embed(pass, at_param(tape, p, m->words), ids, B, n, -1); /* [n,B,E] */
     Ey = at_drop(model, pass, Ey);
@@ -96,7 +99,8 @@ static at_decoded decode(at_model *model, const at_pass *pass, const at_source *
     t = at_add(t, at_dense_apply(tape, p, &m->V_o, Ey, AT_ACT_NONE));
     t = at_add(t, at_dense_apply(tape, p, &m->C_o, at_steps_join(context, n), AT_ACT_NONE));
     t = at_drop(model, pass, at_rows_first(at_maxout(t))); /* [B,n,L] */
-    *state = (at_parts){.count = s.c ? 3 : 2, .part = {at_place(pass, B, place + n), s.h, s.c}};
+    *state = (at_parts){.count = 1, .part = {at_place(pass, B, place + n)}};
+    at_parts_add(state, &s, 1);
     return at_looks_end(&looks, at_dense_apply(tape, p, &m->W_o, t, AT_ACT_NONE));
 }
 

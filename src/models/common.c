@@ -43,6 +43,23 @@ at_tensor **at_steps_room(const at_pass *pass, int64_t n)
     return at_room(pass->tape, (size_t)n * sizeof(at_tensor *));
 }
 
+void at_parts_add(at_parts *parts, const at_hidden *hidden, int layers)
+{
+    for (int i = 0; i < layers; i++) {
+        parts->part[parts->count++] = hidden[i].h;
+        if (hidden[i].c)
+            parts->part[parts->count++] = hidden[i].c;
+    }
+}
+
+void at_parts_take(const at_parts *parts, int from, const at_cell *cell, at_hidden *hidden, int layers)
+{
+    for (int i = 0; i < layers; i++) {
+        hidden[i].h = parts->part[from++];
+        hidden[i].c = cell->kind == AT_CELL_LSTM ? parts->part[from++] : NULL;
+    }
+}
+
 at_tensor *at_place(const at_pass *pass, int64_t rows, int64_t place)
 {
     at_tensor *tensor = at_tensor_make(pass->tape, AT_SHAPE(rows, 1));

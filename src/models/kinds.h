@@ -5,9 +5,7 @@
 #include "layers.h"
 #include "model.h"
 
-enum { AT_MOST_LAYERS = 4 };
-
-extern const at_model_kind at_bahdanau;
+extern const at_model_kind at_rnn_plain, at_rnn_encdec, at_rnn_attention, at_bahdanau, at_luong;
 
 /* settings.c */
 bool at_model_uses(const at_model_kind *kind, const char *field);
@@ -33,6 +31,10 @@ at_tensor *at_steps_at(at_tensor *x, int64_t t);             /* [n,B,D] -> [B,D]
 at_tensor *at_steps_join(at_tensor *const *step, int64_t n); /* n of [B,D] -> [n,B,D] */
 at_tensor *at_rows_first(at_tensor *x);                      /* [n,B,D] -> [B,n,D] */
 at_tensor **at_steps_room(const at_pass *pass, int64_t n);   /* for the tensors of n steps */
+
+/* A state of `layers` layers as parts, behind those that are there already, and back. */
+void at_parts_add(at_parts *parts, const at_hidden *hidden, int layers);
+void at_parts_take(const at_parts *parts, int from, const at_cell *cell, at_hidden *hidden, int layers);
 
 /* The step a state stands at, kept in it as a tensor [B,1] like everything else, so that it is saved and picked along.
  */

@@ -5,7 +5,7 @@
 #include "kinds.h"
 #include "text.h"
 
-static const at_model_kind *const kinds[] = {&at_bahdanau};
+static const at_model_kind *const kinds[] = {&at_rnn_plain, &at_rnn_encdec, &at_rnn_attention, &at_bahdanau, &at_luong};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 const at_model_kind *at_model_kind_at(int index)

@@ -1,6 +1,5 @@
 /* Every model: the gradient of its loss in every parameter, and one position at a time against all at once. */
 #include "gradcheck.h"
-#include "layers.h"
 #include "model_cases.h"
 
 /* Cross-entropy of the batch; hard attention's log-probabilities and entropies with weights of their own. */
@@ -24,8 +23,6 @@ static void test_gradients(void **state)
     (void)state;
     for (int i = 0; i < MODEL_CASES; i++) {
         at_model *model = case_model(model_cases[i], 4, 3);
-        for (int p = 0; p < at_params_number(model->params); p++)
-            at_init_normal(model->params, p, 0.5, 17);
         gradcheck_case c = {
             .name = model_cases[i], .build = build_loss, .context = model, .params = model->params, .tolerance = 1e-6};
         assert_int_equal(gradcheck(&c), at_params_count(model->params));
@@ -87,10 +84,47 @@ static void test_steps(void **state)
     at_arena_free(arena);
 }
 
+/* Hard attention draws from the softmax: its log-probability is that of the source word it chose, its entropy the
+ * softmax's. At the first step both models are in the same state. */
+static void test_hard(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {{"bahdanau", "bahdanau normaliser=hard"},
+                                           {"luong", "luong normaliser=hard"}};
+    at_arena *arena = at_arena_new();
+    for (int i = 0; i < 2; i++) {
+        at_model *soft = case_model(pairs[i][0], 4, 3), *hard = case_model(pairs[i][1], 4, 3);
+        at_rng rng = {.seed = 8};
+        at_pass quiet = {.tape = at_tape_new(arena, false)}, drawing = {.tape = quiet.tape, .rng = &rng};
+        at_decoded s = case_decode(soft, &quiet, &whole_source, target_in, TARGET);
+        at_decoded h = case_decode(hard, &drawing, &whole_source, target_in, TARGET);
+        check_tape(pairs[i][1], quiet.tape);
+        assert_true(at_shape_same(h.log_prob->shape, AT_SHAPE(ROWS, TARGET)));
+        assert_true(at_shape_same(h.entropy->shape, AT_SHAPE(ROWS, TARGET)));
+        for (int b = 0; b < ROWS; b++) {
+            const double *p = s.weights->value + b * TARGET * SOURCE, *w = h.weights->value + b * TARGET * SOURCE;
+            double entropy = 0, chosen = 0;
+            for (int64_t j = 0; j < source_lengths[b]; j++) {
+                entropy -= p[j] * log(p[j]);
+                chosen += w[j] * p[j];
+            }
+            assert_true(fabs(h.entropy->value[b * TARGET] - entropy) < 1e-12);
+            assert_true(fabs(h.log_prob->value[b * TARGET] - log(chosen)) < 1e-12);
+        }
+        at_decoded argmax = case_decode(hard, &quiet, &whole_source, target_in, TARGET);
+        assert_null(argmax.entropy);
+        assert_non_null(argmax.log_prob);
+        at_arena_reset(arena);
+        at_model_free(soft);
+        at_model_free(hard);
+    }
+    at_arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradients), cmocka_unit_test(test_all_used),
-                                       cmocka_unit_test(test_steps)};
+                                       cmocka_unit_test(test_steps), cmocka_unit_test(test_hard)};
     at_threads_set(1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,89 @@
+/* Attention in its shortest form: the plain encoder-decoder, whose output also sees what it looks at.
+ *
+ *     h_j = cell(x_j, h_{j-1})             x and y are one-hot, so W x is a row of a table
+ *     s_0 = h_N,  s_t = cell(y_{t-1}, s_{t-1})
+ *     e_tj = s_t^T W_a h_j,  c_t = sum_j a_tj h_j
+ *     p(y_t) = softmax(W_o [s_t; c_t] + b) */
+#include "kinds.h"
+
+typedef struct rnn_attention {
+    int source_words, words; /* W of either side, a row for each word */
+    at_cell encoder, decoder;
+    at_dense W_o;
+    at_look look;
+} rnn_attention;
+
+static bool declare(at_model *model, at_error *error)
+{
+    rnn_attention *m = at_model_extra(model, sizeof *m, error);
+    if (!m)
+        return false;
+    const at_model_settings *s = &model->settings;
+    at_params *p = model->params;
+    m->encoder = at_cell_declare(p, "encoder", at_model_cell(model), 0, s->hidden, error);
+    m->decoder = at_cell_declare(p, "decoder", at_model_cell(model), 0, s->hidden, error);
+    const int64_t width = at_cell_width(&m->encoder);
+    m->source_words = at_params_add(p, "source.E", AT_SHAPE(s->source_size, width), error);
+    m->words = at_params_add(p, "target.E", AT_SHAPE(s->target_size, width), error);
+    m->W_o = at_dense_declare(p, "output", 2 * s->hidden, s->target_size, true, error);
+    return at_look_declare(model, &m->look, "attention", s->hidden, s->hidden, false, error);
+}
+
+static at_parts encode(at_model *model, const at_pass *pass, const at_source *source)
+{
+    const rnn_attention *m = model->extra;
+    at_hidden last;
+    at_tensor *x = at_embedding(at_param(pass->tape, model->params, m->source_words), source->ids,
+                                AT_SHAPE(source->rows, source->length)); /* [B,S,gates*H] */
+    x = at_cell_input(pass->tape, model->params, &m->encoder, x);
+    at_tensor *h =
+        at_cell_run(pass->tape, model->params, &m->encoder, x, source->lengths, (at_hidden){0}, false, &last);
+    at_parts memory = {.count = 1, .part = {at_drop(model, pass, h)}}; /* [B,S,H] */
+    at_parts_add(&memory, &last, 1);
+    return memory;
+}
+
+static at_parts start(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory)
+{
+    const rnn_attention *m = model->extra;
+    at_hidden s;
+    at_parts_take(memory, 1, &m->decoder, &s, 1);
+    at_parts state = {.count = 1, .part = {at_place(pass, source->rows, 0)}};
+    at_parts_add(&state, &s, 1);
+    return state;
+}
+
+static at_decoded decode(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory,
+                         at_parts *state, const int32_t *ids, int64_t n)
+{
+    const rnn_attention *m = model->extra;
+    at_tape *tape = pass->tape;
+    at_params *p = model->params;
+    const int64_t place = at_place_of(state->part[0]);
+    at_hidden s;
+    at_parts_take(state, 1, &m->decoder, &s, 1);
+    at_tensor *y = at_embedding(at_param(tape, p, m->words), ids, AT_SHAPE(source->rows, n)); /* [B,n,gates*H] */
+    y = at_cell_input(tape, p, &m->decoder, y);
+    at_tensor *h = at_cell_run(tape, p, &m->decoder, y, NULL, s, false, &s); /* [B,n,H] */
+    h = at_drop(model, pass, h);
+    at_looks looks = at_looks_begin(model, pass, source, &m->look, n, place);
+    at_tensor *c = at_looks_next(&looks, h, memory->part[0], memory->part[0]); /* [B,n,H] */
+    if (!c)
+        return (at_decoded){0};
+    at_tensor *both = at_concat((at_tensor *[]){h, c}, 2, 2);
+    *state = (at_parts){.count = 1, .part = {at_place(pass, source->rows, place + n)}};
+    at_parts_add(state, &s, 1);
+    return at_looks_end(&looks, at_dense_apply(tape, p, &m->W_o, both, AT_ACT_NONE));
+}
+
+const at_model_kind at_rnn_attention = {
+    .name = "rnn-attention",
+    .formula = "s_t = rnn(y_{t−1}, s_{t−1}), e_tj = s_tᵀ W_a h_j, softmax(W_o [s_t; c_t])",
+    .paper = "Luong, Pham, Manning 2015",
+    .fields = "cell hidden attention dropout score normaliser window position heads",
+    .defaults = "cell=rnn score=general dropout=0.5",
+    .declare = declare,
+    .encode = encode,
+    .start = start,
+    .decode = decode,
+};

@@ -1,0 +1,103 @@
+/* Cho et al. 2014: the source becomes one vector c, which every step of the decoder sees.
+ *
+ *     h_j = cell(E x_j, h_{j-1}),  c = tanh(V h_N)
+ *     h'_0 = tanh(V' c)
+ *     z' = s(W'_z e + U'_z h' + C_z c),  r' likewise,  h~ = tanh(W' e + r' o (U' h' + C c))       e = E y_{t-1},
+ * e(y_0)=0 s'_t = O_h h'_t + O_y e + O_c c,  s_t = maxout(s'_t),  p(y_t) = softmax(G s_t) */
+#include "kinds.h"
+
+typedef struct rnn_encdec {
+    int source_words, words; /* E of either side */
+    at_cell encoder, decoder;
+    at_dense V, V_decoder, C, O_h, O_y, O_c, G;
+} rnn_encdec;
+
+enum { SUMMARY, SUMMARY_TERMS, MEMORY };
+
+static bool declare(at_model *model, at_error *error)
+{
+    rnn_encdec *m = at_model_extra(model, sizeof *m, error);
+    if (!m)
+        return false;
+    const at_model_settings *s = &model->settings;
+    const int64_t E = s->embedding, H = s->hidden, L = 2 * s->maxout;
+    at_params *p = model->params;
+    m->source_words = at_params_add(p, "source.E", AT_SHAPE(s->source_size, E), error);
+    m->encoder = at_cell_declare(p, "encoder", at_model_cell(model), E, H, error);
+    m->V = at_dense_declare(p, "encoder.V", H, H, true, error);
+    m->words = at_params_add(p, "target.E", AT_SHAPE(s->target_size, E), error);
+    m->V_decoder = at_dense_declare(p, "decoder.V", H, H, true, error);
+    m->decoder = at_cell_declare(p, "decoder", at_model_cell(model), E, H, error);
+    m->C = at_dense_declare(p, "decoder.C", H, at_cell_width(&m->decoder), false, error);
+    m->O_h = at_dense_declare(p, "output.O_h", H, L, true, error);
+    m->O_y = at_dense_declare(p, "output.O_y", E, L, false, error);
+    m->O_c = at_dense_declare(p, "output.O_c", H, L, false, error);
+    m->G = at_dense_declare(p, "output.G", s->maxout, s->target_size, true, error);
+    return error->code == AT_OK;
+}
+
+static at_parts encode(at_model *model, const at_pass *pass, const at_source *source)
+{
+    const rnn_encdec *m = model->extra;
+    at_tape *tape = pass->tape;
+    at_params *p = model->params;
+    at_hidden last;
+    at_tensor *x = at_embedding(at_param(tape, p, m->source_words), source->ids,
+                                AT_SHAPE(source->rows, source->length)); /* [B,S,E] */
+    at_cell_sequence(tape, p, &m->encoder, at_drop(model, pass, x), source->lengths, (at_hidden){0}, false, &last);
+    at_tensor *c = at_dense_apply(tape, p, &m->V, last.h, AT_ACT_TANH); /* [B,H] */
+    /* C c, of the gates and the candidate, does not change from step to step: [B,gates*H] */
+    at_tensor *Cc = at_dense_apply(tape, p, &m->C, c, AT_ACT_NONE);
+    return (at_parts){.count = MEMORY, .part = {[SUMMARY] = c, [SUMMARY_TERMS] = Cc}};
+}
+
+static at_parts start(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory)
+{
+    const rnn_encdec *m = model->extra;
+    at_hidden h = at_hidden_zeros(pass->tape, &m->decoder, source->rows);
+    h.h = at_dense_apply(pass->tape, model->params, &m->V_decoder, memory->part[SUMMARY], AT_ACT_TANH);
+    at_parts state = {.count = 1, .part = {at_place(pass, source->rows, 0)}};
+    at_parts_add(&state, &h, 1);
+    return state;
+}
+
+static at_decoded decode(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory,
+                         at_parts *state, const int32_t *ids, int64_t n)
+{
+    const rnn_encdec *m = model->extra;
+    at_tape *tape = pass->tape;
+    at_params *p = model->params;
+    const int64_t B = source->rows, place = at_place_of(state->part[0]);
+    at_hidden h;
+    at_parts_take(state, 1, &m->decoder, &h, 1);
+    at_tensor **all = at_steps_room(pass, n), *U = at_param(tape, p, m->decoder.u);
+    at_tensor *e = at_steps_embed(pass, at_param(tape, p, m->words), ids, B, n, place == 0 ? 0 : -1); /* [n,B,E] */
+    e = at_drop(model, pass, e);
+    at_tensor *x = at_cell_input(tape, p, &m->decoder, e); /* [n,B,gates*H] */
+    for (int64_t t = 0; t < n && at_tape_ok(tape); t++) {
+        at_tensor *Uh = at_linear(h.h, U, NULL, AT_ACT_NONE);
+        h = at_cell_gates(tape, &m->decoder, at_steps_at(x, t), at_add(Uh, memory->part[SUMMARY_TERMS]), h);
+        all[t] = h.h;
+    }
+    if (!at_tape_ok(tape))
+        return (at_decoded){0};
+    at_tensor *s = at_dense_apply(tape, p, &m->O_h, at_steps_join(all, n), AT_ACT_NONE); /* [n,B,2L] */
+    s = at_add(s, at_dense_apply(tape, p, &m->O_y, e, AT_ACT_NONE));
+    s = at_add(s, at_dense_apply(tape, p, &m->O_c, memory->part[SUMMARY], AT_ACT_NONE)); /* [B,2L] for every step */
+    s = at_drop(model, pass, at_rows_first(at_maxout(s)));                               /* [B,n,L] */
+    *state = (at_parts){.count = 1, .part = {at_place(pass, B, place + n)}};
+    at_parts_add(state, &h, 1);
+    return (at_decoded){.logits = at_dense_apply(tape, p, &m->G, s, AT_ACT_NONE)};
+}
+
+const at_model_kind at_rnn_encdec = {
+    .name = "rnn-encdec",
+    .formula = "c = tanh(V h_N), h'_t = gru(E y_{t−1}, h'_{t−1}, c), maxout(O_h h'_t + O_y E y_{t−1} + O_c c)",
+    .paper = "Cho et al. 2014",
+    .fields = "cell embedding hidden maxout dropout",
+    .defaults = "cell=gru",
+    .declare = declare,
+    .encode = encode,
+    .start = start,
+    .decode = decode,
+};
