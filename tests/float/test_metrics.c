@@ -1,0 +1,213 @@
+/* Scores against values worked out by hand. */
+#include "attend.h"
+#include "rng.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MOST = 16 };
+
+/* Lines from a text with a newline after each; gives their count. */
+static int64_t cut(const char *text, at_line *lines)
+{
+    int64_t count = 0;
+    for (const char *end; (end = strchr(text, '\n')) != NULL; text = end + 1)
+        lines[count++] = (at_line){text, (size_t)(end - text)};
+    return count;
+}
+
+static bool score(const char *metric, const char *hypotheses, const char *references, double *result, at_error *error)
+{
+    at_line hypothesis[MOST], reference[MOST];
+    int64_t h = cut(hypotheses, hypothesis), r = cut(references, reference);
+    return at_score_lines(metric, hypothesis, h, reference, r, result, error);
+}
+
+static void expect_score(const char *metric, const char *hypotheses, const char *references, double expected)
+{
+    at_error error = {0};
+    double result = -1;
+    if (!score(metric, hypotheses, references, &result, &error))
+        fail_msg("%s", error.text);
+    if (!(result > expected - 1e-12 && result < expected + 1e-12))
+        fail_msg("%s of '%s' by '%s' is %.17g instead of %.17g", metric, hypotheses, references, result, expected);
+}
+
+static void refuse(const char *metric, const char *hypotheses, const char *references, int code, const char *sentence)
+{
+    at_error error = {0};
+    double result;
+    assert_false(score(metric, hypotheses, references, &result, &error));
+    assert_string_equal(error.text, sentence);
+    assert_int_equal(error.code, code);
+}
+
+static void test_word_error_rate(void **state)
+{
+    (void)state;
+    expect_score("wer", "a b c\n", "a b c\n", 0);
+    expect_score("wer", "a x c\n", "a b c\n", 100.0 / 3);              /* changed */
+    expect_score("wer", "a c\n", "a b c\n", 100.0 / 3);                /* left out */
+    expect_score("wer", "a b b c\n", "a b c\n", 100.0 / 3);            /* put in */
+    expect_score("wer", "b a\n", "a b\n", 100);                        /* swapped: two edits */
+    expect_score("wer", "\n", "a b c\n", 100);                         /* nothing said */
+    expect_score("wer", "a b c d e f g\n", "x\n", 700);                /* worse than nothing */
+    expect_score("wer", "  a\tb \xe3\x80\x80 c \n", "a b c\n", 0);     /* white space is white space */
+    expect_score("wer", "ab\n", "a b\n", 100);                         /* one changed, one left out */
+    expect_score("wer", "a\nb c\n\n", "a\nb d e\nf\n", 100.0 * 3 / 5); /* over all lines, not their mean */
+    expect_score("wer", "x\na\n", "\na\n", 100);                       /* an empty reference counts what is put in */
+    expect_score("wer", "kitten sitting on the mat\n", "the kitten sat on the mat\n", 100.0 * 2 / 6);
+    expect_score("wer", "A\n", "a\n", 100);
+}
+
+static void test_character_error_rate(void **state)
+{
+    (void)state;
+    expect_score("cer", "kitten\n", "sitting\n", 100.0 * 3 / 7);
+    expect_score("cer", "sitting\n", "kitten\n", 100.0 * 3 / 6);
+    expect_score("cer", "flaw\n", "lawn\n", 50);
+    expect_score("cer", "intention\n", "execution\n", 100.0 * 5 / 9);
+    expect_score("cer", "a b\n", "ab\n", 50);                                /* a blank is a character */
+    expect_score("cer", "\xe4\xbd\xa0\n", "\xe4\xbd\xa0\xe5\xa5\xbd\n", 50); /* not bytes */
+    expect_score("cer", "\xc3\xa9\n", "\xc3\xa8\n", 100);                    /* one, though a byte is the same */
+    expect_score("cer", "\xff\n", "\xef\xbf\xbd\n", 0);                      /* as it would be replaced */
+}
+
+static void test_accuracy(void **state)
+{
+    (void)state;
+    expect_score("accuracy", "a\nb\nc\n\n", "a\nB\nc\n\n", 75);
+    expect_score("accuracy", "a \n", "a\n", 0);
+    expect_score("accuracy", "ab\n", "abc\n", 0);
+    expect_score("accuracy", "\n", "\n", 100);
+}
+
+/* A = {00 11 22 31}, S = {00 11 23}, P = S and {22}: 1 - (2 + 3) / (4 + 3). */
+static void test_alignment_error_rate(void **state)
+{
+    (void)state;
+    expect_score("aer", "0-0 1-1 2-2 3-1\n", "0-0 1-1 2-3 2?2\n", 100 * (1 - 5.0 / 7));
+    expect_score("aer", "0-0 1-1 2-2 3-1 0-0\n", "2?2 2-3 1-1 0-0 1-1 0?0\n", 100 * (1 - 5.0 / 7)); /* sets */
+    expect_score("aer", "0-0\n1-1\n", "0-0\n1-1\n", 0);
+    expect_score("aer", "1-0\n", "0-1\n", 100); /* source first */
+    expect_score("aer", "0-0\n0-0\n", "0-0\n1-1\n", 50);
+    expect_score("aer", "0-0\n\n", "0?0\n\n", 0); /* possible, and that is enough */
+    expect_score("aer", "\n", "0-0\n", 100);
+    expect_score("aer", "2-10 10-2\n", "10-2 2-10\n", 0);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    refuse("wre", "a\n", "a\n", AT_USAGE, "no metric 'wre'; did you mean 'wer'?");
+    refuse("bleu", "a\n", "a\n", AT_USAGE, "no metric 'bleu'");
+    refuse("wer", "a\nb\n", "a\n", AT_FAILED, "2 lines cannot be scored against 1 reference; there must be as many");
+    refuse("wer", "a\n", "", AT_FAILED, "1 line cannot be scored against 0 references; there must be as many");
+    refuse("accuracy", "", "", AT_FAILED, "there is no line to score");
+    refuse("wer", "a\n", " \n", AT_FAILED, "the references hold no word, so there is no error rate");
+    refuse("cer", "a\n", "\n", AT_FAILED, "the references hold no character, so there is no error rate");
+    refuse("aer", "\n", "\n", AT_FAILED, "neither side holds a sure link, so there is no alignment error rate");
+    refuse("aer", "\n", "0?0\n", AT_FAILED, "neither side holds a sure link, so there is no alignment error rate");
+    refuse("aer", "0-0\n0:0\n", "0-0\n0-0\n", AT_FAILED,
+           "line 2 of the hypotheses: '0:0' is no link; a link is like 0-1");
+    refuse("aer", "0?0\n", "0-0\n", AT_FAILED, "line 1 of the hypotheses: '0?0' is no link; a link is like 0-1");
+    refuse("aer", "0-0\n", "0-\n", AT_FAILED,
+           "line 1 of the references: '0-' is no link; a link is like 0-1, or 0?1 if it is only possible");
+    static const char *const bad[] = {"-1", "1", "1-2-3", "1-2?", "a-1", "1--2", "1-1234567890", "+1-2"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char line[40], sentence[200];
+        snprintf(line, sizeof line, "%s\n", bad[i]);
+        snprintf(sentence, sizeof sentence, "line 1 of the hypotheses: '%s' is no link; a link is like 0-1", bad[i]);
+        refuse("aer", line, "0-0\n", AT_FAILED, sentence);
+    }
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    const char *names[] = {"wer", "cer", "accuracy", "aer"};
+    for (int i = 0; i < 4; i++)
+        assert_string_equal(at_metric(i), names[i]);
+    assert_null(at_metric(4));
+    assert_null(at_metric(-1));
+}
+
+/* The edit distance by its definition, on short lines over three letters: the fewest of all ways. */
+static int slow_distance(const char *a, const char *b)
+{
+    if (*a == '\0' || *b == '\0')
+        return (int)(strlen(a) + strlen(b));
+    if (*a == *b)
+        return slow_distance(a + 1, b + 1);
+    int change = slow_distance(a + 1, b + 1), drop = slow_distance(a + 1, b), put = slow_distance(a, b + 1);
+    int least = change < drop ? change : drop;
+    return 1 + (least < put ? least : put);
+}
+
+static void test_against_the_definition(void **state)
+{
+    (void)state;
+    at_rng rng = {11, 0};
+    for (int i = 0; i < 2000; i++) {
+        char text[2][8] = {{0}};
+        at_error error = {0};
+        double result;
+        for (int side = 0; side < 2; side++)
+            for (uint32_t n = side + at_rng_below(&rng, 6), at = 0; at < n; at++)
+                text[side][at] = (char)('a' + at_rng_below(&rng, 3));
+        at_line hypothesis = {text[0], strlen(text[0])}, reference = {text[1], strlen(text[1])};
+        assert_true(at_score_lines("cer", &hypothesis, 1, &reference, 1, &result, &error));
+        assert_true(result == 100.0 * slow_distance(text[0], text[1]) / (double)strlen(text[1]));
+    }
+}
+
+/* Any bytes are scored without a fault, and a line by itself has no error. */
+static void test_any_bytes(void **state)
+{
+    (void)state;
+    static const unsigned char spice[8] = {'0', '-', '1', '?', ' ', 0xE3, 0x80, 0xFF};
+    at_rng rng = {13, 0};
+    for (int i = 0; i < 3000; i++) {
+        at_line line[2];
+        char *bytes[2];
+        for (int side = 0; side < 2; side++) { /* blocks of just that size, so that a read beyond shows */
+            size_t size = at_rng_below(&rng, 20);
+            bytes[side] = malloc(size > 0 ? size : 1);
+            for (size_t b = 0; b < size; b++)
+                bytes[side][b] =
+                    (char)(at_rng_below(&rng, 3) > 0 ? spice[at_rng_below(&rng, 8)] : at_rng_below(&rng, 256));
+            line[side] = (at_line){bytes[side], size};
+        }
+        for (int metric = 0; at_metric(metric) != NULL; metric++) {
+            at_error error = {0};
+            double result;
+            bool good = at_score_lines(at_metric(metric), &line[0], 1, &line[1], 1, &result, &error);
+            assert_true(good == (error.text[0] == '\0'));
+            error = (at_error){0};
+            if (at_score_lines(at_metric(metric), &line[0], 1, &line[0], 1, &result, &error))
+                assert_true(result == (strcmp(at_metric(metric), "accuracy") == 0 ? 100 : 0));
+        }
+        free(bytes[0]);
+        free(bytes[1]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_word_error_rate),
+        cmocka_unit_test(test_character_error_rate),
+        cmocka_unit_test(test_accuracy),
+        cmocka_unit_test(test_alignment_error_rate),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_against_the_definition),
+        cmocka_unit_test(test_any_bytes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
