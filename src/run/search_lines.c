@@ -152,7 +152,7 @@ static void add_unit(at_search_work *work, const at_sentence *sentence, const at
         add_piece(&work->text, sentence->line, sentence->pieces, hypothesis->links[unit]);
     else {
         const char *name = at_vocabulary_unit(work->translator->target, id);
-        add_clean(&work->text, name ? name : "", name ? strlen(name) : 0);
+        at_buffer_add(&work->text, name ? name : "", name ? strlen(name) : 0); /* units are clean already */
     }
 }
 

@@ -9,124 +9,7 @@
 
 #include <cmocka.h>
 
-#include "search.h"
-
-/* ---- A model made by hand ------------------------------------------------------------------------------------- */
-
-/* The next unit depends on the sum of the source and, through a running hash in the state, on every unit before it: a
- * beam whose rows are mixed up gives other numbers. */
-enum { HASH = 1009 };
-
-static int64_t hash_next(int64_t hash, int32_t id)
-{
-    return (hash * 31 + id + 1) % HASH;
-}
-
-static float logit(int64_t source, int64_t hash, int64_t id)
-{
-    uint32_t word[4];
-    at_philox(77, (uint64_t)(source * HASH + hash), (uint64_t)id, word);
-    return (float)(word[0] % 4001) / 1000 - 2 + (id == AT_END ? 0.5f : 0);
-}
-
-static float weight(int64_t source, int64_t hash, int64_t s)
-{
-    uint32_t word[4];
-    at_philox(78, (uint64_t)(source * HASH + hash), (uint64_t)s, word);
-    return (float)(word[0] % 1000) / 1000;
-}
-
-static int64_t source_sum(const int32_t *ids, int64_t count)
-{
-    int64_t sum = 0;
-    for (int64_t i = 0; i < count; i++)
-        sum += (i + 1) * ids[i];
-    return sum % 97;
-}
-
-static at_parts fake_encode(at_model *model, const at_pass *pass, const at_source *source)
-{
-    (void)model;
-    at_tensor *memory = at_tensor_make(pass->tape, AT_SHAPE(source->rows, source->length, 1));
-    for (int64_t i = 0; i < source->rows * source->length; i++)
-        memory->value[i] = (at_real)source->ids[i];
-    return (at_parts){1, {memory}};
-}
-
-static at_parts fake_start(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory)
-{
-    (void)model;
-    (void)memory;
-    at_tensor *state = at_tensor_make(pass->tape, AT_SHAPE(source->rows, 1));
-    for (int64_t r = 0; r < source->rows; r++)
-        state->value[r] = 0;
-    return (at_parts){1, {state}};
-}
-
-static bool has_attention = true;
-
-static at_decoded fake_decode(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory,
-                              at_parts *state, const int32_t *ids, int64_t n)
-{
-    int64_t rows = source->rows, length = source->length, vocabulary = model->settings.target_size;
-    at_tensor *logits = at_tensor_make(pass->tape, AT_SHAPE(rows, n, vocabulary));
-    at_tensor *weights = at_tensor_make(pass->tape, AT_SHAPE(rows, n, length));
-    at_tensor *after = at_tensor_make(pass->tape, AT_SHAPE(rows, 1));
-    for (int64_t r = 0; r < rows; r++) {
-        int32_t *seen = malloc((size_t)length * sizeof *seen);
-        for (int64_t s = 0; s < length; s++) {
-            seen[s] = (int32_t)memory->part[0]->value[r * length + s];
-            assert_int_equal(seen[s], source->ids[r * length + s]);
-            assert_true((seen[s] >= 0) == (s < source->lengths[r]));
-        }
-        int64_t sum = source_sum(seen, source->lengths[r]), hash = (int64_t)state->part[0]->value[r];
-        free(seen);
-        for (int64_t i = 0; i < n; i++) {
-            hash = hash_next(hash, ids[r * n + i]);
-            for (int64_t v = 0; v < vocabulary; v++)
-                logits->value[(r * n + i) * vocabulary + v] = (at_real)logit(sum, hash, v);
-            for (int64_t s = 0; s < length; s++)
-                weights->value[(r * n + i) * length + s] = s < source->lengths[r] ? (at_real)weight(sum, hash, s) : 0;
-        }
-        after->value[r] = (at_real)hash;
-    }
-    state->part[0] = after;
-    return (at_decoded){.logits = logits, .weights = has_attention ? weights : NULL};
-}
-
-static const at_model_kind fake_kind = {
-    .name = "fake", .fields = "", .encode = fake_encode, .start = fake_start, .decode = fake_decode};
-
-typedef struct fake {
-    at_model model;
-    at_translator translator;
-} fake;
-
-static at_vocabulary *vocabulary_of(const char *kind, const char *line)
-{
-    at_error error = {0};
-    at_vocabulary *vocabulary = at_vocabulary_new(kind, &error);
-    assert_true(at_vocabulary_count(vocabulary, line, strlen(line), &error));
-    assert_true(at_vocabulary_fix(vocabulary, &error));
-    return vocabulary;
-}
-
-static void fake_open(fake *f, const char *source_kind, const char *source, const char *target_kind, const char *target)
-{
-    *f = (fake){.model = {.kind = &fake_kind}};
-    f->translator = (at_translator){.model = &f->model,
-                                    .source = vocabulary_of(source_kind, source),
-                                    .target = vocabulary_of(target_kind, target),
-                                    .max_length = 100};
-    f->model.settings.source_size = at_vocabulary_size(f->translator.source);
-    f->model.settings.target_size = at_vocabulary_size(f->translator.target);
-}
-
-static void fake_close(fake *f)
-{
-    at_vocabulary_free(f->translator.source);
-    at_vocabulary_free(f->translator.target);
-}
+#include "fake_model.h"
 
 /* ---- Every hypothesis there is -------------------------------------------------------------------------------- */
 
@@ -205,10 +88,11 @@ static void test_wide_beam_finds_the_best_of_all(void **unused)
     fake_open(&f, "char", "abc", "char", "a");
     const double penalties[] = {0, 0.6, 2, -1};
     const char *const lines[] = {"a", "b", "ca", "abcabc", "cccc", "bb"};
-    for (size_t i = 0; i < 4 * 6; i++) {
+    for (size_t i = 0; i < 4 * 6 * 2; i++) {
         const char *line = lines[i % 6];
+        shape.spread = i < 4 * 6 ? 1 : 3; /* spread out, a unit costs little, and long hypotheses win by the penalty */
         at_search_settings settings = {
-            .beam = 2047, .n_best = 7, .length_penalty = penalties[i / 6], .max_length_factor = 1e-9};
+            .beam = 2047, .n_best = i % 5 ? 7 : 1, .length_penalty = penalties[i / 6 % 4], .max_length_factor = 1e-9};
         int32_t ids[16];
         int64_t replaced,
             count = at_vocabulary_encode(f.translator.source, line, strlen(line), ids, 16, &replaced, NULL);
@@ -220,13 +104,14 @@ static void test_wide_beam_finds_the_best_of_all(void **unused)
         walk(&a, (path){0}, hash_next(0, AT_BEGIN));
         assert_int_equal(a.count, 2047);
         qsort(a.paths, (size_t)a.count, sizeof *a.paths, by_penalised);
-        expected e = {&a, 7, 0};
+        expected e = {&a, settings.n_best, 0};
         size_t size = strlen(line);
         assert_true(at_search_complete(&settings, &error));
         assert_true(at_search(&f.translator, &settings, &line, &size, 1, compare_to_all, &e, &error));
         assert_int_equal(e.calls, 1);
         free(a.paths);
     }
+    shape.spread = 1;
     fake_close(&f);
 }
 
@@ -397,6 +282,93 @@ static void test_beam_of_one_is_greedy(void **unused)
     at_search_settings settings = {.wants_weights = true, .batch = 20};
     assert_true(at_search_complete(&settings, &error));
     assert_true(at_search(&f.translator, &settings, lines.line, lines.size, LINES, compare_to_greedy, &g, &error));
+    shape.whole = true; /* of equals the lowest id */
+    assert_true(at_search(&f.translator, &settings, lines.line, lines.size, LINES, compare_to_greedy, &g, &error));
+    shape.whole = false;
+    fake_close(&f);
+}
+
+/* ---- Equals and draws ----------------------------------------------------------------------------------------- */
+
+/* With all logits equal, every choice is a tie: the first hypothesis and the lowest id win it. */
+static bool expect_first_of_equals(void *context, int64_t line, const at_found *found)
+{
+    (void)context;
+    (void)line;
+    assert_int_equal(found->count, 3);
+    assert_int_equal(found->best[0].count, 0);
+    assert_int_equal(found->best[1].count, 1);
+    assert_int_equal(found->best[1].ids[0], AT_UNKNOWN);
+    assert_int_equal(found->best[2].count, 10);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(found->best[2].ids[i], AT_UNKNOWN);
+    return true;
+}
+
+static void test_the_first_of_equals_wins(void **unused)
+{
+    (void)unused;
+    at_error error = {0};
+    fake f;
+    const char *line = "a";
+    size_t size = 1;
+    at_search_settings settings = {.beam = 3, .n_best = 3, .max_length_factor = 1e-9};
+    fake_open(&f, "char", "abc", "char", "a");
+    shape.spread = shape.end = 0;
+    assert_true(at_search_complete(&settings, &error));
+    assert_true(at_search(&f.translator, &settings, &line, &size, 1, expect_first_of_equals, NULL, &error));
+    shape.spread = 1;
+    shape.end = 0.5f;
+    fake_close(&f);
+}
+
+typedef struct draws {
+    int64_t of[16], count; /* how often each id came first */
+    int64_t different;     /* lines whose draws are not all the same */
+} draws;
+
+static bool count_draws(void *context, int64_t line, const at_found *found)
+{
+    draws *d = context;
+    bool different = false;
+    (void)line;
+    for (int64_t i = 0; i < found->count; i++) {
+        d->of[found->best[i].ids[0]]++;
+        d->count++;
+        different = different || found->best[i].ids[0] != found->best[0].ids[0];
+    }
+    d->different += different;
+    return true;
+}
+
+/* The first unit comes as often as softmax(logits / T) says. */
+static void test_draws_follow_the_softmax(void **unused)
+{
+    (void)unused;
+    enum { TIMES = 2000 };
+    at_error error = {0};
+    fake f;
+    const char *lines[TIMES];
+    size_t sizes[TIMES];
+    draws d = {0};
+    fake_open(&f, "char", "abc", "char", "abcd");
+    for (int i = 0; i < TIMES; i++) {
+        lines[i] = "abc";
+        sizes[i] = 3;
+    }
+    at_search_settings settings = {.temperature = 1.7, .n_best = 4, .seed = 9};
+    assert_true(at_search_complete(&settings, &error));
+    assert_true(at_search(&f.translator, &settings, lines, sizes, TIMES, count_draws, &d, &error));
+    assert_int_equal(d.count, 4 * TIMES);
+    assert_true(d.different > TIMES / 2);
+    int32_t ids[3];
+    int64_t replaced, hash = hash_next(0, AT_BEGIN);
+    at_vocabulary_encode(f.translator.source, "abc", 3, ids, 3, &replaced, NULL);
+    double p[8], sum = 0;
+    for (int64_t v = 0; v < 8; v++)
+        sum += p[v] = v == AT_PAD || v == AT_BEGIN ? 0 : exp(logit(source_sum(ids, 3), hash, v) / 1.7);
+    for (int64_t v = 0; v < 8; v++) /* five deviations of a count that has at most 4 TIMES / 4 as its variance */
+        assert_true(fabs((double)d.of[v] - p[v] / sum * 4 * TIMES) < 5 * sqrt(TIMES));
     fake_close(&f);
 }
 
@@ -443,6 +415,7 @@ static void test_forced_gives_what_search_found(void **unused)
     pairs p = {0};
     fake_open(&f, "char", "abcd ", "word", "x y z u v w");
     draw_lines(&lines, "abcd ", 7);
+    shape.end = -2; /* long targets, which forced decoding takes in pieces */
     at_search_settings settings = {.beam = 4, .wants_weights = true};
     assert_true(at_search_complete(&settings, &error));
     assert_true(at_search(&f.translator, &settings, lines.line, lines.size, LINES, keep_pair, &p, &error));
@@ -454,6 +427,7 @@ static void test_forced_gives_what_search_found(void **unused)
         free(p.text[i]);
         free(p.weights[i]);
     }
+    shape.end = 0.5f;
     fake_close(&f);
 }
 
@@ -546,16 +520,39 @@ static void test_any_bytes_give_one_line_each(void **unused)
     fake_close(&f);
 }
 
+/* A model file may hold any unit; a line stays one line. */
+static void test_a_unit_with_a_newline_gives_one_line(void **unused)
+{
+    (void)unused;
+    at_error error = {0};
+    fake f;
+    some_lines lines;
+    fake_open(&f, "char", "abc", "char", "a");
+    at_vocabulary *hostile =
+        at_vocabulary_from_json("{\"kind\":\"word\",\"units\":[\"x\\ny\"],\"counts\":[1]}", &error);
+    if (hostile) { /* refusing it is as good */
+        at_vocabulary_free(f.translator.target);
+        f.translator.target = hostile;
+        draw_lines(&lines, "abc", 3);
+        record r = search_all(&f, (at_search_settings){.beam = 2, .wants_weights = true}, &lines, LINES);
+        at_buffer_free(&r.bytes);
+    }
+    fake_close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wide_beam_finds_the_best_of_all),
         cmocka_unit_test(test_batches_and_threads_change_nothing),
         cmocka_unit_test(test_beam_of_one_is_greedy),
+        cmocka_unit_test(test_the_first_of_equals_wins),
+        cmocka_unit_test(test_draws_follow_the_softmax),
         cmocka_unit_test(test_forced_gives_what_search_found),
         cmocka_unit_test(test_unknown_words_are_copied),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_any_bytes_give_one_line_each),
+        cmocka_unit_test(test_a_unit_with_a_newline_gives_one_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
