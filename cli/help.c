@@ -5,10 +5,11 @@
 
 enum { INDENT = 2, HELP_COLUMN = 26, RIGHT = 80 };
 
-/* The option as it is typed: "--heads N". */
+/* The option as it is typed: "--heads N", "--model, -m FILE". */
 static void synopsis(const cli_option *option, char *out, size_t size)
 {
-    snprintf(out, size, "--%s%s%s", option->name, option->argument ? " " : "",
+    char letter[] = {',', ' ', '-', option->letter, 0};
+    snprintf(out, size, "--%s%s%s%s", option->name, option->letter ? letter : "", option->argument ? " " : "",
              option->argument ? option->argument : "");
 }
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +27,7 @@ const cli_option common_options[] = {
 const cli_option *option_at(const cli_command *command, int index)
 {
     static const cli_option none = {0};
-    const cli_option *own = command->options ? command->options : &none;
+    const cli_option *own = command->list ? command->list() : command->options ? command->options : &none;
     while (own->help && index > 0) {
         own++;
         index--;
@@ -53,6 +54,15 @@ static const cli_option *option_named(const cli_command *command, const char *na
 {
     for (int i = 0; option_at(command, i); i++)
         if (option_at(command, i)->name && strcmp(option_at(command, i)->name, name) == 0)
+            return option_at(command, i);
+    return NULL;
+}
+
+/* The option that -m is short for; NULL if it is for none. */
+static const cli_option *option_lettered(const cli_command *command, int letter)
+{
+    for (int i = 0; option_at(command, i); i++)
+        if (option_at(command, i)->letter && option_at(command, i)->letter == letter)
             return option_at(command, i);
     return NULL;
 }
@@ -119,6 +129,22 @@ static bool read_number(const cli_option *option, const char *label, const char 
                     (long long)option->least, (long long)option->most, text);
     return fail(error, AT_USAGE, "%s takes a whole number, %lld or more, not '%s'", label, (long long)option->least,
                 text);
+}
+
+/* Like a whole number, with its bounds, but not whole. */
+static bool read_real(const cli_option *option, const char *label, const char *text, double *number, at_error *error)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (end != text && *end == 0 && isfinite(value) && value >= (double)option->least &&
+        (option->most == 0 || value <= (double)option->most)) {
+        *number = value;
+        return true;
+    }
+    if (option->most)
+        return fail(error, AT_USAGE, "%s takes a number from %lld to %lld, not '%s'", label, (long long)option->least,
+                    (long long)option->most, text);
+    return fail(error, AT_USAGE, "%s takes a number, %lld or more, not '%s'", label, (long long)option->least, text);
 }
 
 static bool read_numbers(const cli_option *option, const char *label, const char *text, cli_numbers *list,
@@ -218,6 +244,8 @@ static bool assign(const cli_option *option, const char *label, const char *text
         return true;
     case OPTION_NUMBER:
         return read_number(option, label, text, field, error);
+    case OPTION_REAL:
+        return read_real(option, label, text, field, error);
     case OPTION_NUMBERS:
         return read_numbers(option, label, text, field, error);
     case OPTION_PAIRS:
@@ -331,11 +359,17 @@ static bool read_line(const cli_command *command, int argc, char **argv, bool on
 {
     struct option long_options[MOST_OPTIONS + 1] = {0};
     const cli_option *known[MOST_OPTIONS];
-    int count = 0, code;
+    char letters[2 * MOST_OPTIONS + 3] = ":h";
+    int count = 0, code, letter_count = 2;
     for (int i = 0; option_at(command, i) && count < MOST_OPTIONS; i++) {
         const cli_option *option = option_at(command, i);
         if (!option->name)
             continue;
+        if (option->letter) {
+            letters[letter_count++] = option->letter;
+            if (option->kind != OPTION_FLAG)
+                letters[letter_count++] = ':';
+        }
         known[count] = option;
         long_options[count] = (struct option){
             option->name, option->kind == OPTION_FLAG ? no_argument : required_argument, NULL, FIRST_CODE + count};
@@ -343,15 +377,15 @@ static bool read_line(const cli_command *command, int argc, char **argv, bool on
     }
     opterr = 0;
     optind = 0; /* starts anew, also a second time */
-    while ((code = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
+    while ((code = getopt_long(argc, argv, letters, long_options, NULL)) != -1) {
         char typed[100], label[100];
-        const cli_option *option = code == 'h'          ? option_named(command, "help")
-                                   : code >= FIRST_CODE ? known[code - FIRST_CODE]
-                                                        : NULL;
+        int which = code == ':' ? optopt : code;
+        const cli_option *option = which == 'h'          ? option_named(command, "help")
+                                   : which >= FIRST_CODE ? known[which - FIRST_CODE]
+                                                         : option_lettered(command, which);
         typed_name(argv, typed, sizeof typed);
         if (code == ':')
-            return fail(error, AT_USAGE, "--%s needs a value: --%s %s", known[optopt - FIRST_CODE]->name,
-                        known[optopt - FIRST_CODE]->name, known[optopt - FIRST_CODE]->argument);
+            return fail(error, AT_USAGE, "--%s needs a value: --%s %s", option->name, option->name, option->argument);
         if (code == '?' && optopt >= FIRST_CODE)
             return fail(error, AT_USAGE, "--%s takes no value", known[optopt - FIRST_CODE]->name);
         if (code == '?' && optopt) {
@@ -362,7 +396,7 @@ static bool read_line(const cli_command *command, int argc, char **argv, bool on
             return no_option(command, typed, error);
         snprintf(label, sizeof label, "--%s", option->name);
         /* Whole names only: a shortened one would change its meaning when another option comes to begin like it. */
-        if (code != 'h' && strcmp(typed, label) != 0)
+        if (code >= FIRST_CODE && strcmp(typed, label) != 0)
             return no_option(command, typed, error);
         if (only_config && strcmp(option->name, "config") != 0)
             continue;
@@ -380,6 +414,8 @@ bool options_parse(const cli_command *command, int argc, char **argv, void *into
         const cli_option *option = option_at(command, i);
         if (option->kind == OPTION_NUMBER)
             *(int64_t *)((char *)into + option->place) = UNSET;
+        if (option->kind == OPTION_REAL)
+            *(double *)((char *)into + option->place) = NAN;
         if (option->fallback && !assign(option, option->name, option->fallback, into, error))
             return false;
     }

@@ -11,6 +11,7 @@ typedef enum option_kind {
     OPTION_FLAG,    /* bool */
     OPTION_TEXT,    /* const char * */
     OPTION_NUMBER,  /* int64_t */
+    OPTION_REAL,    /* double */
     OPTION_NUMBERS, /* numbers: 5,3,8 */
     OPTION_PAIRS,   /* pairs: NAME=FILE, may be repeated; a later one replaces an earlier one of the same name */
 } option_kind;
@@ -26,7 +27,7 @@ typedef struct cli_pairs {
     int count;
 } cli_pairs;
 
-/* A number that was not given. */
+/* A number that was not given; a real one is then NAN. */
 #define UNSET INT64_MIN
 
 typedef struct cli_option {
@@ -38,6 +39,7 @@ typedef struct cli_option {
     int64_t least, most;  /* of numbers; most 0: no upper bound */
     const char *axis;     /* the value is a name of this axis of the catalogue, with what follows a colon left alone */
     const char *help;
+    char letter; /* 'm' if -m is short for it, else 0 */
 } cli_option;
 
 /* The options of every command; the first member of each command's struct. */
@@ -57,6 +59,8 @@ typedef struct cli_command {
     const char *examples;      /* lines of shell, or NULL */
     const cli_option *options; /* its own, ended by a record with neither name nor help; NULL: none */
     size_t size;               /* of its struct of options */
+    /* Or this gives the options, for a command whose options the library lists. */
+    const cli_option *(*list)(void);
     int (*run)(void *options, int word_count, char **words);
 } cli_command;
 

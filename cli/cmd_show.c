@@ -1,0 +1,96 @@
+/* attend show: a translation and where the attention was, drawn in the terminal. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+
+typedef struct show_options {
+    cli_common common;
+    const char *model, *target;
+    int64_t beam;
+} show_options;
+
+static const cli_option table[] = {
+    {OPTION_HEADING, .help = "The model and the text"},
+    {OPTION_TEXT, "model", "FILE", offsetof(show_options, model), .help = "what attend train left", .letter = 'm'},
+    {OPTION_TEXT, "target", "TEXT", offsetof(show_options, target),
+     .help = "a translation to look at (default: the model's own)"},
+    {OPTION_NUMBER, "beam", "N", offsetof(show_options, beam), "1", 1, 10000,
+     .help = "hypotheses kept side by side; 1 is greedy"},
+    {0},
+};
+
+/* A blank as a name would not be seen. */
+static void show_blanks(const char **out, const char *const *names, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        out[i] = strcmp(names[i], " ") == 0 ? "␣" : names[i];
+}
+
+static bool draw(void *context, int64_t line, const at_found *found)
+{
+    at_error *error = context;
+    (void)line;
+    const at_hypothesis *h = &found->best[0];
+    printf("%.*s\nlog-probability %.4f\n", (int)h->size, h->text, h->score);
+    if (!h->weights)
+        return true;
+    const char **columns = malloc((size_t)(found->source_units + 1) * sizeof *columns);
+    const char **rows = malloc((size_t)(h->count + 1) * sizeof *rows);
+    char *text = NULL;
+    if (columns && rows) {
+        show_blanks(columns, found->source_names, found->source_units);
+        show_blanks(rows, h->names, h->count + 1);
+        at_heatmap map = {h->count + 1, found->source_units, h->weights, rows, columns, colour_wanted()};
+        text = at_heatmap_text(&map, error);
+    } else {
+        fail(error, AT_FAILED, "out of memory for the picture");
+    }
+    if (text)
+        printf("\n%s", text);
+    at_text_free(text);
+    free(rows);
+    free(columns);
+    return text;
+}
+
+static int run(void *options, int word_count, char **words)
+{
+    const show_options *o = options;
+    at_error error = {0};
+    at_translator *translator = NULL;
+    if (!o->model)
+        fail(&error, AT_USAGE, "attend show needs a model: -m FILE");
+    else if (word_count == 0)
+        fail(&error, AT_USAGE, "attend show needs a text, in quotes if it has blanks");
+    else if (strchr(words[0], '\n') || (o->target && strchr(o->target, '\n')))
+        fail(&error, AT_USAGE, "attend show takes one line of text");
+    else
+        translator = at_translator_load(o->model, &error);
+    at_search_settings settings = {.beam = o->beam, .wants_weights = true};
+    if (translator) {
+        const char *source = words[0], *target = o->target;
+        size_t source_size = strlen(source), target_size = target ? strlen(target) : 0;
+        if (target)
+            at_align(translator, &settings, &source, &source_size, &target, &target_size, 1, draw, &error, &error);
+        else
+            at_translate(translator, &settings, &source, &source_size, 1, draw, &error, &error);
+    }
+    at_translator_free(translator);
+    return report(&error);
+}
+
+const cli_command command_show = {
+    .name = "show",
+    .words = "TEXT",
+    .most_words = 1,
+    .line = "draw where a trained model looks while it translates a text",
+    .text =
+        "Translates the text, or takes the translation given by --target, and draws the attention: the source across, "
+        "the target down, </s> being the end of it.",
+    .examples = "  attend show -m de-en.safetensors \"ich mochte ein bier\"\n"
+                "  attend show -m de-en.safetensors \"ich mochte ein bier\" --target \"i want a beer\"",
+    .options = table,
+    .size = sizeof(show_options),
+    .run = run,
+};
