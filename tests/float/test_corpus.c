@@ -186,23 +186,23 @@ static void test_reports(void **state)
     (void)state;
     at_error error = {0};
     at_corpus_report report;
-    put("s", "a b\n \nc\nd e f g\nh\xff\ni\nj\n");
-    put("t", "A\nB\nC\xc3 C\nD\n\nF F F F F\nG\xfe\n");
+    put("s", "a b x\n \nc\nd e f g\nh\xff\ni\nj\n");
+    put("t", "A\nB\nC\xc3 C\nD\n\nF F F F\nG\xfe\n");
 
     at_corpus *corpus = read_corpus(3, AT_TOO_LONG_SKIP, &report, &error);
     expect_report(&report, "7 lines, 3 kept; empty 2 from 2, long 2 from 4, replaced 3 from 3");
-    expect_pairs(corpus, "1:2>2 3:1>3 7:1>2");
+    expect_pairs(corpus, "1:3>2 3:1>3 7:1>2");
     assert_int_equal(at_corpus_count(corpus), 3);
     at_corpus_free(corpus);
 
     corpus = read_corpus(3, AT_TOO_LONG_CUT, &report, &error);
     expect_report(&report, "7 lines, 5 kept; empty 2 from 2, long 2 from 4, replaced 3 from 3");
-    expect_pairs(corpus, "1:2>2 3:1>3 4:3>2 6:1>4 7:1>2");
+    expect_pairs(corpus, "1:3>2 3:1>3 4:3>2 6:1>4 7:1>2");
     at_corpus_free(corpus);
 
     corpus = read_corpus(3, AT_TOO_LONG_KEEP, &report, &error);
     expect_report(&report, "7 lines, 5 kept; empty 2 from 2, long 2 from 4, replaced 3 from 3");
-    expect_pairs(corpus, "1:2>2 3:1>3 4:4>2 6:1>6 7:1>2");
+    expect_pairs(corpus, "1:3>2 3:1>3 4:4>2 6:1>5 7:1>2");
     at_corpus_free(corpus);
 
     corpus = read_corpus(0, AT_TOO_LONG_SKIP, &report, &error); /* no limit */

@@ -63,6 +63,11 @@ static void test_word_error_rate(void **state)
     expect_score("wer", "x\na\n", "\na\n", 100);                       /* an empty reference counts what is put in */
     expect_score("wer", "kitten sitting on the mat\n", "the kitten sat on the mat\n", 100.0 * 2 / 6);
     expect_score("wer", "A\n", "a\n", 100);
+    expect_score("wer", "Aa\n", "BB\n", 100); /* two words with the same hash */
+    at_error error = {0};
+    double result;
+    at_line nul = {"\0", 1}, two = {"\0\0", 2};
+    assert_true(at_score_lines("wer", &nul, 1, &two, 1, &result, &error) && result == 100);
 }
 
 static void test_character_error_rate(void **state)
@@ -95,6 +100,8 @@ static void test_alignment_error_rate(void **state)
     expect_score("aer", "0-0 1-1 2-2 3-1 0-0\n", "2?2 2-3 1-1 0-0 1-1 0?0\n", 100 * (1 - 5.0 / 7)); /* sets */
     expect_score("aer", "0-0\n1-1\n", "0-0\n1-1\n", 0);
     expect_score("aer", "1-0\n", "0-1\n", 100); /* source first */
+    expect_score("aer", "1-0\n", "2-0\n", 100);
+    expect_score("aer", "0-1\n", "0-2\n", 100);
     expect_score("aer", "0-0\n0-0\n", "0-0\n1-1\n", 50);
     expect_score("aer", "0-0\n\n", "0?0\n\n", 0); /* possible, and that is enough */
     expect_score("aer", "\n", "0-0\n", 100);
