@@ -1,0 +1,363 @@
+/* Models of every kind, untrained, behind the public functions: as many results as lines whatever the bytes, the same
+ * for any batch size and number of threads, forced decoding as search had it, and no memory taken in steady steps. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "search.h"
+
+/* ---- Counting what is asked of the system --------------------------------------------------------------------- */
+
+static int64_t asked;
+
+#ifndef __SANITIZE_ADDRESS__
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t),
+    *__libc_memalign(size_t, size_t);
+
+void *malloc(size_t size)
+{
+    asked++;
+    return __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+    asked++;
+    return __libc_calloc(count, size);
+}
+
+void *realloc(void *memory, size_t size)
+{
+    asked++;
+    return __libc_realloc(memory, size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+    asked++;
+    return __libc_memalign(alignment, size);
+}
+
+int posix_memalign(void **memory, size_t alignment, size_t size)
+{
+    asked++;
+    *memory = __libc_memalign(alignment, size);
+    return *memory ? 0 : 12;
+}
+#endif
+
+/* ---- Untrained models ----------------------------------------------------------------------------------------- */
+
+static const char letters[] = "abcdefgh ";
+
+static at_vocabulary *vocabulary(const char *kind, const char *line)
+{
+    at_error error = {0};
+    at_vocabulary *made = at_vocabulary_new(kind, &error);
+    assert_true(made && at_vocabulary_count(made, line, strlen(line), &error) && at_vocabulary_fix(made, &error));
+    return made;
+}
+
+/* An untrained model never wants to end, so that batches stay full; raised parameters make its outputs differ. */
+static at_translator *untrained(const at_model_kind *kind)
+{
+    at_error error = {0};
+    at_translator *t = calloc(1, sizeof *t);
+    t->source = vocabulary("char", letters);
+    t->target = vocabulary("word", "the cat sat on a mat while it rained");
+    t->max_length = 20;
+    at_model_settings settings = {.embedding = 9, .hidden = 10, .attention = 7, .maxout = 5};
+    uint64_t given = 0;
+    snprintf(settings.model, sizeof settings.model, "%s", kind->name);
+    settings.source_size = at_vocabulary_size(t->source);
+    settings.target_size = at_vocabulary_size(t->target);
+    if (!strstr(kind->fields, "attention"))
+        settings.attention = 0;
+    if (!strstr(kind->fields, "maxout"))
+        settings.maxout = 0;
+    assert_true(at_model_settings_complete(&settings, given, &error));
+    t->model = at_model_new(&settings, 3, &error);
+    if (!t->model)
+        fail_msg("%s", error.text);
+    at_real *values = at_params_values(t->model->params);
+    for (int64_t i = 0; i < at_params_count(t->model->params); i++)
+        values[i] *= 4;
+    at_params_changed(t->model->params);
+    return t;
+}
+
+typedef struct record {
+    at_buffer bytes;
+    int64_t lines;
+    bool with_text_only;
+} record;
+
+static bool note(void *context, int64_t line, const at_found *found)
+{
+    record *r = context;
+    assert_int_equal(line, r->lines++);
+    assert_true(found->count >= 1);
+    for (int64_t i = 0; i < found->count; i++) {
+        const at_hypothesis *h = &found->best[i];
+        assert_true(at_is_utf8(h->text) && strlen(h->text) == h->size && !strchr(h->text, '\n'));
+        assert_true(isfinite(h->score) && isfinite(h->penalised));
+        if (r->with_text_only)
+            continue;
+        at_buffer_print(&r->bytes, "%s %a %a ", h->text, h->score, h->penalised);
+        if (h->weights)
+            at_buffer_add(&r->bytes, h->weights, (size_t)((h->count + 1) * h->source_units) * sizeof *h->weights);
+    }
+    return true;
+}
+
+enum { SOME = 60, LONGEST = 25 };
+
+static void draw_lines(char bytes[][LONGEST], const char **lines, size_t *sizes, int64_t count, const char *from,
+                       uint64_t seed)
+{
+    at_rng rng = {seed, 0};
+    for (int64_t i = 0; i < count; i++) {
+        lines[i] = bytes[i];
+        sizes[i] = at_rng_below(&rng, LONGEST);
+        for (size_t c = 0; c < sizes[i]; c++)
+            bytes[i][c] = from ? from[at_rng_below(&rng, (uint32_t)strlen(from))] : (char)at_rng_below(&rng, 256);
+    }
+}
+
+static void test_every_model_translates_the_same_in_any_batch(void **unused)
+{
+    (void)unused;
+    char bytes[SOME][LONGEST];
+    const char *lines[SOME];
+    size_t sizes[SOME];
+    draw_lines(bytes, lines, sizes, SOME, letters, 1);
+    for (int kind = 0; at_model_kind_at(kind); kind++) {
+        at_translator *t = untrained(at_model_kind_at(kind));
+        record judge = {0};
+        for (int run = 0; run < 4; run++) {
+            at_error error = {0};
+            record r = {0};
+            at_search_settings settings = {.beam = 3, .n_best = 2, .length_penalty = 0.6, .max_length_factor = 1};
+            settings.batch = (int64_t[]){64, 1, 7, 20}[run];
+            settings.wants_weights = strstr(t->model->kind->fields, "score");
+            at_threads_set(1 + run % 3);
+            if (!at_translate(t, &settings, lines, sizes, SOME, note, run ? &r : &judge, &error))
+                fail_msg("%s", error.text);
+            if (run) {
+                assert_int_equal(r.bytes.size, judge.bytes.size);
+                assert_memory_equal(r.bytes.bytes, judge.bytes.bytes, r.bytes.size);
+            }
+            at_buffer_free(&r.bytes);
+        }
+        at_buffer_free(&judge.bytes);
+        at_translator_free(t);
+    }
+    at_threads_set(0);
+}
+
+/* ---- Any bytes ------------------------------------------------------------------------------------------------ */
+
+static void test_ten_thousand_lines_of_any_bytes(void **unused)
+{
+    (void)unused;
+    enum { MANY = 10000 };
+    at_error error = {0};
+    char(*bytes)[LONGEST] = malloc((size_t)MANY * sizeof *bytes);
+    const char **lines = malloc(MANY * sizeof *lines);
+    size_t *sizes = malloc(MANY * sizeof *sizes);
+    draw_lines(bytes, lines, sizes, MANY, NULL, 2);
+    at_translator *t = untrained(at_model_kind_at(0));
+    record r = {.with_text_only = true};
+    at_search_settings settings = {.max_length_factor = 0.01,
+                                   .replace_unknown = strstr(t->model->kind->fields, "score")};
+    assert_true(at_translate(t, &settings, lines, sizes, MANY, note, &r, &error));
+    assert_int_equal(r.lines, MANY);
+    at_translator_free(t);
+    free(bytes);
+    free(lines);
+    free(sizes);
+}
+
+/* Parameters that are not numbers still give a line for each line. */
+static void test_a_damaged_model_ends_its_lines(void **unused)
+{
+    (void)unused;
+    at_error error = {0};
+    at_translator *t = untrained(at_model_kind_at(0));
+    at_real *values = at_params_values(t->model->params);
+    for (int64_t i = 0; i < at_params_count(t->model->params); i++)
+        values[i] = i % 3 ? (at_real)NAN : (at_real)INFINITY;
+    at_params_changed(t->model->params);
+    const char *lines[] = {"abc", "", "h"};
+    size_t sizes[] = {3, 0, 1};
+    record r = {0};
+    assert_true(at_translate(t, &(at_search_settings){.beam = 3}, lines, sizes, 3, note, &r, &error));
+    assert_true(
+        at_translate(t, &(at_search_settings){.temperature = 1, .first_line = 3}, lines, sizes, 3, note, &r, &error));
+    assert_int_equal(r.lines, 6);
+    at_buffer_free(&r.bytes);
+    at_translator_free(t);
+}
+
+/* ---- Forced decoding ------------------------------------------------------------------------------------------ */
+
+typedef struct pair {
+    char text[400];
+    size_t size;
+    double score;
+} pair;
+
+static bool keep_pair(void *context, int64_t line, const at_found *found)
+{
+    pair *pairs = context;
+    snprintf(pairs[line].text, sizeof pairs[line].text, "%s", found->best[0].text);
+    pairs[line].size = strlen(pairs[line].text);
+    pairs[line].score = found->best[0].score;
+    return true;
+}
+
+static bool compare_pair(void *context, int64_t line, const at_found *found)
+{
+    const pair *pairs = context;
+    assert_string_equal(found->best[0].text, pairs[line].text);
+    assert_true(fabs(found->best[0].score - pairs[line].score) <= 1e-4 * (1 + fabs(pairs[line].score)));
+    return true;
+}
+
+static void test_forced_scores_are_those_of_search(void **unused)
+{
+    (void)unused;
+    char bytes[SOME][LONGEST];
+    const char *lines[SOME], *targets[SOME];
+    size_t sizes[SOME], target_sizes[SOME];
+    pair pairs[SOME];
+    draw_lines(bytes, lines, sizes, SOME, letters, 4);
+    for (int kind = 0; at_model_kind_at(kind); kind++) {
+        at_error error = {0};
+        at_translator *t = untrained(at_model_kind_at(kind));
+        at_search_settings settings = {.batch = 16, .beam = 2};
+        assert_true(at_translate(t, &settings, lines, sizes, SOME, keep_pair, pairs, &error));
+        for (int i = 0; i < SOME; i++) {
+            targets[i] = pairs[i].text;
+            target_sizes[i] = pairs[i].size;
+        }
+        if (!strstr(pairs[SOME - 1].text, "<unk>"))
+            assert_true(at_align(t, &settings, lines, sizes, targets, target_sizes, SOME, compare_pair, pairs, &error));
+        at_translator_free(t);
+    }
+}
+
+/* ---- Memory --------------------------------------------------------------------------------------------------- */
+
+static const at_model_kind *watched;
+static int64_t steps, steady_steps, taken, before;
+
+static at_decoded watch(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory,
+                        at_parts *state, const int32_t *ids, int64_t n)
+{
+    steps++;
+    if (steps > steady_steps) /* what was taken since the step before */
+        taken += asked - before;
+    at_decoded decoded = watched->decode(model, pass, source, memory, state, ids, n);
+    before = asked;
+    return decoded;
+}
+
+static bool ignore(void *context, int64_t line, const at_found *found)
+{
+    (void)context;
+    (void)line;
+    (void)found;
+    return true;
+}
+
+/* Forty batches of the same lines: the last finds all memory there. */
+static void test_steady_steps_take_no_memory(void **unused)
+{
+    (void)unused;
+    enum { ROWS = 8, BATCHES = 40 };
+    const char *lines[BATCHES * ROWS];
+    size_t sizes[BATCHES * ROWS];
+    for (int i = 0; i < BATCHES * ROWS; i++) {
+        lines[i] = "abcdefgh" + i % ROWS / 4;
+        sizes[i] = 6;
+    }
+    int64_t watched_steps = 0;
+    at_threads_set(1);
+    for (int kind = 0; at_model_kind_at(kind); kind++) {
+        at_error error = {0};
+        at_translator *t = untrained(at_model_kind_at(kind));
+        watched = t->model->kind;
+        at_model_kind watching = *watched;
+        watching.decode = watch;
+        t->model->kind = &watching;
+        at_search_settings settings = {.beam = 4, .batch = ROWS};
+        steps = taken = 0;
+        steady_steps = INT64_MAX;
+        assert_true(at_translate(t, &settings, lines, sizes, ROWS, ignore, NULL, &error));
+        steady_steps = (BATCHES - 1) * steps + 1; /* the first of the last batch comes after its encoding */
+        steps = 0;
+        assert_true(at_translate(t, &settings, lines, sizes, BATCHES * ROWS, ignore, NULL, &error));
+        watched_steps += steps - steady_steps;
+        assert_int_equal(taken, 0);
+        t->model->kind = watched;
+        at_translator_free(t);
+    }
+    assert_true(watched_steps > 20);
+    at_threads_set(0);
+}
+
+/* ---- Files and what a model says ------------------------------------------------------------------------------ */
+
+static void test_a_saved_model_translates_and_tells_about_itself(void **unused)
+{
+    (void)unused;
+    at_error error = {0};
+    char path[] = "test_translate.XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    at_translator *t = untrained(at_model_kind_at(0)), *back = NULL;
+    t->history = strdup("[{\"epoch\":1,\"update\":32,\"loss\":0.5}]");
+    assert_true(at_translator_save(t, path, false, &error));
+    back = at_translator_load(path, &error);
+    if (!back)
+        fail_msg("%s", error.text);
+    const char *line = "abc defg";
+    size_t size = strlen(line);
+    record first = {0}, second = {0};
+    assert_true(at_translate(t, &(at_search_settings){.beam = 2}, &line, &size, 1, note, &first, &error));
+    assert_true(at_translate(back, &(at_search_settings){.beam = 2}, &line, &size, 1, note, &second, &error));
+    assert_string_equal(first.bytes.bytes, second.bytes.bytes);
+    char *text = at_translator_info(back, &error);
+    assert_non_null(strstr(text, "hidden           10\n"));
+    assert_non_null(strstr(text, "source           char, 9 units and 4 specials\n"));
+    assert_non_null(strstr(text, "target           word, 9 units and 4 specials\n"));
+    assert_non_null(strstr(text, "history\n  epoch 1  update 32  loss 0.5000\n"));
+    at_text_free(text);
+    at_buffer_free(&first.bytes);
+    at_buffer_free(&second.bytes);
+    at_translator_free(t);
+    at_translator_free(back);
+    remove(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_model_translates_the_same_in_any_batch),
+        cmocka_unit_test(test_ten_thousand_lines_of_any_bytes),
+        cmocka_unit_test(test_a_damaged_model_ends_its_lines),
+        cmocka_unit_test(test_forced_scores_are_those_of_search),
+        cmocka_unit_test(test_steady_steps_take_no_memory),
+        cmocka_unit_test(test_a_saved_model_translates_and_tells_about_itself),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
