@@ -220,7 +220,7 @@ typedef struct at_train_news {
     double cost;                      /* per target token, since the last report */
     double seconds, words_per_second; /* since the last report; of a validation, what it took */
     double norm, rate;                /* of the gradient, before clipping; the learning rate */
-    double done, left;                /* the share of the way to the nearest limit, and the seconds left; NAN: unknown */
+    double done, left;                /* the share of the way to the nearest limit, and the seconds left; or NAN */
     const char *metric;               /* of the validation */
     double score, best;
     bool better;

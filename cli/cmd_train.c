@@ -1,0 +1,246 @@
+/* attend train: the library trains; here are its options, its progress and its end. */
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "commands.h"
+
+enum { MOST = 80, HELP = 300 };
+
+typedef struct train_options {
+    cli_common common;
+    const char *value[MOST]; /* by the number of the library's option; NULL: not given */
+    bool flag[MOST];
+} train_options;
+
+/* ---- Options: the library's, under its headings --------------------------------------------------------------- */
+
+static const char *axis_of(const char *name)
+{
+    static const char *const axes[] = {"score", "normaliser", "window", "position"};
+    for (int i = 0; i < 4; i++)
+        if (strcmp(axes[i], name) == 0)
+            return axes[i];
+    return NULL;
+}
+
+/* A default is told in the help and not set here: a setting that was not given is the library's to fill in, which knows
+ * what each model uses. */
+static void make_option(int index, const at_training_option *from, char *help, cli_option *option)
+{
+    *option = (cli_option){.kind = from->argument ? OPTION_TEXT : OPTION_FLAG,
+                           .name = from->name,
+                           .argument = from->argument,
+                           .axis = axis_of(from->name),
+                           .help = help};
+    option->place = from->argument ? offsetof(train_options, value) + (size_t)index * sizeof(const char *)
+                                   : offsetof(train_options, flag) + (size_t)index * sizeof(bool);
+    snprintf(help, HELP, from->standard ? "%s (default: %s)" : "%s", from->help, from->standard);
+}
+
+static const cli_option *list_options(void)
+{
+    static cli_option options[2 * MOST + 1];
+    static char help[MOST][HELP];
+    if (options[0].help)
+        return options;
+    const char *group = "";
+    int count = 0;
+    for (int i = 0; i < MOST && at_training_option_at(i); i++) {
+        const at_training_option *from = at_training_option_at(i);
+        if (strcmp(from->name, "seed") == 0) /* one of every command */
+            continue;
+        if (strcmp(from->group, group) != 0)
+            options[count++] = (cli_option){.kind = OPTION_HEADING, .help = group = from->group};
+        make_option(i, from, help[i], &options[count++]);
+    }
+    return options;
+}
+
+/* ---- Progress ------------------------------------------------------------------------------------------------- */
+
+typedef struct progress {
+    bool quiet, bar, drawn; /* drawn: a bar stands in the terminal's last line */
+    double last;            /* when it was drawn */
+} progress;
+
+static void clear_bar(progress *p)
+{
+    if (p->drawn)
+        fputs("\r\033[K", stderr);
+    p->drawn = false;
+}
+
+/* [2026-11-15 19:00:00] */
+static void print_stamp(void)
+{
+    char stamp[40];
+    time_t now = time(NULL);
+    struct tm parts;
+    strftime(stamp, sizeof stamp, "[%Y-%m-%d %H:%M:%S] ", localtime_r(&now, &parts));
+    fputs(stamp, stderr);
+}
+
+/* 64000 as 64,000 */
+static const char *grouped(int64_t number, char text[32])
+{
+    char digits[24];
+    int length = snprintf(digits, sizeof digits, "%lld", (long long)number), used = 0;
+    for (int i = 0; i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0)
+            text[used++] = ',';
+        text[used++] = digits[i];
+    }
+    text[used] = 0;
+    return text;
+}
+
+static void draw_bar(progress *p, const at_train_news *news)
+{
+    enum { WIDTH = 24 };
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    double now = (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
+    if (now - p->last < 0.1)
+        return;
+    p->last = now;
+    char bar[WIDTH + 1] = "";
+    int full = isnan(news->done) ? 0 : (int)(news->done * WIDTH);
+    for (int i = 0; i < WIDTH; i++)
+        bar[i] = i < full ? '#' : '.';
+    fprintf(stderr, "\r\033[K[%s] Ep. %lld : Up. %lld : Cost %.4f : %.0f words/s", bar, (long long)news->epoch,
+            (long long)news->update, news->cost, news->words_per_second);
+    if (!isnan(news->left))
+        fprintf(stderr, " : %02d:%02d left", (int)(news->left / 60), (int)fmod(news->left, 60));
+    p->drawn = true;
+}
+
+static void listen(void *context, const at_train_news *news)
+{
+    progress *p = context;
+    char sentences[32];
+    if (p->quiet || news->what == AT_NEWS_SAVED)
+        return;
+    if (news->what == AT_NEWS_TICK) {
+        if (p->bar)
+            draw_bar(p, news);
+        return;
+    }
+    clear_bar(p);
+    print_stamp();
+    if (news->what == AT_NEWS_UPDATE)
+        fprintf(stderr,
+                "Ep. %lld : Up. %lld : Sen. %s : Cost %.4f : Time %.2fs : %.2f words/s : gNorm %.4f : L.r. %.4e\n",
+                (long long)news->epoch, (long long)news->update, grouped(news->sentences, sentences), news->cost,
+                news->seconds, news->words_per_second, news->norm, news->rate);
+    else if (news->what == AT_NEWS_VALID && news->better)
+        fprintf(stderr, "[valid] Ep. %lld : Up. %lld : %s : %.6g : new best\n", (long long)news->epoch,
+                (long long)news->update, news->metric, news->score);
+    else if (news->what == AT_NEWS_VALID)
+        fprintf(stderr, "[valid] Ep. %lld : Up. %lld : %s : %.6g : the best is %.6g\n", (long long)news->epoch,
+                (long long)news->update, news->metric, news->score, news->best);
+    else if (news->what == AT_NEWS_SKIPPED)
+        fprintf(stderr, "Ep. %lld : after Up. %lld : %s\n", (long long)news->epoch, (long long)news->update,
+                news->text);
+    else
+        fprintf(stderr, "%s\n", news->text);
+}
+
+/* ---- The run -------------------------------------------------------------------------------------------------- */
+
+static volatile int stop;
+
+/* The first signal asks for an end after saving; the handler is gone then, so a second one ends the command at once. */
+static void on_signal(int number)
+{
+    (void)number;
+    stop = 1;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND | SA_RESTART};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a sentence, like a full disk */
+}
+
+static void summarise(const at_train_result *r, const char *output, const char *metric)
+{
+    struct rusage usage = {0};
+    getrusage(RUSAGE_SELF, &usage);
+    char updates[32], parameters[32];
+    fprintf(stderr, "%s updates of %s parameters : %.2f s : %.2f words/s : peak memory %.1f MB",
+            grouped(r->updates, updates), grouped(r->parameters, parameters), r->seconds, r->words_per_second,
+            (double)usage.ru_maxrss / 1024);
+    if (!isnan(r->best_score))
+        fprintf(stderr, " : best %s %.6g", metric, r->best_score);
+    if (r->best_update > 0)
+        fprintf(stderr, " at update %lld", (long long)r->best_update);
+    fprintf(stderr, "\n");
+    if (r->interrupted)
+        fprintf(stderr, "interrupted and saved; the same command with --resume goes on from there\n");
+    else
+        fprintf(stderr, "%s'%s' is the model\n", r->stopped_early ? "stopped early; " : "", output);
+}
+
+static bool hand_over(at_training *training, const train_options *options, const char **output, const char **metric,
+                      at_error *error)
+{
+    char seed[32];
+    snprintf(seed, sizeof seed, "%lld", (long long)options->common.seed);
+    for (int i = 0; i < MOST && at_training_option_at(i); i++) {
+        const at_training_option *option = at_training_option_at(i);
+        const char *value = options->flag[i] ? "true" : options->value[i];
+        if (strcmp(option->name, "output") == 0)
+            *output = value;
+        if (strcmp(option->name, "valid-metric") == 0)
+            *metric = value ? value : option->standard;
+        if (value && !at_training_set(training, option->name, value, error))
+            return false;
+    }
+    return at_training_set(training, "seed", seed, error);
+}
+
+static int run_train(void *options, int word_count, char **words)
+{
+    (void)word_count;
+    (void)words;
+    const train_options *o = options;
+    at_error error = {0};
+    at_train_result result = {0};
+    const char *output = NULL, *metric = NULL;
+    progress p = {.quiet = o->common.quiet, .bar = isatty(STDERR_FILENO)};
+    at_training *training = at_training_new(&error);
+    catch_signals();
+    bool done = training && hand_over(training, o, &output, &metric, &error) &&
+                at_training_run(training, listen, &p, &stop, &result, &error);
+    at_training_free(training);
+    clear_bar(&p);
+    if (!done)
+        return report(&error);
+    if (!p.quiet)
+        summarise(&result, output, metric);
+    return result.interrupted ? 130 : AT_OK;
+}
+
+const cli_command command_train = {
+    .name = "train",
+    .words = "",
+    .line = "train a sequence-to-sequence model on pairs of lines",
+    .text = "Trains a model that turns source lines into target lines, and writes it to one file. Progress goes to "
+            "stderr, one JSON object per report to FILE.log.jsonl. An interrupt (Ctrl-C, or a TERM signal) saves first "
+            "and exits with 130; the same command with --resume then goes on to the very bits that an uninterrupted "
+            "run would have written, and so it does after a crash.",
+    .examples = "  attend train --source train.de --target train.en --valid-source val.de --valid-target val.en \\\n"
+                "      --model bahdanau --output de-en.safetensors --early-stopping 5\n"
+                "  attend train --tsv words.tsv --columns 1,2 --source-vocab char --target-vocab char \\\n"
+                "      --output words.safetensors --epochs 30 --resume",
+    .list = list_options,
+    .size = sizeof(train_options),
+    .run = run_train,
+};

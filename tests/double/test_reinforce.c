@@ -1,0 +1,189 @@
+/* The gradient of hard attention is an estimate by one draw. Its mean over many draws is held against the exact one:
+ * the sum over every way the draws can fall, each weighted by its probability, with derivatives by central differences.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops.h"
+#include "trainer.h"
+
+enum { KEYS = 3, STEPS = 2, PATHS = 9, DRAWS = 30000 };
+
+static const int32_t source_ids[KEYS] = {4, 5, 6};
+static const int64_t source_lengths[1] = {KEYS}, target_lengths[1] = {STEPS};
+static const int32_t input_ids[STEPS] = {AT_BEGIN, 4}, target_ids[STEPS] = {4, AT_END};
+static const at_batch batch = {.rows = 1,
+                               .source_length = KEYS,
+                               .target_length = STEPS,
+                               .source = source_ids,
+                               .source_lengths = source_lengths,
+                               .input = input_ids,
+                               .target = target_ids,
+                               .target_lengths = target_lengths,
+                               .source_tokens = KEYS,
+                               .target_tokens = STEPS};
+
+static at_trainer trainer;
+static at_train_settings settings = {.baseline = 1, .entropy = 0.3};
+
+static void begin(void)
+{
+    at_error error = {0};
+    at_model_settings model = {.model = "bahdanau",
+                               .embedding = 2,
+                               .hidden = 2,
+                               .attention = 2,
+                               .maxout = 2,
+                               .normaliser = "hard",
+                               .source_size = 7,
+                               .target_size = 6};
+    assert_true(at_model_settings_complete(&model, 0, &error));
+    trainer = (at_trainer){.settings = &settings, .arena = at_arena_new(), .rng = {.seed = 3}};
+    trainer.translator.model = at_model_new(&model, 5, &error);
+    assert_non_null(trainer.translator.model);
+    /* Parameters large enough for the draws to matter and to be far from uniform. */
+    at_params *params = trainer.translator.model->params;
+    at_rng rng = {.seed = 8};
+    for (int64_t i = 0; i < at_params_count(params); i++)
+        at_params_values(params)[i] = 1.5 * at_rng_normal(&rng);
+    at_params_changed(params);
+}
+
+/* What one run of the draws gives: -log p(y|s), log p(s), H(s), and which keys were drawn. */
+typedef struct outcome {
+    double loss, log_prob, entropy;
+    int path;
+} outcome;
+
+static outcome look(uint64_t counter)
+{
+    at_model *model = trainer.translator.model;
+    at_arena_reset(trainer.arena);
+    at_tape *tape = at_tape_new(trainer.arena, false);
+    at_rng rng = {.seed = 99, .counter = counter};
+    at_pass pass = {tape, &rng};
+    at_source source = {1, KEYS, source_ids, source_lengths};
+    at_parts memory = at_model_encode(model, &pass, &source);
+    at_parts state = at_model_start(model, &pass, &source, &memory);
+    at_decoded d = at_model_decode(model, &pass, &source, &memory, &state, input_ids, STEPS);
+    at_tensor *loss = at_cross_entropy(at_reshape(d.logits, AT_SHAPE(STEPS, 6)), target_ids, 0);
+    assert_non_null(loss);
+    outcome o = {.loss = loss->value[0]};
+    for (int t = 0; t < STEPS && d.log_prob; t++) {
+        o.log_prob += d.log_prob->value[t];
+        o.entropy += d.entropy->value[t];
+        for (int k = 0; k < KEYS; k++)
+            if (d.weights->value[t * KEYS + k] == 1)
+                o.path = o.path * KEYS + k;
+    }
+    return o;
+}
+
+/* The derivatives of an outcome by one parameter; the same counter draws the same keys on both sides. */
+static outcome central(double *value, uint64_t counter, int path)
+{
+    const double h = 1e-5, now = *value;
+    at_params *params = trainer.translator.model->params;
+    outcome side[2];
+    for (int s = 0; s < 2; s++) {
+        *value = now + (s ? -h : h);
+        at_params_changed(params);
+        side[s] = look(counter);
+        assert_int_equal(side[s].path, path);
+    }
+    *value = now;
+    at_params_changed(params);
+    return (outcome){.loss = (side[0].loss - side[1].loss) / (2 * h),
+                     .log_prob = (side[0].log_prob - side[1].log_prob) / (2 * h),
+                     .entropy = (side[0].entropy - side[1].entropy) / (2 * h)};
+}
+
+/* The mean that half hard, half soft batches must have:
+ *   1/2 grad soft loss + 1/2 sum_s p(s) [grad loss_s + lambda_r loss_s grad log p(s) - lambda_e grad H(s)]
+ * The baseline is not in it: sum_s p(s) grad log p(s) = 0. */
+static void exact(double *gradient, int64_t count)
+{
+    at_model *model = trainer.translator.model;
+    double *values = at_params_values(model->params);
+    uint64_t counter[PATHS];
+    outcome at[PATHS];
+    bool found[PATHS] = {false};
+    int seen = 0;
+    for (uint64_t c = 0; seen < PATHS; c += 16) {
+        assert_true(c < 16 * 200000);
+        outcome o = look(c);
+        if (!found[o.path]) {
+            found[o.path] = true;
+            counter[o.path] = c;
+            at[o.path] = o;
+            seen++;
+        }
+    }
+    double sum = 0;
+    for (int s = 0; s < PATHS; s++)
+        sum += exp(at[s].log_prob);
+    assert_true(fabs(sum - 1) < 1e-9);
+    for (int64_t i = 0; i < count; i++) {
+        double hard = 0;
+        for (int s = 0; s < PATHS; s++) {
+            outcome d = central(&values[i], counter[s], s);
+            hard += exp(at[s].log_prob) *
+                    (d.loss + settings.baseline * at[s].loss * d.log_prob - settings.entropy * d.entropy);
+        }
+        model->attention.normaliser = AT_SOFTMAX;
+        double soft = central(&values[i], 0, 0).loss;
+        model->attention.normaliser = AT_HARD;
+        gradient[i] = 0.5 * soft + 0.5 * hard;
+    }
+}
+
+static void the_mean_is_exact(void **state)
+{
+    (void)state;
+    at_threads_set(1); /* there is nothing to share out in so small a model */
+    begin();
+    at_error error = {0};
+    at_params *params = trainer.translator.model->params;
+    int64_t count = at_params_count(params);
+    double *should = calloc((size_t)count, sizeof *should), *sum = calloc((size_t)count, sizeof *sum);
+    double *squares = calloc((size_t)count, sizeof *squares), *g = at_params_grads(params);
+    exact(should, count);
+    for (int n = 0; n < DRAWS; n++) {
+        double loss;
+        memset(g, 0, (size_t)count * sizeof *g);
+        assert_true(at_batch_loss(&trainer, &batch, true, &loss, &error));
+        for (int64_t i = 0; i < count; i++) {
+            sum[i] += g[i];
+            squares[i] += g[i] * g[i];
+        }
+    }
+    /* Five standard errors: of some 150 parameters none strays so far by chance. */
+    double largest = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double mean = sum[i] / DRAWS, deviation = sqrt(fmax(squares[i] / DRAWS - mean * mean, 0) / DRAWS);
+        if (!(fabs(mean - should[i]) <= 5 * deviation + 1e-8))
+            fail_msg("parameter %lld has mean %g +- %g and should have %g", (long long)i, mean, deviation, should[i]);
+        largest = fmax(largest, fabs(should[i]) / (deviation + 1e-8));
+    }
+    assert_true(largest > 50); /* the errors are small enough to see something */
+    /* The baseline has come to the mean log-probability per token. */
+    assert_true(trainer.place.baseline < -0.1 && trainer.place.baseline > -10);
+    free(should);
+    free(sum);
+    free(squares);
+    at_model_free(trainer.translator.model);
+    at_arena_free(trainer.arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_mean_is_exact)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
