@@ -278,11 +278,11 @@ static bool ignore(void *context, int64_t line, const at_found *found)
     return true;
 }
 
-/* Forty batches of the same lines: the later half finds all memory there. */
+/* Batches of the same lines: the later half finds all memory there. */
 static void test_steady_steps_take_no_memory(void **unused)
 {
     (void)unused;
-    enum { ROWS = 8, BATCHES = 40 };
+    enum { ROWS = 8, BATCHES = 200 };
     const char *lines[BATCHES * ROWS];
     size_t sizes[BATCHES * ROWS];
     for (int i = 0; i < BATCHES * ROWS; i++) {
