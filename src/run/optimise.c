@@ -137,12 +137,6 @@ typedef struct update {
     at_real keep;               /* of the moving average */
 } update;
 
-/* The root of a vector is one instruction as long as errno need not hear of it. */
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC push_options
-#pragma GCC optimize("no-math-errno")
-#endif
-
 /* m = b1 m + (1 - b1) g,  v = b2 v + (1 - b2) g^2,
  * w = shrink w - rate (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon)
  * where shrink is 1 for Adam and 1 - rate decay for AdamW. */
@@ -173,10 +167,6 @@ static void adadelta(const update *u, at_real *restrict w, const at_real *restri
         w[i] -= rate * d;
     }
 }
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC pop_options
-#endif
-
 /* w = w - rate g */
 static void descend(const update *u, at_real *restrict w, const at_real *restrict grad, int64_t count)
 {

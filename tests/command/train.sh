@@ -1,0 +1,114 @@
+# attend train: its progress, its files, its refusals; and that a run that was stopped, killed or out of disk ends, once it
+# is resumed, in the very bytes of a run that was left alone.
+. "$(dirname "$0")/support.bash"
+
+golden help_train.txt train --help
+
+# A language of eight words; the target is the source.
+awk 'BEGIN { srand(7); for (i = 0; i < 300; i++) { n = 2 + int(rand() * 4); l = ""; for (w = 0; w < n; w++) l = l (w ? " " : "") sprintf("%c", 97 + int(rand() * 8)); print l } }' >lines
+head -40 lines >few
+paste few few >both.tsv
+small="--embedding 16 --hidden 24 --attention 16 --maxout 16 --batch-size 10 --learning-rate 0.005"
+data="--source lines --target lines --valid-source few --valid-target few"
+
+# Refusals.
+refuse 2 "attend train needs --source FILE and --target FILE, or --tsv FILE" train --output m
+refuse 2 "attend train needs --output FILE, where the model shall go" train --source lines --target lines
+refuse 2 "no option '--hiden'; did you mean '--hidden'?" train --hiden 3
+refuse 2 "no score 'scalled'; did you mean 'scaled'?" train $data --output m --score scalled
+refuse 2 "--epochs takes a whole number, 1 or more, not '0'" train $data --output m --epochs 0
+refuse 2 "there is no model 'bahdanow'; did you mean 'bahdanau'?" train $data --output m --model bahdanow
+refuse 2 "model 'rnn-encdec' does not use --score" train $data --output m --model rnn-encdec --score dot
+refuse 1 "cannot read 'missing': No such file or directory" train --source missing --target lines --output m
+: >empty
+code=0
+"$attend" train --source empty --target empty --output m 2>said || code=$?
+equal 1 "$code" "an empty corpus"
+grep -q "^attend: .*'empty'" said || fail "an empty corpus says $(cat said)"
+refuse 1 "line 41 of 'lines' has no partner: 'few' ends after 40 lines" train --source lines --target few --output m
+[ ! -e m ] && [ ! -e m.log.jsonl ] || fail "a refused run leaves files behind"
+
+# What it says and what it leaves.
+printf 'embedding = 16\nhidden = 24\nattention = 16\nmaxout = 16\nbatch-size = 10\nlearning-rate = 0.005\nepochs = 9\n' >settings
+"$attend" train $data --config settings --epochs 2 --output m --valid-metric accuracy >out 2>said || fail "training says $(cat said)"
+[ ! -s out ] || fail "training prints on stdout"
+line='^\[[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}\] Ep\. 1 : Up\. 30 : Sen\. 300 : Cost [0-9.]+ : Time [0-9.]+s : [0-9.]+ words/s : gNorm [0-9.]+ : L\.r\. 5\.0000e-03$'
+equal 1 "$(grep -cE "$line" said)" "progress lines of the first epoch"
+equal 2 "$(grep -cE '\[valid\] Ep\. [12] : Up\. (30|60) : accuracy : ' said)" "validations"
+grep -qE '^60 updates of [0-9,]+ parameters : [0-9.]+ s : [0-9.]+ words/s : peak memory [0-9.]+ MB : best accuracy ' said ||
+    fail "the summary is $(tail -2 said)"
+equal 4 "$(grep -c '^{"event":"[a-z]*","epoch":.*}$' m.log.jsonl)" "lines of the log"
+for file in m m.last m.state m.log.jsonl; do
+    [ -s $file ] || fail "there is no $file"
+done
+equal '' "$(find . -name '*.tmp' -o -name '*.new')" "temporary files"
+run train --tsv both.tsv --source-vocab char --target-vocab char --output t --updates 2 --quiet $small
+
+# Bytes that are not UTF-8 are counted and their line named.
+{ cat few; printf 'a \377 b\n'; } >broken
+"$attend" train --source broken --target broken --output u --updates 1 $small 2>said
+grep -q "1 of the 41 training pairs hold bytes that are not UTF-8, read as U+FFFD, the first in line 41" said ||
+    fail "a line that is not UTF-8 gives $(cat said)"
+
+# A run that is left alone, one interrupted again and again, one killed again and again.
+long="$data $small --epochs 6 --dropout 0.1 --save-every 4 --quiet"
+run train $long --output whole --threads 1
+stopped() {
+    local signal=$1 output=$2 code=0
+    "$attend" train $long --output "$output" --resume &
+    local pid=$!
+    sleep "$3"
+    kill -"$signal" $pid 2>/dev/null || true
+    wait $pid || code=$?
+    # A run that ended before its signal came has done its work.
+    [ "$code" = 0 ] || [ "$code" = "$4" ] || fail "a run ended by SIG$signal exits with $code"
+    checks=$((checks + 1))
+}
+for pause in 0.05 0.1 0.2; do
+    stopped INT parts $pause 130
+    stopped TERM parts $pause 130
+    stopped KILL dead $pause 137 2>/dev/null
+done
+run train $long --output parts --resume
+run train $long --output dead --resume
+for file in '' .last .state; do
+    same_file whole$file parts$file
+    same_file whole$file dead$file
+done
+
+# A disk that fills up: a sentence, the state from before stays, and a resumed run is none the worse.
+"$attend" train $long --output full --updates 20 || fail "a short run fails"
+cp full.state kept
+code=0
+(
+    ulimit -f 16
+    exec "$attend" train $long --output full --resume
+) 2>said || code=$?
+equal 1 "$code" "a full disk"
+grep -q "^attend: cannot write 'full[.a-z]*': " said || fail "a full disk says $(cat said)"
+same_file kept full.state
+run train $long --output full --resume
+same_file whole full
+same_file whole.state full.state
+
+# Two at once.
+"$attend" train $long --output shared --epochs 1000 &
+first=$!
+for _ in $(seq 100); do
+    [ -s shared.state ] && break
+    sleep 0.05
+done
+code=0
+"$attend" train $long --output shared 2>said || code=$?
+kill -TERM $first
+wait $first || true
+equal 1 "$code" "a second trainer"
+equal "attend: another attend train is writing 'shared'; choose another output or wait for it" "$(cat said)" "a second trainer"
+
+# What was trained for something else is not gone on with.
+code=0
+"$attend" train $long --output whole --hidden 25 --resume 2>said || code=$?
+equal 1 "$code" "another size"
+equal "attend: cannot go on from 'whole.state', which was written with --hidden 24 and not with --hidden 25; train anew without --resume, or as before" \
+    "$(cat said)" "another size"
+finish
