@@ -38,10 +38,18 @@ static void shuffle(int32_t *items, int64_t count, at_rng *rng)
     }
 }
 
-/* Target length first, since its words cost most. Lines are shorter than 2^31 bytes, so both lengths fit. */
+/* By the four highest bits of the target's length, so that targets of one class differ by an eighth at most; in a class
+ * by the source's length, upwards and downwards in turn, so that sources are alike where two classes meet. Sorted by
+ * the exact lengths of targets, sources would be padded by a third. Lines are shorter than 2^31 bytes, so both fit. */
 static uint64_t length_key(const at_corpus *corpus, int32_t sentence)
 {
-    return (uint64_t)at_pairs_length(corpus, 1, sentence) << 32 | (uint64_t)at_pairs_length(corpus, 0, sentence);
+    uint64_t source = (uint64_t)at_pairs_length(corpus, 0, sentence);
+    uint64_t target = (uint64_t)at_pairs_length(corpus, 1, sentence);
+    int shift = 0;
+    while (target >> shift >= 16)
+        shift++;
+    bool downwards = target >> shift & 1;
+    return target >> shift << shift << 32 | (downwards ? UINT32_MAX - source : source);
 }
 
 /* By length, as many bytes of it as differ, lowest first. Stable, so that sentences of one length stay shuffled; and
