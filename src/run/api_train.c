@@ -135,19 +135,19 @@ struct at_training {
  * cannot disagree about them. */
 static const at_training_option *field_option(int index)
 {
-    static _Thread_local at_training_option option;
+    static _Thread_local at_training_option options[MOST_FIELDS];
     const at_field *field = at_field_at(index);
     static const char *const arguments[] = {"NAME", "N", "SHARE", "true|false"};
     bool is_flag = field->type == AT_FIELD_SWITCH && (!field->standard || strcmp(field->standard, "false") == 0);
-    option = (at_training_option){"The model", field->name, is_flag ? NULL : arguments[field->type],
-                                  is_flag ? NULL : field->standard, field->help};
-    return &option;
+    options[index] = (at_training_option){"The model", field->name, is_flag ? NULL : arguments[field->type],
+                                          is_flag ? NULL : field->standard, field->help};
+    return &options[index];
 }
 
 static int field_count(void)
 {
     int count = 0;
-    while (at_field_at(count))
+    while (count < MOST_FIELDS && at_field_at(count))
         count++;
     return count;
 }

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "files.h"
 #include "trainer.h"
 
 enum { MOST_SKIPPED = 10, REPORT_EVERY = 100 };
@@ -148,6 +149,14 @@ static bool check_settings(const at_train_settings *s, at_error *error)
     return at_metric_known(s->valid_metric, error);
 }
 
+/* A place that cannot be written to is better known before hours of training than after. */
+static bool probe(const char *path, at_error *error)
+{
+    at_writer *writer = at_writer_open(path, error);
+    at_writer_cancel(writer);
+    return writer != NULL;
+}
+
 static bool prepare(at_trainer *trainer, at_error *error)
 {
     const at_train_settings *s = trainer->settings;
@@ -157,8 +166,9 @@ static bool prepare(at_trainer *trainer, at_error *error)
     trainer->last_path = beside(s->output, ".last", error);
     trainer->state_path = beside(s->output, ".state", error);
     trainer->log_path = beside(s->output, ".log.jsonl", error);
-    return error->code == AT_OK && prepare_data(trainer, error) && prepare_model(trainer, error) &&
-           at_trainer_lock(trainer, error) && (!s->resume || at_trainer_resume(trainer, error));
+    return error->code == AT_OK && probe(s->output, error) && prepare_data(trainer, error) &&
+           prepare_model(trainer, error) && at_trainer_lock(trainer, error) &&
+           (!s->resume || at_trainer_resume(trainer, error));
 }
 
 static void release(at_trainer *trainer)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "files.h"
@@ -416,7 +417,9 @@ static void refusals(void **state)
           "the schedule 'cosine' needs to know the number of updates, which must be above the warm-up's 0");
     fails(training_of("no", "source", "missing", "target", "train", NULL), &e,
           "cannot read 'missing': No such file or directory");
-    fails(training_of("nowhere/no", DATA, NULL), &e, "cannot write 'nowhere/no.log.jsonl': No such file or directory");
+    fails(training_of("nowhere/no", DATA, NULL), &e, "cannot write 'nowhere/no': No such file or directory");
+    assert_int_equal(mkdir("there", 0777), 0);
+    fails(training_of("there", DATA, NULL), &e, "cannot write 'there': it is a directory, not a file");
     assert_int_equal(access("no", F_OK), -1);
     assert_int_equal(access("no.log.jsonl", F_OK), -1);
 }
