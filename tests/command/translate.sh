@@ -1,0 +1,124 @@
+# attend translate, align, show and info on a small model that is trained here: as many lines out as in, the same bytes
+# for any batch size and threads, answers as the lines come, and what is refused.
+. "$(dirname "$0")/support.bash"
+
+# Words turned round: "a b c" -> "c b a", of eight words.
+awk 'BEGIN { srand(5); for (i = 0; i < 400; i++) { n = 2 + int(rand() * 3); s = t = ""
+    for (w = 0; w < n; w++) { c = sprintf("%c", 97 + int(rand() * 8)); s = s (w ? " " : "") c; t = c (w ? " " : "") t }
+    print s >"source"; print t >"target" } }'
+"$attend" train --source source --target target --output model --embedding 16 --hidden 32 --attention 16 --maxout 16 \
+    --batch-size 20 --learning-rate 0.005 --epochs 15 --quiet 2>said || fail "training says $(cat said)"
+
+# ---- translate
+head -50 source >in
+"$attend" translate -m model <in >out
+equal 50 "$(wc -l <out)" "lines out"
+right=$(paste -d= out <(head -50 target) | awk -F= '$1 == $2' | wc -l)
+[ "$right" -ge 45 ] || fail "only $right of 50 lines are right"
+equal "$(head -1 out)" "$(head -1 in | tr -d '\n' | "$attend" translate --model model)" "a last line without a newline"
+equal "$(head -1 out)" "$(printf '\xef\xbb\xbf%s\r\n' "$(head -1 in)" | "$attend" translate -m model)" "a mark and CR LF"
+equal "" "$("$attend" translate -m model </dev/null)" "no line"
+
+# The same bytes in any batch, on any threads; drawing too.
+for options in "--beam 4 --n-best 3 --length-penalty 0.6 --alignment soft" "--sample 1.5 --n-best 2 --alignment hard" \
+    "--scores --replace-unknown"; do
+    "$attend" translate -m model $options --batch-size 64 --threads 1 <in >judge
+    for batch in 1 7; do
+        "$attend" translate -m model $options --batch-size $batch --threads 2 <in >other
+        same_file judge other
+    done
+done
+"$attend" translate -m model --sample 5 --seed 1 <in >first
+"$attend" translate -m model --sample 5 --seed 2 <in >second
+! cmp -s first second || fail "another seed draws the same"
+
+# The forms.
+number='-?[0-9]+\.[0-9]{4}'
+printf 'a b c\n\nd e\n' >three
+"$attend" translate -m model --scores --alignment hard <three >out
+equal 3 "$(wc -l <out)" "lines with scores"
+grep -qxE "[a-h ]+ \|\|\| ([0-9]-[0-9] ?)+ \|\|\| F0= $number \|\|\| $number" <(head -1 out) || fail "scores look like $(head -1 out)"
+equal " |||  ||| F0= 0.0000 ||| 0.0000" "$(sed -n 2p out)" "an empty line with scores"
+"$attend" translate -m model --beam 3 --n-best 3 <three >out
+equal "3 1 3" "$(cut -d' ' -f1 out | uniq -c | awk '{printf "%s%d", (NR > 1 ? " " : ""), $1}')" "how many best of each line"
+equal "0 1 2" "$(cut -d' ' -f1 out | uniq | paste -sd' ')" "numbers of the lines"
+! grep -vE "^[0-9]+ \|\|\| [a-h ]*(<unk>)?[a-h ]* \|\|\| F0= $number \|\|\| $number$" out | grep -v '<unk>' || fail "n-best looks like $(cat out)"
+"$attend" translate -m model --alignment soft <three >out
+fields=$(head -1 out | sed 's/.*||| //' | tr ' ' '\n' | awk -F, '{print NF}' | sort -u)
+equal 3 "$fields" "source weights of each target unit"
+
+# Lines are answered as they come: the second is written only after the first was answered.
+mkfifo to
+exec 3<>to
+"$attend" translate -m model <to >from 3>&- &
+translating=$!
+echo 'a b c' >&3
+for wait in $(seq 100); do [ -s from ] && break; sleep 0.1; done
+[ -s from ] || fail "a line on a pipe is not answered before the next"
+echo 'd e' >&3
+exec 3>&-
+wait $translating
+equal 2 "$(wc -l <from)" "lines answered on a pipe"
+
+# Any bytes, among them NULs, no UTF-8 and lines without end: one line for each.
+head -c 200000 /dev/urandom >bytes
+echo >>bytes
+"$attend" translate -m model --max-length-factor 0.1 <bytes >out 2>said
+equal "$(wc -l <bytes)" "$(wc -l <out)" "lines of random bytes"
+grep -q '^attend: .* lines, the first of them line [0-9]*, each has bytes that are not UTF-8' said || fail "random bytes say $(cat said)"
+equal "" "$("$attend" translate -m model --quiet --max-length-factor 0.1 <bytes 2>&1 >out)" "--quiet"
+printf 'a b z\n' | "$attend" translate -m model --replace-unknown >out
+! grep -q '<unk>' out || fail "an unknown word is not replaced"
+
+# ---- align
+head -20 source >s
+head -20 target >t
+"$attend" align -m model --source s --target t >links
+equal 20 "$(wc -l <links)" "lines of links"
+awk '{ n = split($0, w, " "); l = ""; for (i = 0; i < n; i++) l = l (i ? " " : "") i "-" (n - 1 - i); print l }' s >reversed
+right=$(paste -d= links reversed | awk -F= '$1 == $2' | wc -l)
+[ "$right" -ge 15 ] || fail "only $right of 20 lines are linked as they were turned round: $(paste links reversed | head -3)"
+"$attend" align -m model --source s --target t --level subword --batch-size 1 --scores | sed 's/ ||| .*//' >other
+same_file links other
+refuse 1 "'s' has 20 lines and 'in' has 50; they must be pairs" align -m model --source s --target in
+
+# ---- show and info
+"$attend" show -m model "a b c" --target "c b a" >out
+equal "c b a" "$(head -1 out)" "what show translates"
+equal "a b c" "$(sed -n 4p out | xargs)" "the source across"
+equal "c b a </s>" "$(sed -n '5,8p' out | awk '{print $1}' | xargs)" "the target down"
+"$attend" info model >out
+for line in 'model *bahdanau' 'hidden *32' 'source *word, 8 units and 4 specials' 'parameters *[0-9]+ in [0-9]+ arrays, .*'; do
+    grep -qxE "$line" out || fail "info lacks $line: $(cat out)"
+done
+
+# ---- Refusals.
+refuse 2 "attend translate needs a model: -m FILE" translate
+refuse 2 "--model needs a value: --model FILE" translate -m
+refuse 1 "cannot read 'missing': No such file or directory" translate -m missing
+refuse 2 "--alignment is hard or soft, not 'firm'" translate -m model --alignment firm
+refuse 2 "--n-best 3 needs a --beam of at least as many" translate -m model --n-best 3 --beam 2
+refuse 2 "--sample draws instead of searching, so --beam has no part in it" translate -m model --sample 1 --beam 2
+refuse 2 "--sample takes a temperature above 0; leave it out to search" translate -m model --sample 0
+refuse 2 "--length-penalty takes a number from -100 to 100, not 'much'" translate -m model --length-penalty much
+refuse 2 "attend align needs --target FILE" align -m model --source s
+refuse 2 "--level is word or subword, not 'letter'" align -m model --source s --target t --level letter
+refuse 2 "attend show needs a text, in quotes if it has blanks" show -m model
+refuse 2 "attend info needs a model file" info
+head -c 1000 model >cut
+for command in "translate -m cut" "info cut" "show -m cut a"; do
+    code=0
+    "$attend" $command </dev/null >out 2>said || code=$?
+    equal 1 "$code" "a truncated model"
+    grep -q "^attend: 'cut' " said || fail "a truncated model says $(cat said)"
+done
+if [ -w /dev/full ]; then
+    code=0
+    "$attend" translate -m model <in >/dev/full 2>said || code=$?
+    equal 1 "$code" "a full disk"
+    equal "attend: cannot write to the standard output" "$(cat said)" "a full disk"
+fi
+"$attend" train --source source --target target --output plain --model rnn-plain --hidden 8 --epochs 1 --quiet 2>said ||
+    fail "training says $(cat said)"
+refuse 1 "model 'rnn-plain' has no attention, so it has no weights to show" show -m plain "a b"
+finish
