@@ -1,7 +1,7 @@
 # The front door. `make` installs what is missing and builds; CMake does the work behind it.
 #
 #   make            deps + build: the command is build/attend, the libraries lie beside it
-#   make demo       the worked example of self-attention, step by step
+#   make demo       self-attention step by step, then three small models that learn as you watch
 #   make test       builds with the sanitizers in build/check and runs every test
 #   make check-long the tests again, on the optimised build as it ships
 #   make bench      times the inner product, attention, and a recurrent layer against attention
@@ -39,7 +39,7 @@ build: deps
 	@cmake --build build -j $(JOBS)
 
 demo: build
-	@build/attend demo self-attention
+	@for name in self-attention antonyms beer dates; do build/attend demo $$name && echo || exit 1; done
 
 test: deps
 	@$(CONFIGURE) -B build/check $(CHECK) -DAT_SANITIZE=ON >/dev/null
@@ -49,7 +49,7 @@ test: deps
 check-long: test
 	@$(CONFIGURE) -B build/check-release $(CHECK) >/dev/null
 	@cmake --build build/check-release -j $(JOBS)
-	@bash tests/run.sh build/check-release
+	@ATTEND_LONG=1 bash tests/run.sh build/check-release
 
 bench: build
 	@build/attend bench gemm

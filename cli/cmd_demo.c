@@ -1,14 +1,24 @@
 /* attend demo: explanations that compute what they show. */
 #include <string.h>
 
-#include "commands.h"
+#include "demo.h"
 
-static const cli_demo *const demos[] = {&demo_self_attention};
+static const cli_demo *const demos[] = {&demo_self_attention, &demo_antonyms, &demo_beer, &demo_dates};
 enum { DEMOS = sizeof demos / sizeof *demos };
 
 const cli_demo *demo_at(int index)
 {
     return index >= 0 && index < DEMOS ? demos[index] : NULL;
+}
+
+/* The worked example has no model to set. */
+static bool settings_fit(const cli_demo *demo, const demo_options *options, at_error *error)
+{
+    for (int i = 0; demo == &demo_self_attention && i < DEMO_SETTINGS; i++)
+        if (options->setting[i])
+            return fail(error, AT_USAGE, "demo 'self-attention' learns nothing, so it does not use --%s",
+                        demo_settings[i + 1].name);
+    return true;
 }
 
 static int run(void *options, int word_count, char **words)
@@ -18,9 +28,9 @@ static int run(void *options, int word_count, char **words)
     for (int i = 0; i < DEMOS; i++) {
         names[i] = demos[i]->name;
         if (!word_count)
-            printf("  %s  %s\n", demos[i]->name, demos[i]->line);
+            printf("  %-14s  %s\n", demos[i]->name, demos[i]->line);
         else if (strcmp(words[0], names[i]) == 0)
-            return demos[i]->run(options, &error) ? AT_OK : report(&error);
+            return settings_fit(demos[i], options, &error) && demos[i]->run(options, &error) ? AT_OK : report(&error);
     }
     if (!word_count)
         return AT_OK;
@@ -36,6 +46,7 @@ const cli_command command_demo = {
     .text = "Explains a mechanism step by step; every number shown is computed as you watch. Without a NAME the demos "
             "are listed.",
     .examples = "  attend demo self-attention",
-    .size = sizeof(cli_common),
+    .options = demo_settings,
+    .size = sizeof(demo_options),
     .run = run,
 };

@@ -47,17 +47,13 @@ void show_matrix(const double *values, int rows, int columns, int decimals, cons
     }
 }
 
-bool show_heat(const double *weights, int rows, int columns, const char *const *row_names,
-               const char *const *column_names, at_error *error)
+bool show_weights(const float *weights, int64_t rows, int64_t columns, const char *const *row_names,
+                  const char *const *column_names, at_error *error)
 {
-    float *values = malloc((size_t)(rows * columns) * sizeof *values);
-    for (int i = 0; values && i < rows * columns; i++)
-        values[i] = (float)weights[i];
-    at_heatmap map = {rows, columns, values, row_names, column_names, colour_wanted()};
-    char *text = values ? at_heatmap_text(&map, error) : NULL;
-    free(values);
+    at_heatmap map = {rows, columns, weights, row_names, column_names, colour_wanted()};
+    char *text = at_heatmap_text(&map, error);
     if (!text)
-        return fail(error, AT_FAILED, "out of memory for the demo");
+        return false;
     for (char *line = text; *line;) {
         size_t length = strcspn(line, "\n");
         printf("%*s%.*s\n", length ? DEMO_INDENT : 0, "", (int)length, line);
@@ -65,6 +61,19 @@ bool show_heat(const double *weights, int rows, int columns, const char *const *
     }
     at_text_free(text);
     return true;
+}
+
+bool show_heat(const double *weights, int rows, int columns, const char *const *row_names,
+               const char *const *column_names, at_error *error)
+{
+    float *values = malloc((size_t)(rows * columns) * sizeof *values);
+    if (!values)
+        return fail(error, AT_FAILED, "out of memory for the demo");
+    for (int i = 0; i < rows * columns; i++)
+        values[i] = (float)weights[i];
+    bool shown = show_weights(values, rows, columns, row_names, column_names, error);
+    free(values);
+    return shown;
 }
 
 void show_mixture(const double *weights, int count, const char *row_name, int row_width, const char *of,
