@@ -350,11 +350,7 @@ static void end_head(const job *j, const room *r, int64_t b, int64_t h)
 static tile_fetch next_pair(const job *j, int64_t b, int64_t g)
 {
     tile_fetch fetch = {.rows_a_time = 3};
-    if (++g == j->kv_heads) {
-        g = 0;
-        b++;
-    }
-    if (!j->brief || b == j->batch)
+    if (!at_next_pair(j, &b, &g))
         return fetch;
     int64_t group = j->heads / j->kv_heads, at = b * j->queries * j->heads + g * group;
     int64_t key_at = b * j->keys * j->kv_heads + g, size = j->size, value_size = j->value_size;

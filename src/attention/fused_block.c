@@ -31,6 +31,15 @@ void at_pairs_of_task(const job *j, int64_t index, int worker, at_pair *run)
         run(j, scratch, index, g, 0);
 }
 
+bool at_next_pair(const job *j, int64_t *b, int64_t *g)
+{
+    if (++*g == j->kv_heads) {
+        *g = 0;
+        ++*b;
+    }
+    return j->brief && *b < j->batch;
+}
+
 void at_fetch_add(tile_fetch *fetch, const at_real *at, int64_t row, int64_t rows, int64_t size)
 {
     if (rows < 1 || fetch->regions == (int)(sizeof fetch->list / sizeof *fetch->list))

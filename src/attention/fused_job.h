@@ -66,6 +66,8 @@ void at_block_score(const job *j, const block *blk, const tile *t, const at_real
 const at_real *at_keys_of(const job *j, int64_t b, int64_t g);   /* rows kv_heads * size apart */
 const at_real *at_values_of(const job *j, int64_t b, int64_t g); /* rows kv_heads * value_size apart */
 
+/* Steps on to the pair whose rows are worth asking for now; false if there is none. */
+bool at_next_pair(const job *j, int64_t *b, int64_t *g);
 /* Adds [rows, size] numbers, rows `row` apart, to what is asked for between products. */
 void at_fetch_add(tile_fetch *fetch, const at_real *at, int64_t row, int64_t rows, int64_t size);
 
