@@ -138,8 +138,8 @@ static void step_backward(at_node *node)
 
 static const at_op step_op = {"cell_step", step_backward};
 
-at_hidden at_cell_gates(at_tape *tape, const at_cell *cell, at_tensor *x_product, at_tensor *h_product,
-                        at_hidden before)
+static at_hidden step_gates(at_tape *tape, const at_cell *cell, at_tensor *x_product, at_tensor *h_product,
+                            at_hidden before)
 {
     const at_gates *gates = at_gates_of(cell->kind);
     if (!x_product || !h_product || !before.h)
@@ -174,5 +174,5 @@ at_hidden at_cell_gates(at_tape *tape, const at_cell *cell, at_tensor *x_product
 at_hidden at_cell_step(at_tape *tape, at_params *params, const at_cell *cell, at_tensor *x_product, at_hidden before)
 {
     at_tensor *h_product = at_linear(before.h, at_param(tape, params, cell->u), NULL, AT_ACT_NONE);
-    return at_cell_gates(tape, cell, x_product, h_product, before);
+    return step_gates(tape, cell, x_product, h_product, before);
 }

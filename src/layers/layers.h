@@ -39,16 +39,14 @@ at_hidden at_hidden_zeros(at_tape *tape, const at_cell *cell, int64_t rows);
 at_tensor *at_cell_input(at_tape *tape, at_params *params, const at_cell *cell, at_tensor *x);
 /* One step; x_product is W x + b [B, gates*hidden], so that all steps' products can be one gemm. */
 at_hidden at_cell_step(at_tape *tape, at_params *params, const at_cell *cell, at_tensor *x_product, at_hidden before);
-/* The same with U h' [B, gates*hidden] made by the caller, who may add to it what the reset gate shall see. */
-at_hidden at_cell_gates(at_tape *tape, const at_cell *cell, at_tensor *x_product, at_tensor *h_product,
-                        at_hidden before);
 /* A whole sequence x [B, n, in] from `first` (NULL tensors: zeros) -> all h [B, n, hidden] and the last state of each
  * row, at its own length (lengths NULL: n). `backward`: from each row's last position to its first. Positions beyond a
  * length give zeros. */
 at_tensor *at_cell_sequence(at_tape *tape, at_params *params, const at_cell *cell, at_tensor *x, const int64_t *lengths,
                             at_hidden first, bool backward, at_hidden *last);
-/* The same from the products W x + b [B, n, gates*hidden]. */
-at_tensor *at_cell_run(at_tape *tape, at_params *params, const at_cell *cell, at_tensor *x_product,
+/* The same from the products W x + b [B, n, gates*hidden]; `extra` [B, gates*hidden], if not NULL, is added to U h' at
+ * every step, where a gru's reset gate sees it. */
+at_tensor *at_cell_run(at_tape *tape, at_params *params, const at_cell *cell, at_tensor *x_product, at_tensor *extra,
                        const int64_t *lengths, at_hidden first, bool backward, at_hidden *last);
 
 /* Layers of cells, each reading the one below (stack.c). With `both`, every layer reads its sequence both ways with

@@ -4,6 +4,8 @@
 #include "block.h"
 #include "gates.h"
 
+enum { INPUTS = 5 };
+
 typedef struct sequence {
     const at_gates *gates;
     at_params *params;
@@ -11,17 +13,18 @@ typedef struct sequence {
     int64_t rows, steps, hidden, width; /* B, n, H, gates*H */
     const int64_t *lengths;             /* [B] */
     bool backward;
-    at_real *h, *c;      /* [n+1,B,H]: the state before each step, and after the last */
-    at_real *kept;       /* [n,B,kept*H] */
-    at_real *product;    /* [B, gates*H]: U h' of the step at work */
-    const at_real *x;    /* [B,n,gates*H] */
-    at_real *out;        /* [B,n,H] */
-    int64_t step;        /* at work */
-    const at_real *grad; /* the way back: of out */
-    at_real *x_grad;     /* [B,n,gates*H], added to; NULL: not wanted */
-    at_real *x_row;      /* [B,gates*H] scratch */
-    at_real *u_grad;     /* [n,B,gates*H], set */
-    at_real *h_grad;     /* [B,H]: of the state after the step at work, then of the one before it */
+    at_real *h, *c;       /* [n+1,B,H]: the state before each step, and after the last */
+    at_real *kept;        /* [n,B,kept*H] */
+    at_real *product;     /* [B, gates*H]: U h' of the step at work */
+    const at_real *x;     /* [B,n,gates*H] */
+    const at_real *extra; /* [B,gates*H] or NULL: added to U h' */
+    at_real *out;         /* [B,n,H] */
+    int64_t step;         /* at work */
+    const at_real *grad;  /* the way back: of out */
+    at_real *x_grad;      /* [B,n,gates*H], added to; NULL: not wanted */
+    at_real *x_row;       /* [B,gates*H] scratch */
+    at_real *u_grad;      /* [n,B,gates*H], set */
+    at_real *h_grad;      /* [B,H]: of the state after the step at work, then of the one before it */
     at_real *c_grad;
 } sequence;
 
@@ -95,10 +98,12 @@ static bool product(at_tape *tape, const at_gemm *gemm)
            at_fail(at_tape_error(tape), AT_FAILED, "memory is out: a recurrent product has no scratch");
 }
 
-/* The step's h' U^T, or on the way back what comes to h' through it. */
+/* The step's h' U^T (+ extra), or on the way back what comes to h' through it. */
 static bool recurrent_product(at_tape *tape, const sequence *s, const at_real *u, bool back)
 {
     int64_t H = s->hidden, width = s->width;
+    if (s->extra && !back)
+        memcpy(s->product, s->extra, (size_t)(s->rows * width) * sizeof *s->product);
     at_gemm gemm = {.m = s->rows,
                     .n = back ? H : width,
                     .k = back ? width : H,
@@ -111,7 +116,7 @@ static bool recurrent_product(at_tape *tape, const sequence *s, const at_real *u
                     .packed = at_params_packed(s->params, s->u, !back),
                     .c = back ? s->h_grad : s->product,
                     .c_row = back ? H : width,
-                    .accumulate = back};
+                    .accumulate = back || s->extra};
     return product(tape, &gemm);
 }
 
@@ -133,14 +138,14 @@ static void weights_backward(at_tape *tape, const sequence *s, at_real *grad)
     product(tape, &gemm);
 }
 
-/* Inputs x, U, first h, first c; outputs all h, last h, last c. */
+/* Inputs x, U, first h, first c, extra; outputs all h, last h, last c. */
 static void sequence_backward(at_node *node)
 {
     sequence s = *(const sequence *)node->saved;
     at_tensor *u = node->inputs[1];
     at_tape *tape = u->tape;
-    at_real *grad[4]; /* before the mark: they stay */
-    for (int i = 0; i < 4; i++)
+    at_real *grad[INPUTS]; /* before the mark: they stay */
+    for (int i = 0; i < INPUTS; i++)
         grad[i] = at_tensor_grad(node->inputs[i]);
     int64_t state = s.rows * s.hidden;
     at_mark mark = at_arena_mark(at_tape_arena(tape));
@@ -160,6 +165,8 @@ static void sequence_backward(at_node *node)
     if (ok) {
         at_grad_add(grad[2], s.h_grad, state);
         at_grad_add(grad[3], s.c_grad, state);
+        for (int64_t step = 0; step < s.steps; step++)
+            at_grad_add(grad[4], s.u_grad + step * s.rows * s.width, s.rows * s.width);
     }
     at_arena_release(at_tape_arena(tape), mark);
 }
@@ -193,7 +200,7 @@ static const int64_t *kept_lengths(at_tape *tape, const int64_t *lengths, int64_
     return kept;
 }
 
-at_tensor *at_cell_run(at_tape *tape, at_params *params, const at_cell *cell, at_tensor *x_product,
+at_tensor *at_cell_run(at_tape *tape, at_params *params, const at_cell *cell, at_tensor *x_product, at_tensor *extra,
                        const int64_t *lengths, at_hidden first, bool backward, at_hidden *last)
 {
     *last = (at_hidden){0};
@@ -210,6 +217,9 @@ at_tensor *at_cell_run(at_tape *tape, at_params *params, const at_cell *cell, at
     if (shape.rank != 3 || shape.dim[2] != s.width)
         return AT_REFUSE(tape, "cell_sequence: the input products are %s and must be [B,n,%lld]", AT_TEXT(shape),
                          (long long)s.width);
+    if (extra && !at_shape_same(extra->shape, AT_SHAPE(shape.dim[0], s.width)))
+        return AT_REFUSE(tape, "cell_sequence: what is added to U h' is %s and must be [%lld,%lld]",
+                         AT_TEXT(extra->shape), (long long)shape.dim[0], (long long)s.width);
     const int64_t B = s.rows = shape.dim[0], n = s.steps = shape.dim[1], H = s.hidden;
     at_tensor *out = at_tensor_make(tape, AT_SHAPE(B, n, H));
     size_t states = (size_t)((n + 1) * B * H) * sizeof *s.h;
@@ -221,6 +231,7 @@ at_tensor *at_cell_run(at_tape *tape, at_params *params, const at_cell *cell, at
     if (!at_tape_ok(tape) || !begin(tape, s.h, first.h, B, H) || (s.c && !begin(tape, s.c, first.c, B, H)))
         return NULL;
     s.x = x_product->value;
+    s.extra = extra ? extra->value : NULL;
     s.out = out->value;
     for (s.step = 0; s.step < n; s.step++) {
         if (!recurrent_product(tape, &s, u->value, false))
@@ -229,13 +240,13 @@ at_tensor *at_cell_run(at_tape *tape, at_params *params, const at_cell *cell, at
     }
     last->h = at_tensor_over(tape, AT_SHAPE(B, H), s.h + n * B * H);
     last->c = s.c ? at_tensor_over(tape, AT_SHAPE(B, H), s.c + n * B * H) : NULL;
-    at_tensor *inputs[] = {x_product, u, first.h, s.c ? first.c : NULL};
-    return at_record(tape, &sequence_op, (at_tensor *[]){out, last->h, last->c}, s.c ? 3 : 2, inputs, 4,
+    at_tensor *inputs[INPUTS] = {x_product, u, first.h, s.c ? first.c : NULL, extra};
+    return at_record(tape, &sequence_op, (at_tensor *[]){out, last->h, last->c}, s.c ? 3 : 2, inputs, INPUTS,
                      at_keep(tape, &s, sizeof s));
 }
 
 at_tensor *at_cell_sequence(at_tape *tape, at_params *params, const at_cell *cell, at_tensor *x, const int64_t *lengths,
                             at_hidden first, bool backward, at_hidden *last)
 {
-    return at_cell_run(tape, params, cell, at_cell_input(tape, params, cell, x), lengths, first, backward, last);
+    return at_cell_run(tape, params, cell, at_cell_input(tape, params, cell, x), NULL, lengths, first, backward, last);
 }

@@ -80,7 +80,7 @@ static at_decoded decode(at_model *model, const at_pass *pass, const at_source *
     at_hidden s;
     at_parts_take(state, 1, &m->decoder, &s, 1);
     at_tensor **before = at_steps_room(pass, n), **context = at_steps_room(pass, n);
-    at_tensor *Ey = at_steps_embed(pass, at_param(tape, p, m->words), ids, B, n, -1); /* [n,B,E] */
+    at_tensor *Ey = at_steps_embed(pass, at_param(tape, p, m->words), ids, B, n); /* [n,B,E] */
     Ey = at_drop(model, pass, Ey);
     at_tensor *x = at_cell_input(tape, p, &m->decoder, Ey); /* [n,B,gates*H] */
     at_looks looks = at_looks_begin(model, pass, source, &m->look, n, place);

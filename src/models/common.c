@@ -10,15 +10,14 @@ at_tensor *at_drop(const at_model *model, const at_pass *pass, at_tensor *x)
     return pass->rng ? at_dropout(x, (at_real)(1 - model->settings.dropout), pass->rng) : x;
 }
 
-at_tensor *at_steps_embed(const at_pass *pass, at_tensor *table, const int32_t *ids, int64_t rows, int64_t n,
-                          int64_t skip)
+at_tensor *at_steps_embed(const at_pass *pass, at_tensor *table, const int32_t *ids, int64_t rows, int64_t n)
 {
     int32_t *turned = at_room(pass->tape, (size_t)(rows * n) * sizeof *turned);
     if (!turned)
         return NULL;
     for (int64_t t = 0; t < n; t++)
         for (int64_t b = 0; b < rows; b++)
-            turned[t * rows + b] = t == skip ? -1 : ids[b * n + t];
+            turned[t * rows + b] = ids[b * n + t];
     return at_embedding(table, turned, AT_SHAPE(n, rows));
 }
 

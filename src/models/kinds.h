@@ -23,10 +23,8 @@ at_cell_kind at_model_cell(const at_model *model);
 
 /* x with the settings' share of it dropped, in training. */
 at_tensor *at_drop(const at_model *model, const at_pass *pass, at_tensor *x);
-/* Target words ids [B,n] with time first, so that a step is a view: table [V,E] -> [n,B,E]. Step `skip`, if any, gives
- * zeros. */
-at_tensor *at_steps_embed(const at_pass *pass, at_tensor *table, const int32_t *ids, int64_t rows, int64_t n,
-                          int64_t skip);
+/* Target words ids [B,n] with time first, so that a step is a view: table [V,E] -> [n,B,E]. */
+at_tensor *at_steps_embed(const at_pass *pass, at_tensor *table, const int32_t *ids, int64_t rows, int64_t n);
 at_tensor *at_steps_at(at_tensor *x, int64_t t);             /* [n,B,D] -> [B,D], a view */
 at_tensor *at_steps_join(at_tensor *const *step, int64_t n); /* n of [B,D] -> [n,B,D] */
 at_tensor *at_rows_first(at_tensor *x);                      /* [n,B,D] -> [B,n,D] */

@@ -122,8 +122,8 @@ static at_decoded decode(at_model *model, const at_pass *pass, const at_source *
     at_tensor *attentional = feeds ? state->part[1] : NULL, *table = at_param(tape, p, m->words);
     at_parts_take(state, feeds ? 2 : 1, &m->decoder.ahead[0], layer, m->decoder.layers);
     at_looks looks = at_looks_begin(model, pass, source, &m->look, n, place);
-    at_tensor *x = feeds ? at_steps_embed(pass, table, ids, B, n, -1) /* [n,B,E] */
-                         : at_embedding(table, ids, AT_SHAPE(B, n));  /* [B,n,E] */
+    at_tensor *x = feeds ? at_steps_embed(pass, table, ids, B, n)    /* [n,B,E] */
+                         : at_embedding(table, ids, AT_SHAPE(B, n)); /* [B,n,E] */
     x = at_drop(model, pass, x);
     if (!x)
         return (at_decoded){0};

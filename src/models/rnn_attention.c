@@ -37,7 +37,7 @@ static at_parts encode(at_model *model, const at_pass *pass, const at_source *so
                                 AT_SHAPE(source->rows, source->length)); /* [B,S,gates*H] */
     x = at_cell_input(pass->tape, model->params, &m->encoder, x);
     at_tensor *h =
-        at_cell_run(pass->tape, model->params, &m->encoder, x, source->lengths, (at_hidden){0}, false, &last);
+        at_cell_run(pass->tape, model->params, &m->encoder, x, NULL, source->lengths, (at_hidden){0}, false, &last);
     at_parts memory = {.count = 1, .part = {at_drop(model, pass, h)}}; /* [B,S,H] */
     at_parts_add(&memory, &last, 1);
     return memory;
@@ -64,7 +64,7 @@ static at_decoded decode(at_model *model, const at_pass *pass, const at_source *
     at_parts_take(state, 1, &m->decoder, &s, 1);
     at_tensor *y = at_embedding(at_param(tape, p, m->words), ids, AT_SHAPE(source->rows, n)); /* [B,n,gates*H] */
     y = at_cell_input(tape, p, &m->decoder, y);
-    at_tensor *h = at_cell_run(tape, p, &m->decoder, y, NULL, s, false, &s); /* [B,n,H] */
+    at_tensor *h = at_cell_run(tape, p, &m->decoder, y, NULL, NULL, s, false, &s); /* [B,n,H] */
     h = at_drop(model, pass, h);
     at_looks looks = at_looks_begin(model, pass, source, &m->look, n, place);
     at_tensor *c = at_looks_next(&looks, h, memory->part[0], memory->part[0]); /* [B,n,H] */

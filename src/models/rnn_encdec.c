@@ -4,6 +4,7 @@
  *     h'_0 = tanh(V' c)
  *     z' = s(W'_z e + U'_z h' + C_z c),  r' likewise,  h~ = tanh(W' e + r' o (U' h' + C c))       e = E y_{t-1},
  * e(y_0)=0 s'_t = O_h h'_t + O_y e + O_c c,  s_t = maxout(s'_t),  p(y_t) = softmax(G s_t) */
+#include "block.h"
 #include "kinds.h"
 
 typedef struct rnn_encdec {
@@ -68,25 +69,23 @@ static at_decoded decode(at_model *model, const at_pass *pass, const at_source *
     at_tape *tape = pass->tape;
     at_params *p = model->params;
     const int64_t B = source->rows, place = at_place_of(state->part[0]);
-    at_hidden h;
-    at_parts_take(state, 1, &m->decoder, &h, 1);
-    at_tensor **all = at_steps_room(pass, n), *U = at_param(tape, p, m->decoder.u);
-    at_tensor *e = at_steps_embed(pass, at_param(tape, p, m->words), ids, B, n, place == 0 ? 0 : -1); /* [n,B,E] */
-    e = at_drop(model, pass, e);
-    at_tensor *x = at_cell_input(tape, p, &m->decoder, e); /* [n,B,gates*H] */
-    for (int64_t t = 0; t < n && at_tape_ok(tape); t++) {
-        at_tensor *Uh = at_linear(h.h, U, NULL, AT_ACT_NONE);
-        h = at_cell_gates(tape, &m->decoder, at_steps_at(x, t), at_add(Uh, memory->part[SUMMARY_TERMS]), h);
-        all[t] = h.h;
-    }
-    if (!at_tape_ok(tape))
+    int32_t *previous = at_keep(tape, ids, (size_t)(B * n) * sizeof *ids);
+    for (int64_t b = 0; previous && place == 0 && b < B; b++)
+        previous[b * n] = -1; /* e(y_0) = 0 */
+    if (!previous)
         return (at_decoded){0};
-    at_tensor *s = at_dense_apply(tape, p, &m->O_h, at_steps_join(all, n), AT_ACT_NONE); /* [n,B,2L] */
+    at_hidden last;
+    at_parts_take(state, 1, &m->decoder, &last, 1);
+    at_tensor *e = at_drop(model, pass, at_embedding(at_param(tape, p, m->words), previous, AT_SHAPE(B, n)));
+    at_tensor *x = at_cell_input(tape, p, &m->decoder, e); /* [B,n,gates*H] */
+    at_tensor *h = at_cell_run(tape, p, &m->decoder, x, memory->part[SUMMARY_TERMS], NULL, last, false, &last);
+    at_tensor *c = at_reshape(memory->part[SUMMARY], AT_SHAPE(B, 1, m->decoder.hidden)); /* the same at every step */
+    at_tensor *s = at_dense_apply(tape, p, &m->O_h, h, AT_ACT_NONE);                     /* [B,n,2L] */
     s = at_add(s, at_dense_apply(tape, p, &m->O_y, e, AT_ACT_NONE));
-    s = at_add(s, at_dense_apply(tape, p, &m->O_c, memory->part[SUMMARY], AT_ACT_NONE)); /* [B,2L] for every step */
-    s = at_drop(model, pass, at_rows_first(at_maxout(s)));                               /* [B,n,L] */
+    s = at_add(s, at_dense_apply(tape, p, &m->O_c, c, AT_ACT_NONE));
+    s = at_drop(model, pass, at_maxout(s)); /* [B,n,L] */
     *state = (at_parts){.count = 1, .part = {at_place(pass, B, place + n)}};
-    at_parts_add(state, &h, 1);
+    at_parts_add(state, &last, 1);
     return (at_decoded){.logits = at_dense_apply(tape, p, &m->G, s, AT_ACT_NONE)};
 }
 

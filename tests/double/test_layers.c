@@ -9,7 +9,7 @@ typedef struct setting {
     at_params *params;
     at_cell cell;
     const int64_t *lengths;
-    bool backward, first;
+    bool backward, first; /* first: the state before and what is added to U h' are inputs */
     int steps;
 } setting;
 
@@ -32,10 +32,12 @@ static at_tensor *gate(at_tensor *x, int64_t hidden, int index)
 }
 
 /* The cells as their equations, operation by operation. */
-static at_hidden composed_step(at_tape *tape, const setting *s, at_tensor *x, at_hidden before)
+static at_hidden composed_step(at_tape *tape, const setting *s, at_tensor *x, at_tensor *extra, at_hidden before)
 {
     int64_t H = s->cell.hidden;
     at_tensor *u = at_linear(before.h, at_param(tape, s->params, s->cell.u), NULL, AT_ACT_NONE);
+    if (extra)
+        u = at_add(u, extra);
     if (s->kind == AT_CELL_RNN)
         return (at_hidden){.h = at_tanh(at_add(x, u))};
     if (s->kind == AT_CELL_GRU) {
@@ -71,6 +73,11 @@ static at_hidden first_state(at_tape *tape, const setting *s, at_tensor *const *
     return (at_hidden){.h = x[1], .c = s->kind == AT_CELL_LSTM ? x[2] : NULL};
 }
 
+static at_tensor *extra_of(const setting *s, at_tensor *const *x)
+{
+    return s->first ? x[s->kind == AT_CELL_LSTM ? 3 : 2] : NULL;
+}
+
 static at_tensor *build_composed(at_tape *tape, at_tensor *const *x, const void *context)
 {
     const setting *s = context;
@@ -83,7 +90,7 @@ static at_tensor *build_composed(at_tape *tape, at_tensor *const *x, const void 
         for (int64_t b = 0; b < B; b++)
             mask->value[b] = !s->lengths || p < s->lengths[b];
         at_tensor *xt = at_reshape(at_slice(x[0], 1, p, p + 1), AT_SHAPE(B, -1));
-        at_hidden next = composed_step(tape, s, at_cell_input(tape, s->params, &s->cell, xt), state);
+        at_hidden next = composed_step(tape, s, at_cell_input(tape, s->params, &s->cell, xt), extra_of(s, x), state);
         all[p] = at_reshape(at_mul(mask, next.h), AT_SHAPE(B, 1, -1));
         state.h = choose(mask, next.h, state.h);
         state.c = next.c ? choose(mask, next.c, state.c) : NULL;
@@ -96,7 +103,11 @@ static at_tensor *build_sequence(at_tape *tape, at_tensor *const *x, const void 
     const setting *s = context;
     at_hidden last;
     at_hidden first = s->first ? first_state(tape, s, x) : (at_hidden){0};
-    at_tensor *out = at_cell_sequence(tape, s->params, &s->cell, x[0], s->lengths, first, s->backward, &last);
+    if (!s->first)
+        return joined(at_cell_sequence(tape, s->params, &s->cell, x[0], s->lengths, first, s->backward, &last), last);
+    at_tensor *product = at_cell_input(tape, s->params, &s->cell, x[0]);
+    at_tensor *out =
+        at_cell_run(tape, s->params, &s->cell, product, extra_of(s, x), s->lengths, first, s->backward, &last);
     return joined(out, last);
 }
 
@@ -141,14 +152,14 @@ static void each_sequence(void (*check)(setting *s, gradcheck_case *c))
         s.steps = shapes[i / 3 % SHAPES].steps;
         s.backward = i / 3 / SHAPES % 2;
         s.first = i / 3 / SHAPES / 2;
+        const int states = s.kind == AT_CELL_LSTM ? 2 : 1;
         gradcheck_case c = {.name = "op:cell_sequence",
                             .build = build_sequence,
                             .context = &s,
-                            .inputs = !s.first                 ? 1
-                                      : s.kind == AT_CELL_LSTM ? 3
-                                                               : 2,
+                            .inputs = s.first ? states + 2 : 1,
                             .shape = {AT_SHAPE(3, s.steps, 2), AT_SHAPE(3, 3), AT_SHAPE(3, 3)},
                             .params = s.params};
+        c.shape[states + 1] = AT_SHAPE(3, at_cell_width(&s.cell));
         check(&s, &c);
         at_params_free(s.params);
     }
@@ -243,11 +254,11 @@ static void test_refusals(void **state)
     const double numbers[18] = {0};
     at_tape *tape = at_tape_new(arena, false);
     at_tensor *x = at_leaf(tape, AT_SHAPE(1, 2, 8), numbers, NULL, false);
-    assert_null(at_cell_run(tape, s.params, &s.cell, x, NULL, (at_hidden){0}, false, &last));
+    assert_null(at_cell_run(tape, s.params, &s.cell, x, NULL, NULL, (at_hidden){0}, false, &last));
     assert_string_equal(at_tape_error(tape)->text, "cell_sequence: the input products are [1,2,8] and must be [B,n,9]");
     tape = at_tape_new(arena, false);
     x = at_leaf(tape, AT_SHAPE(1, 2, 9), numbers, NULL, false);
-    assert_null(at_cell_run(tape, s.params, &s.cell, x, (const int64_t[]){3}, (at_hidden){0}, false, &last));
+    assert_null(at_cell_run(tape, s.params, &s.cell, x, NULL, (const int64_t[]){3}, (at_hidden){0}, false, &last));
     assert_string_equal(at_tape_error(tape)->text,
                         "cell_sequence: length 3 of row 0 is outside 0 to 2, the steps there are");
     tape = at_tape_new(arena, false);
