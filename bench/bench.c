@@ -18,6 +18,8 @@ static const struct {
 } BENCHES[] = {
     {"gemm", bench_gemm, blas_open},
     {"attention", bench_attention, workers_start},
+    {"train", bench_train, workers_start},
+    {"decode", bench_decode, NULL},
     {"rnn-vs-attention", bench_rnn_vs_attention, NULL},
 };
 enum { BENCH_COUNT = sizeof BENCHES / sizeof *BENCHES };

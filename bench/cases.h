@@ -4,6 +4,8 @@
 
 void bench_gemm(void);
 void bench_attention(void);
+void bench_train(void);
+void bench_decode(void);
 void bench_rnn_vs_attention(void);
 
 #endif

@@ -65,6 +65,7 @@ typedef struct row {
     double gb_per_second, percent_of_bandwidth, billion_per_second, percent_of_tanh_bound;
     double ratio_to_plain, speedup_over_one_thread, extra_mb, extra_rss_mb;
     double us_per_token, sequential_steps;
+    double tokens_per_second, allocations;
 } row;
 
 row row_new(const char *bench, const char *name, const char *who, const char *variant);

@@ -27,6 +27,8 @@ static const struct {
     {"speedup_over_one_thread", offsetof(row, speedup_over_one_thread), "%.2fx one thread"},
     {"extra_mb", offsetof(row, extra_mb), "%.1f MB extra"},
     {"extra_rss_mb", offsetof(row, extra_rss_mb), "%.1f MB more resident"},
+    {"tokens_per_second", offsetof(row, tokens_per_second), "%.0f tokens/s"},
+    {"allocations", offsetof(row, allocations), "allocations: %.0f"},
     {"us_per_token", offsetof(row, us_per_token), "%.2f us a token"},
     {"sequential_steps", offsetof(row, sequential_steps), "steps in sequence: %.0f"},
 };

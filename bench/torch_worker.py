@@ -2,6 +2,7 @@
 
 hello                                                -> hello torch VERSION, or none REASON
 prepare SLOT BACKWARD CAUSAL SHAW ADDITIVE B H Q K D -> ready VARIANT CHECKSUM, or none REASON
+train SLOT MODEL E H A L V B S                       -> ready VARIANT FLOPS, or none REASON
 run SLOT N                                           -> seconds that N calls took
 free SLOT                                            -> freed
 
@@ -136,6 +137,98 @@ def prepare(words):
     return best
 
 
+# ---- Training steps of whole models: nn.Linear, nn.GRU and nn.GRUCell, as one writes them in torch
+
+
+def maxout(x):
+    """Units pair up across the two halves, which is the cheapest way here; the rows of a weight have no order."""
+    a, b = x.chunk(2, -1)
+    return torch.maximum(a, b)
+
+
+def bahdanau(E, H, A, L, V):
+    """A bidirectional GRU, and a GRU cell that looks at it by the additive score in every step."""
+    nn = torch.nn
+    m = nn.ModuleDict({
+        "source": nn.Embedding(V, E), "target": nn.Embedding(V, E),
+        "encoder": nn.GRU(E, H, batch_first=True, bidirectional=True), "first": nn.Linear(H, H),
+        "U": nn.Linear(2 * H, A, bias=False), "W": nn.Linear(H, A), "v": nn.Linear(A, 1, bias=False),
+        "cell": nn.GRUCell(E + 2 * H, H), "readout": nn.Linear(3 * H + E, 2 * L), "output": nn.Linear(L, V),
+    })
+
+    def forward(x, y):
+        annotations, last = m["encoder"](m["source"](x))
+        state, keys, words = torch.tanh(m["first"](last[1])), m["U"](annotations), m["target"](y)
+        states, contexts = [], []
+        for t in range(y.shape[1]):
+            scores = m["v"](torch.tanh(keys + m["W"](state).unsqueeze(1))).squeeze(-1)
+            context = torch.bmm(torch.softmax(scores, 1).unsqueeze(1), annotations).squeeze(1)
+            state = m["cell"](torch.cat([words[:, t], context], 1), state)
+            states.append(state)
+            contexts.append(context)
+        seen = torch.cat([torch.stack(states, 1), torch.stack(contexts, 1), words], 2)
+        return m["output"](maxout(m["readout"](seen)))
+
+    return m, forward
+
+
+def rnn_encdec(E, H, A, L, V):
+    """Cho's model, but the summary enters the decoder by its first state and the output alone, so that nn.GRU can run
+    it in one call; what is left out is a hundredth of the work."""
+    nn = torch.nn
+    m = nn.ModuleDict({
+        "source": nn.Embedding(V, E), "target": nn.Embedding(V, E), "encoder": nn.GRU(E, H, batch_first=True),
+        "summary": nn.Linear(H, H), "first": nn.Linear(H, H), "decoder": nn.GRU(E, H, batch_first=True),
+        "readout": nn.Linear(H + E, 2 * L), "from_summary": nn.Linear(H, 2 * L, bias=False), "output": nn.Linear(L, V),
+    })
+
+    def forward(x, y):
+        summary = torch.tanh(m["summary"](m["encoder"](m["source"](x))[1][0]))
+        words = m["target"](y)
+        states = m["decoder"](words, torch.tanh(m["first"](summary)).unsqueeze(0))[0]
+        seen = m["readout"](torch.cat([states, words], 2)) + m["from_summary"](summary).unsqueeze(1)
+        return m["output"](maxout(seen))
+
+    return m, forward
+
+
+def counted_flops(modules, forward, x, y):
+    """Flops of the products of one forward pass, counted as the modules run."""
+    total = 0
+
+    def count(module, given, _):
+        nonlocal total
+        weights = sum(w.numel() for w in module.parameters() if w.dim() == 2)
+        rows = given[0].numel() // given[0].shape[-1]
+        total += 2 * rows * weights
+
+    hooks = [m.register_forward_hook(count) for m in modules.values() if not isinstance(m, torch.nn.Embedding)]
+    with torch.no_grad():
+        forward(x, y)
+    for hook in hooks:
+        hook.remove()
+    if "v" in modules:  # the contexts: a_ij h_j for every pair
+        total += 2 * x.shape[0] * x.shape[1] * y.shape[1] * modules["U"].in_features
+    return total
+
+
+def prepare_training(words):
+    E, H, A, L, V, B, S = map(int, words[1:])
+    torch.manual_seed(1)
+    modules, forward = {"bahdanau": bahdanau, "rnn-encdec": rnn_encdec}[words[0]](E, H, A, L, V)
+    optimiser = torch.optim.Adam(modules.parameters(), lr=1e-4)
+    x, y, wanted = (torch.randint(4, V, (B, S)) for _ in range(3))
+
+    def step():
+        optimiser.zero_grad(set_to_none=True)
+        F.cross_entropy(forward(x, y).view(-1, V), wanted.view(-1), label_smoothing=0.1).backward()
+        optimiser.step()
+
+    flops = 3 * counted_flops(modules, forward, x, y)
+    step()
+    return step, min(seconds(step, 1), seconds(step, 1)), "autograd", flops
+
+
 def seconds(call, times):
     begin = clock()
     for _ in range(times):
@@ -152,6 +245,9 @@ def answer(line):
         return "hello torch " + start()
     if verb == "prepare":
         slots[slot] = prepare(rest[:9])
+        return f"ready {slots[slot][2]} {slots[slot][3]!r}"
+    if verb == "train":
+        slots[slot] = prepare_training(rest[:8])
         return f"ready {slots[slot][2]} {slots[slot][3]!r}"
     if verb == "run":
         call, each = slots[slot][:2]

@@ -1,5 +1,6 @@
 #include "worker.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,6 +94,10 @@ static const char *scripts(void)
 
 void workers_start(void)
 {
+    static bool started;
+    if (started)
+        return;
+    started = true;
     signal(SIGPIPE, SIG_IGN);
     char threads[16];
     snprintf(threads, sizeof threads, "%d", bench_options.threads);
@@ -138,30 +143,63 @@ static double worker_turn(void *context, int64_t repeats)
     return end == answer ? -1 : seconds;
 }
 
-static void add(race *r, worker *w, const attention_case *what, double checksum, double size)
+/* Asks the worker to get ready for a case, in words that follow the slot's number, and gives the slot with the number
+ * the worker answered. NULL if it cannot do the case. */
+static slot *prepare(worker *w, const char *verb, const char *words, double *number)
 {
     if (w->process == 0 || slot_count == 2 * MAX_SLOTS)
-        return;
+        return NULL;
     slot *s = &slots[slot_count];
     *s = (slot){.owner = w, .number = slot_count};
     char question[MAX_LINE], answer[MAX_LINE];
-    snprintf(question, sizeof question, "prepare %d %d %d %lld %lld %lld %lld %lld %lld %lld", s->number,
-             what->backward, what->causal, (long long)what->shaw, (long long)what->additive, (long long)what->B,
-             (long long)what->H, (long long)what->Q, (long long)what->K, (long long)what->D);
-    double theirs;
-    if (!ask(w, answer, question) || sscanf(answer, "ready %63s %lf", s->variant, &theirs) != 2)
-        return;
+    snprintf(question, sizeof question, "%s %d %s", verb, s->number, words);
+    if (!ask(w, answer, question) || sscanf(answer, "ready %63s %lf", s->variant, number) != 2)
+        return NULL;
     slot_count++;
     for (char *c = s->variant; *c != '\0'; c++)
         *c = *c == '_' ? ' ' : *c;
+    return s;
+}
+
+static void add(race *r, worker *w, const attention_case *what, double checksum, double size)
+{
+    char words[MAX_LINE / 2];
+    snprintf(words, sizeof words, "%d %d %lld %lld %lld %lld %lld %lld %lld", what->backward, what->causal,
+             (long long)what->shaw, (long long)what->additive, (long long)what->B, (long long)what->H,
+             (long long)what->Q, (long long)what->K, (long long)what->D);
+    double theirs;
+    slot *s = prepare(w, "prepare", words, &theirs);
+    if (!s)
+        return;
     if (!data_agrees(checksum, theirs, size)) {
-        char reason[120];
+        char reason[160];
         snprintf(reason, sizeof reason, "%s: its result differs from ours, checksum %g and not %g", s->variant, theirs,
                  checksum);
         report_left_out(w->who, reason);
         return;
     }
     race_add(r, w->who, s->variant, worker_turn, s);
+}
+
+void workers_add_training(race *r, const model_case *what, double flops)
+{
+    char words[MAX_LINE / 2];
+    snprintf(words, sizeof words, "%s %lld %lld %lld %lld %lld %lld %lld", what->model, (long long)what->embedding,
+             (long long)what->hidden, (long long)what->attention, (long long)what->maxout, (long long)what->words,
+             (long long)what->rows, (long long)what->length);
+    double theirs;
+    slot *s = prepare(&torch, "train", words, &theirs);
+    if (!s)
+        return;
+    /* The parameters differ, so there is no result to compare; the work must be the same. */
+    if (fabs(theirs - flops) > 0.05 * flops) {
+        char reason[160];
+        snprintf(reason, sizeof reason, "%s: it does other work than we do, %g flops and not %g", s->variant, theirs,
+                 flops);
+        report_left_out(torch.who, reason);
+        return;
+    }
+    race_add(r, torch.who, s->variant, worker_turn, s);
 }
 
 void workers_add(race *r, const char *who, const attention_case *what, double checksum, double size)

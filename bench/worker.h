@@ -3,6 +3,7 @@
 #define BENCH_WORKER_H
 
 #include "measure.h"
+#include "model_case.h"
 
 /* What is asked for. Q = K unless decoding. */
 typedef struct attention_case {
@@ -12,13 +13,15 @@ typedef struct attention_case {
     int64_t additive; /* A of the additive score; 0: the scaled one */
 } attention_case;
 
-/* Starts the workers that can be started; the others are named on stderr. */
+/* Starts the workers that can be started; the others are named on stderr. Once, however many benches want them. */
 void workers_start(void);
 void workers_stop(void);
 
 /* Every worker that can do the case joins the race, or only the one called `who` if that is not NULL. `checksum` and
  * `size` are of our result (see data.h); a worker whose own differs is left out and named. Released by workers_free. */
 void workers_add(race *r, const char *who, const attention_case *what, double checksum, double size);
+/* The same for a training step of a model. A worker whose step does another number of flops is left out and named. */
+void workers_add_training(race *r, const model_case *what, double flops);
 void workers_free(void);
 
 #endif

@@ -50,12 +50,13 @@ static int run(void *given, int word_count, char **words)
 
 const cli_command command_bench = {
     .name = "bench",
-    .words = "[gemm|attention|rnn-vs-attention]",
+    .words = "[gemm|attention|train|decode|rnn-vs-attention]",
     .most_words = 1,
     .line = "time the parts against the machine's limits and against others",
-    .text = "Times the inner product, attention, or a recurrent layer against self-attention, each next to the peak "
-            "measured on this machine in the same run; without a name, all of them. One thread unless --threads says "
-            "otherwise. The rivals come with `make peers`; those that are not there are named and left out.",
+    .text = "Times the inner product, attention, a training step, greedy decoding, or a recurrent layer against "
+            "self-attention, each next to the peak measured on this machine in the same run; without a name, all of "
+            "them. One thread unless --threads says otherwise. The rivals come with `make peers`; those that are not "
+            "there are named and left out.",
     .examples = "  attend bench attention --case causal\n"
                 "  attend bench gemm --json --no-rivals",
     .options = table,

@@ -14,7 +14,7 @@ refused()
     grep -qF -- "attend: $expected" "$scratch/error" || fail "bench $* said '$(cat "$scratch/error")'"
 }
 refused "no bench 'gem'; did you mean 'gemm'?" gem
-refused "no bench 'train'; there are 'gemm', 'attention' and 'rnn-vs-attention'" train
+refused "no bench 'serve'; there are 'gemm', 'attention', 'train', 'decode' and 'rnn-vs-attention'" serve
 refused "--rounds takes a whole number from 1 to 99, not '0'" gemm --rounds 0
 refused "--threads takes a whole number from 1 to 64, not 'two'" --threads two
 refused "--case needs a value: --case TEXT" --case
@@ -40,7 +40,7 @@ for row in rows:
     assert row["threads"] == 1, row
     figures = {k: v for k, v in row.items() if k not in ("bench", "case", "who", "threads", "variant")}
     assert figures and all(isinstance(v, float) for v in figures.values()), row
-    assert all(v > 0 for k, v in figures.items() if k != "extra_rss_mb"), row
+    assert all(v > 0 for k, v in figures.items() if k not in ("extra_rss_mb", "allocations")), row
 END
     fi
 }
@@ -67,6 +67,14 @@ rows attention --case 'forward+backward causal B=32'
 has '"case":"forward\+backward causal B=32 n=32 D=64"'
 rows attention --case 'decode keys=1024 B=1'
 has '"case":"decode keys=1024 B=1","who":"attend".*"percent_of_bandwidth":'
+# A steady training step asks for no memory.
+rows train --case 32/64
+for model in bahdanau rnn-encdec; do
+    has '"bench":"train","case":"'$model' 32/64 V=200 8x5\+5","who":"attend".*"percent_of_peak":.*"tokens_per_second":.*"allocations":0.0'
+done
+rows decode --case 32/64
+has '"bench":"decode","case":"bahdanau 32/64 V=200 20 tokens B=1","who":"attend".*"percent_of_bandwidth":.*"tokens_per_second":'
+has '"case":"bahdanau 32/64 V=200 20 tokens B=8","who":"attend".*"percent_of_peak":.*"tokens_per_second":'
 rows rnn-vs-attention --case n=16
 has '"bench":"rnn-vs-attention","case":"n=16".*"variant":"recurrent".*"us_per_token":.*"sequential_steps":16'
 has '"variant":"self-attention"'

@@ -1,0 +1,73 @@
+#include "model_case.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "data.h"
+#include "vocabulary.h"
+
+at_model *model_case_new(const model_case *c)
+{
+    at_error error = {0};
+    at_model_settings s = {.embedding = c->embedding,
+                           .hidden = c->hidden,
+                           .attention = c->attention,
+                           .maxout = c->maxout,
+                           .source_size = c->words,
+                           .target_size = c->words};
+    snprintf(s.model, sizeof s.model, "%s", c->model);
+    at_model *model = at_model_settings_complete(&s, 0, &error) ? at_model_new(&s, 1, &error) : NULL;
+    if (!model)
+        fprintf(stderr, "attend: bench: %s\n", error.text);
+    return model;
+}
+
+static bool ends(const char *name, const char *ending)
+{
+    size_t size = strlen(name), end = strlen(ending);
+    return size >= end && strcmp(name + size - end, ending) == 0;
+}
+
+reading_of model_case_reading(const at_model *model, int parameter)
+{
+    /* What does not change from step to step: the first state, and the terms of the summary. */
+    static const struct {
+        const char *model, *name;
+    } ONCE[] = {
+        {"bahdanau", "decoder.W_s.W"}, {"rnn-encdec", "encoder.V.W"},  {"rnn-encdec", "decoder.V.W"},
+        {"rnn-encdec", "decoder.C.W"}, {"rnn-encdec", "output.O_c.W"},
+    };
+    const char *name = at_params_name(model->params, parameter);
+    if (at_params_shape(model->params, parameter).rank != 2 || ends(name, ".E"))
+        return READ_NEVER;
+    for (int i = 0; i < (int)(sizeof ONCE / sizeof *ONCE); i++) {
+        if (strcmp(model->kind->name, ONCE[i].model) == 0 && strcmp(name, ONCE[i].name) == 0)
+            return READ_ONCE;
+    }
+    return strncmp(name, "encoder.", 8) == 0 || strcmp(name, "attention.U_a.W") == 0 ? READ_PER_SOURCE_TOKEN
+                                                                                     : READ_PER_TARGET_TOKEN;
+}
+
+double model_case_flops(const model_case *c, const at_model *model)
+{
+    double flops = 0;
+    for (int i = 0; i < at_params_number(model->params); i++) {
+        reading_of reading = model_case_reading(model, i);
+        int64_t rows = reading == READ_NEVER ? 0 : reading == READ_ONCE ? c->rows : c->rows * c->length;
+        flops += 2.0 * (double)rows * (double)at_shape_count(at_params_shape(model->params, i));
+    }
+    /* For every pair of positions v . tanh(...) [A] and a_ij h_j [2H]. */
+    if (c->attention > 0)
+        flops += 2.0 * (double)(c->rows * c->length * c->length) * (double)(c->attention + 2 * c->hidden);
+    return flops;
+}
+
+void model_case_ids(int32_t *ids, int64_t count, uint32_t seed, int64_t words)
+{
+    /* data_value lies in +-sqrt(3). */
+    for (int64_t i = 0; i < count; i++) {
+        double share = ((double)data_value(seed, i) / 1.7320508075688772 + 1) / 2;
+        int64_t id = AT_SPECIALS + (int64_t)(share * (double)(words - AT_SPECIALS));
+        ids[i] = (int32_t)(id < words ? id : words - 1);
+    }
+}

@@ -1,0 +1,27 @@
+/* A whole model at a given size: what `bench train` and `bench decode` measure. */
+#ifndef BENCH_MODEL_CASE_H
+#define BENCH_MODEL_CASE_H
+
+#include "model.h"
+
+typedef struct model_case {
+    const char *name, *model;
+    int64_t embedding, hidden, attention, maxout; /* attention 0: the model has none */
+    int64_t words;                                /* in either vocabulary, the specials counted */
+    int64_t rows, length;                         /* a batch: sentences, and tokens of each on either side */
+} model_case;
+
+/* The model with parameters drawn from a fixed seed; NULL, with the sentence on stderr, if it is refused. */
+at_model *model_case_new(const model_case *c);
+
+/* Flops of the products of one forward pass over the batch, counted from the model's own parameters. */
+double model_case_flops(const model_case *c, const at_model *model);
+
+/* How often a pass over one sentence reads a parameter. */
+typedef enum reading_of { READ_NEVER, READ_ONCE, READ_PER_SOURCE_TOKEN, READ_PER_TARGET_TOKEN } reading_of;
+reading_of model_case_reading(const at_model *model, int parameter);
+
+/* Words spread over the vocabulary; none of them a special. */
+void model_case_ids(int32_t *ids, int64_t count, uint32_t seed, int64_t words);
+
+#endif

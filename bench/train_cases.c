@@ -1,0 +1,153 @@
+/* A training step of a whole model: forward, backward and Adam's update, by the code that `attend train` runs. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cases.h"
+#include "data.h"
+#include "model_case.h"
+#include "trainer.h"
+#include "worker.h"
+
+static const char BENCH[] = "train";
+enum { WARM = 2 }; /* steps until memory must be steady */
+
+typedef struct training {
+    at_train_settings settings;
+    at_trainer trainer;
+    at_batch batch;
+    int32_t *ids;     /* source, input and target, [rows, length] each */
+    int64_t *lengths; /* [rows] */
+    int threads;
+    int64_t steps;
+    size_t asked; /* how often the system had been asked for memory after WARM steps */
+} training;
+
+static bool step(training *t)
+{
+    at_error error = {0};
+    double loss, norm;
+    bool skipped = false;
+    bool good = at_batch_loss(&t->trainer, &t->batch, true, &loss, &error) &&
+                at_optimiser_step(t->trainer.optimiser, 1.0 / (double)t->batch.target_tokens, &norm, &skipped, &error);
+    if (good && (skipped || !isfinite(loss)))
+        good = at_fail(&error, AT_FAILED, "the training step gave a gradient that is not finite");
+    if (!good)
+        fprintf(stderr, "attend: bench: %s\n", error.text);
+    if (++t->steps == WARM)
+        t->asked = at_arena_system(t->trainer.arena);
+    return good;
+}
+
+static double training_turn(void *context, int64_t repeats)
+{
+    training *t = context;
+    at_threads_set(t->threads);
+    double begin = bench_clock();
+    for (int64_t i = 0; i < repeats; i++) {
+        if (!step(t))
+            return -1;
+    }
+    return bench_clock() - begin;
+}
+
+static void training_free(training *t)
+{
+    at_optimiser_free(t->trainer.optimiser);
+    at_model_free(t->trainer.translator.model);
+    at_arena_free(t->trainer.arena);
+    free(t->ids);
+    free(t->lengths);
+}
+
+static bool training_make(training *t, const model_case *c)
+{
+    int64_t count = c->rows * c->length;
+    *t = (training){.threads = bench_options.threads,
+                    .ids = malloc(3 * (size_t)count * sizeof *t->ids),
+                    .lengths = malloc((size_t)c->rows * sizeof *t->lengths)};
+    at_error error = {0};
+    t->settings = (at_train_settings){.label_smoothing = 0.1,
+                                      .optimiser = {.kind = AT_ADAM,
+                                                    .learning_rate = 1e-4,
+                                                    .beta1 = 0.9,
+                                                    .beta2 = 0.999,
+                                                    .epsilon = 1e-8,
+                                                    .schedule = AT_CONSTANT}};
+    t->trainer = (at_trainer){.settings = &t->settings, .arena = at_arena_new(), .rng = {.seed = 1}};
+    at_model *model = t->trainer.translator.model = model_case_new(c);
+    if (model)
+        t->trainer.optimiser = at_optimiser_new(&t->settings.optimiser, model->params, &error);
+    if (!t->trainer.optimiser || !t->trainer.arena || !t->ids || !t->lengths) {
+        if (model)
+            fprintf(stderr, "attend: bench: out of memory: there is no room to train '%s'\n", c->model);
+        training_free(t);
+        return false;
+    }
+    int32_t *source = t->ids, *input = source + count, *target = input + count;
+    model_case_ids(source, count, SEED_QUERY, c->words);
+    model_case_ids(input, count, SEED_KEY, c->words);
+    model_case_ids(target, count, SEED_VALUE, c->words);
+    for (int64_t i = 0; i < c->rows; i++)
+        t->lengths[i] = c->length;
+    t->batch = (at_batch){.rows = c->rows,
+                          .source_length = c->length,
+                          .target_length = c->length,
+                          .source = source,
+                          .source_lengths = t->lengths,
+                          .input = input,
+                          .target = target,
+                          .target_lengths = t->lengths,
+                          .source_tokens = count,
+                          .target_tokens = count};
+    return true;
+}
+
+static void run_case(const model_case *c)
+{
+    training made;
+    if (!bench_wants(c->name) || !training_make(&made, c))
+        return;
+    /* A product costs as much again for each of its two gradients. */
+    double flops = 3 * model_case_flops(c, made.trainer.translator.model), tokens = (double)(c->rows * c->length);
+    race r = {0};
+    race_add(&r, "attend", NULL, training_turn, &made);
+    training alone = made; /* the same model and memory, on one thread */
+    alone.threads = 1;
+    if (bench_options.threads > 1)
+        race_add(&r, "attend", NULL, training_turn, &alone);
+    int first = r.count;
+    if (bench_options.rivals)
+        workers_add_training(&r, c, flops);
+    race_run(&r);
+    for (int i = 0; i < r.count; i++) {
+        if (r.entry[i].failed || (i > 0 && i < first))
+            continue;
+        row line = row_of(&r, i, BENCH, c->name, flops);
+        line.tokens_per_second = tokens / race_seconds(&r, i);
+        if (i == 0) {
+            line.allocations = (double)(at_arena_system(made.trainer.arena) - made.asked);
+            line.ratio_to_best_rival = race_over_best(&r, 0, first, r.count);
+            line.extra_mb = (double)at_arena_peak(made.trainer.arena) / (1 << 20);
+            if (bench_options.threads > 1)
+                line.speedup_over_one_thread = race_plain_ratio(&r, 1, 0);
+        }
+        report_row(&line);
+    }
+    workers_free();
+    training_free(&made);
+}
+
+void bench_train(void)
+{
+    static const model_case FULL[] = {
+        {"bahdanau 256/512 V=8000 64x20+20", "bahdanau", 256, 512, 512, 256, 8000, 64, 20},
+        {"rnn-encdec 256/512 V=8000 64x20+20", "rnn-encdec", 256, 512, 0, 256, 8000, 64, 20},
+    };
+    static const model_case QUICK[] = {
+        {"bahdanau 32/64 V=200 8x5+5", "bahdanau", 32, 64, 64, 32, 200, 8, 5},
+        {"rnn-encdec 32/64 V=200 8x5+5", "rnn-encdec", 32, 64, 0, 32, 200, 8, 5},
+    };
+    for (int i = 0; i < 2; i++)
+        run_case(bench_options.quick ? &QUICK[i] : &FULL[i]);
+}
