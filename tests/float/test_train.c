@@ -173,6 +173,9 @@ static void learns_to_copy(void **state)
 {
     (void)state;
     ear e = {0};
+    FILE *old = fopen("copy.log.jsonl", "w"); /* of an earlier run: this one starts its log anew */
+    fputs("{}\n", old);
+    fclose(old);
     at_train_result r = run(training_of("copy", "source", "more", "target", "more", VALID, "hidden", "40", "epochs",
                                         "12", "valid-metric", "accuracy", NULL),
                             &e);
@@ -272,6 +275,46 @@ static void other_settings_are_refused(void **state)
     fails(training_of("near", DATA, "epochs", "2", "hidden", "25", "resume", "true", NULL), &e,
           "cannot go on from 'near.state', which was written with --hidden 24 and not with --hidden 25; train anew "
           "without --resume, or as before");
+}
+
+typedef struct forced {
+    double log_prob, tokens;
+} forced;
+
+static bool add_up(void *context, int64_t line, const at_found *found)
+{
+    (void)line;
+    forced *sum = context;
+    sum->log_prob += found->best[0].score;
+    sum->tokens += (double)found->best[0].count + 1;
+    return true;
+}
+
+/* The score of a validation is that of the model in the file, here the moving average, as forced decoding has it. */
+static void score_is_of_the_saved_model(void **state)
+{
+    (void)state;
+    ear e = {0};
+    at_error error = {0};
+    at_train_result r = run(training_of("mean", DATA, VALID, "epochs", "3", "ema", "0.97", NULL), &e);
+    assert_int_equal(r.best_update, 60);
+    at_translator *t = at_translator_load("mean", &error);
+    at_line_list *list = at_line_list_read("valid", &error);
+    assert_true(t && list);
+    const char *text[60];
+    size_t size[60];
+    assert_int_equal(list->count, 60);
+    for (int i = 0; i < 60; i++) {
+        text[i] = list->line[i].text;
+        size[i] = list->line[i].size;
+    }
+    forced sum = {0};
+    assert_true(at_align(t, &(at_search_settings){0}, text, size, text, size, 60, add_up, &sum, &error));
+    double loss = -sum.log_prob / sum.tokens;
+    if (!(fabs(loss - r.best_score) < 1e-4 * loss))
+        fail_msg("the loss was said to be %g and is %g", r.best_score, loss);
+    at_line_list_free(list);
+    at_translator_free(t);
 }
 
 /* Ten gradients in a row that are not finite end the run, with the model from before them. */
@@ -432,6 +475,7 @@ int main(void)
         cmocka_unit_test(killed_is_uninterrupted),
         cmocka_unit_test(limits_can_be_raised),
         cmocka_unit_test(other_settings_are_refused),
+        cmocka_unit_test(score_is_of_the_saved_model),
         cmocka_unit_test(gradients_not_finite),
         cmocka_unit_test(two_trainers),
         cmocka_unit_test(full_disk),
