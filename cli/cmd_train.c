@@ -174,9 +174,9 @@ static void summarise(const at_train_result *r, const char *output, const char *
     struct rusage usage = {0};
     getrusage(RUSAGE_SELF, &usage);
     char updates[32], parameters[32];
-    fprintf(stderr, "%s updates of %s parameters : %.2f s : %.2f words/s : peak memory %.1f MB",
-            grouped(r->updates, updates), grouped(r->parameters, parameters), r->seconds, r->words_per_second,
-            (double)usage.ru_maxrss / 1024);
+    fprintf(stderr, "%s update%s of %s parameters : %.2f s : %.2f words/s : peak memory %.1f MB",
+            grouped(r->updates, updates), r->updates == 1 ? "" : "s", grouped(r->parameters, parameters), r->seconds,
+            r->words_per_second, (double)usage.ru_maxrss / 1024);
     if (!isnan(r->best_score))
         fprintf(stderr, " : best %s %.6g", metric, r->best_score);
     if (r->best_update > 0)
