@@ -243,8 +243,8 @@ static bool try_out(const char *model, uint64_t *random, trial *t, at_error *err
         printf("\n%d of %d such dates are right to the last figure: %.1f%%.\n", t->right, TEST,
                100.0 * t->right / TEST);
     if (good && t->attends) {
-        say("\nWhere each figure of the answer (down) looks in the date (across): year, month and day are found out of "
-            "order.\n");
+        say("\nWhere each figure of the answer (down) looks in the date (across). The answer begins with the year, and "
+            "the date ends with it:\n");
         good = at_translate(translator, &look, &example, &size, 1, draw_weights, t, error);
     }
     at_translator_free(translator);
