@@ -117,7 +117,8 @@ static bool next_lines(input *in, at_error *error)
     }
     if (!in->line || !in->size)
         return fail(error, AT_FAILED, "out of memory reading the standard input");
-    memmove(in->bytes, in->bytes + in->done, in->used - in->done);
+    if (in->done)
+        memmove(in->bytes, in->bytes + in->done, in->used - in->done);
     in->used -= in->done;
     in->done = 0;
     bool newline = in->used && memchr(in->bytes, '\n', in->used);

@@ -118,7 +118,8 @@ void help_manual(const cli_command *const *commands, int count)
         const cli_command *command = commands[i];
         printf(".SS attend %s %s\n", command->name, command->words);
         print_roff_paragraphs(command->text);
-        for (const cli_option *option = command->options; option && option->help; option++)
+        const cli_option *option = command->list ? command->list() : command->options;
+        for (; option && option->help; option++)
             print_roff_option(option);
         if (command->examples) {
             puts(".PP\nExamples:\n.PP\n.nf");
