@@ -39,7 +39,7 @@ same_file err.txt "$here/help.txt"
 
 # The man page names every option and is sound roff.
 "$attend" help --man >attend.1
-for command in list attention score demo bench; do
+for command in list attention train translate align show info score demo bench; do
     for option in $("$attend" "$command" --help | grep -o '^  --[a-z-]*'); do
         grep -qF -- "${option//-/\\-}" attend.1 || fail "the man page lacks $option of attend $command"
     done
