@@ -13,7 +13,8 @@
 #define AT_REAL_MAX FLT_MAX
 #endif
 
-enum { WAYS = 8 }; /* sums and maxima run in this many strands, which the compiler lays side by side */
+enum { ALONE = 1 << 14 }; /* numbers that one thread is done with before another has woken up */
+enum { WAYS = 8 };        /* sums and maxima run in this many strands, which the compiler lays side by side */
 
 /* What is not a number or not finite becomes the nearest thing that is, so that a damaged model still ends its lines.
  */
@@ -139,7 +140,7 @@ static void do_row(void *context, int64_t index, int worker)
 
 bool at_search_rows(at_search_work *work, const at_real *logits, int64_t rows, int64_t vocabulary, at_row_task *tasks)
 {
-    int workers = at_threads();
+    int workers = rows * vocabulary < ALONE ? 1 : at_threads();
     rows_job job = {work, logits, vocabulary, tasks, NULL};
     job.scratch = at_search_take(work, work->steps, 2 * workers * vocabulary, sizeof *job.scratch);
     if (!job.scratch)
