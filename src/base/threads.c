@@ -18,10 +18,12 @@ void at_threads_set(int threads)
 
 int at_threads(void)
 {
+    static atomic_int cores; /* asking the system opens a file, so it is asked once */
     int threads = atomic_load(&chosen);
-    if (threads == 0) {
-        long cores = sysconf(_SC_NPROCESSORS_ONLN);
-        threads = cores > 0 ? (int)cores : 1;
+    if (threads == 0 && (threads = atomic_load(&cores)) == 0) {
+        long there = sysconf(_SC_NPROCESSORS_ONLN);
+        threads = there > 0 ? (int)there : 1;
+        atomic_store(&cores, threads);
     }
     return threads < MOST ? threads : MOST;
 }
