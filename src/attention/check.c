@@ -136,10 +136,13 @@ static bool declared_fits(const at_operands *o, const declared *d, const at_tens
 static bool check_entry(const at_operands *o, const at_entry *entry)
 {
     at_error *error = at_tape_error(o->tape);
-    int64_t inner = -1;
+    const bool prepared = o->in->prepared && declares(entry, "U"); /* then A is D, and v alone is left */
+    int64_t inner = prepared ? o->D : -1;
     const char *text = entry->parameters;
     for (declared d; next_declared(&text, &d);) {
         const at_tensor *t = given(o, d.name);
+        if (prepared && strcmp(d.name, "v") != 0)
+            continue;
         char one[200], each[200], has[200];
         needed_text(o, &d, false, inner, one, sizeof one);
         if (!t && !d.optional)

@@ -24,6 +24,8 @@ static void general_prepare(at_operands *o)
 /* q <- W q + b, k <- U k, so that e = v^T act(q + k) */
 static void additive_prepare(at_operands *o)
 {
+    if (o->in->prepared)
+        return;
     o->q = at_heads_product(o->q, o->in->W, o->H, true); /* [B,Q,H,A]; b [A] or [H,A] */
     if (o->in->b)
         o->q = at_add(o->q, o->in->b);

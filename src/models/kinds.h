@@ -57,7 +57,6 @@ typedef struct at_looks {
     const at_pass *pass;
     const at_source *source;
     const at_look *look;
-    at_tensor *identity;             /* of a ready additive score */
     at_tensor *weights;              /* [B,n,S] */
     at_tensor **log_prob, **entropy; /* [B,Q] of each look; hard only */
     int64_t place;                   /* position of the next query */

@@ -45,27 +45,14 @@ bool at_look_declare(at_model *model, at_look *look, const char *name, int64_t w
     return error->code == AT_OK;
 }
 
-static at_tensor *identity(at_tape *tape, int64_t size)
-{
-    at_tensor *one = at_tensor_make(tape, AT_SHAPE(size, size));
-    if (!one)
-        return NULL;
-    memset(one->value, 0, (size_t)(size * size) * sizeof *one->value);
-    for (int64_t i = 0; i < size; i++)
-        one->value[i * size + i] = 1;
-    return one;
-}
-
 at_looks at_looks_begin(at_model *model, const at_pass *pass, const at_source *source, const at_look *look, int64_t n,
                         int64_t place)
 {
-    const bool hard = model->attention.normaliser == AT_HARD, additive = model->attention.score == AT_ADDITIVE;
+    const bool hard = model->attention.normaliser == AT_HARD;
     return (at_looks){.model = model,
                       .pass = pass,
                       .source = source,
                       .look = look,
-                      .identity =
-                          additive && look->ready ? identity(pass->tape, look->width / model->attention.heads) : NULL,
                       .weights = at_tensor_make(pass->tape, AT_SHAPE(source->rows, n, source->length)),
                       .log_prob = hard ? at_steps_room(pass, n) : NULL,
                       .entropy = hard && pass->rng ? at_steps_room(pass, n) : NULL,
@@ -132,8 +119,9 @@ at_tensor *at_looks_next(at_looks *looks, at_tensor *query, at_tensor *key, at_t
                           .query_start = looks->place,
                           .sample = draws,
                           .seed = draws ? (uint64_t)at_rng_u32(rng) << 32 | at_rng_u32(rng) : 0,
-                          .W = looks->identity ? looks->identity : param(looks, look->W),
-                          .U = looks->identity ? looks->identity : param(looks, look->U),
+                          .prepared = look->ready && attention->score == AT_ADDITIVE,
+                          .W = param(looks, look->W),
+                          .U = param(looks, look->U),
                           .v = param(looks, look->v),
                           .b = param(looks, look->b),
                           .Wp = param(looks, look->Wp),
