@@ -241,6 +241,80 @@ static void act_back(at_real *gz, const at_real *g, const at_real *y, int64_t co
     }
 }
 
+/* The gradient of weights that a loop uses step by step, dW += dz^T x, is put off until all steps are there and then
+ * made as one product: a step's few rows would read and write all of dW for little work. */
+typedef struct step {
+    struct step *next;
+    const at_real *dz, *x; /* [rows,out], [rows,in] */
+    int64_t rows;
+} step;
+
+typedef struct put_off {
+    struct put_off *next;
+    at_real *w_grad;
+    int64_t in, out, rows;
+    step *first, **last;
+} put_off;
+
+enum { FEW_ROWS = 256 }; /* with more, a product pays by itself */
+
+static void weights_back(at_tape *tape, at_real *w_grad, int64_t in, int64_t out, int64_t rows, const at_real *dz,
+                         const at_real *x)
+{
+    at_gemm gemm = {.m = out,
+                    .n = in,
+                    .k = rows,
+                    .a = dz,
+                    .a_row = 1,
+                    .a_col = out,
+                    .b = x,
+                    .b_row = in,
+                    .b_col = 1,
+                    .c = w_grad,
+                    .c_row = in,
+                    .accumulate = true};
+    product(tape, &gemm);
+}
+
+/* Steps side by side, in the order they came, then one product for each matrix of weights. */
+static void make_up(at_tape *tape, void *kept)
+{
+    for (put_off *w = kept; w && at_tape_ok(tape); w = w->next) {
+        at_mark mark = at_arena_mark(at_tape_arena(tape));
+        at_real *dz = at_room(tape, (size_t)(w->rows * w->out) * sizeof *dz);
+        at_real *x = at_room(tape, (size_t)(w->rows * w->in) * sizeof *x);
+        int64_t row = 0;
+        for (const step *s = w->first; dz && x && s; row += s->rows, s = s->next) {
+            memcpy(dz + row * w->out, s->dz, (size_t)(s->rows * w->out) * sizeof *dz);
+            memcpy(x + row * w->in, s->x, (size_t)(s->rows * w->in) * sizeof *x);
+        }
+        if (dz && x)
+            weights_back(tape, w->w_grad, w->in, w->out, w->rows, dz, x);
+        at_arena_release(at_tape_arena(tape), mark);
+    }
+}
+
+static void put_off_weights(at_tape *tape, at_real *w_grad, int64_t in, int64_t out, int64_t rows, const at_real *dz,
+                            const at_real *x)
+{
+    put_off **at = (put_off **)at_tape_put_off(tape, make_up);
+    while (*at && (*at)->w_grad != w_grad)
+        at = &(*at)->next;
+    step *here = at_room(tape, sizeof *here);
+    put_off *w = *at ? *at : at_room(tape, sizeof *w);
+    if (!here || !w)
+        return;
+    if (!*at) {
+        *w = (put_off){.w_grad = w_grad, .in = in, .out = out};
+        w->last = &w->first;
+        *at = w;
+    }
+    *here = (step){.dz = dz, .x = x, .rows = rows};
+    *w->last = here;
+    w->last = &here->next;
+    w->rows += rows;
+}
+
 /* dx = gz w,  dw = gz^T x,  db = the sum of gz's rows */
 static void linear_backward(at_node *node)
 {
@@ -250,6 +324,7 @@ static void linear_backward(at_node *node)
     int64_t in = w->shape.dim[1], out = w->shape.dim[0], count = at_shape_count(y->shape);
     int64_t rows = out ? count / out : 0;
     at_tape *tape = y->tape;
+    bool wait = w_grad && w->params && rows < FEW_ROWS;
     at_mark mark = at_arena_mark(at_tape_arena(tape));
     const at_real *gz = y->grad;
     if (*act != AT_ACT_NONE) {
@@ -275,26 +350,16 @@ static void linear_backward(at_node *node)
                         .accumulate = true};
         product(tape, &gemm);
     }
-    if (w_grad) {
-        at_gemm gemm = {.m = out,
-                        .n = in,
-                        .k = rows,
-                        .a = gz,
-                        .a_row = 1,
-                        .a_col = out,
-                        .b = x->value,
-                        .b_row = in,
-                        .b_col = 1,
-                        .c = w_grad,
-                        .c_row = in,
-                        .accumulate = true};
-        product(tape, &gemm);
-    }
+    if (w_grad && !wait)
+        weights_back(tape, w_grad, in, out, rows, gz, x->value);
     for (int64_t i = 0; b_grad && i < rows; i++) {
         for (int64_t j = 0; j < out; j++)
             b_grad[j] += gz[i * out + j];
     }
-    at_arena_release(at_tape_arena(tape), mark);
+    if (wait) /* what lies in the arena must stay there */
+        put_off_weights(tape, w_grad, in, out, rows, gz, x->value);
+    else
+        at_arena_release(at_tape_arena(tape), mark);
 }
 
 static const at_op linear_op = {"linear", linear_backward};

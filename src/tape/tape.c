@@ -9,6 +9,8 @@ struct at_tape {
     bool records;
     bool walked; /* at_backward was here: intermediate gradients are used up */
     at_node *last;
+    void (*finish)(at_tape *tape, void *kept); /* of what was put off, see at_tape_put_off */
+    void *kept;
 };
 
 at_tape *at_tape_new(at_arena *arena, bool records)
@@ -34,6 +36,12 @@ at_error *at_tape_error(at_tape *tape)
 bool at_tape_ok(const at_tape *tape)
 {
     return tape && tape->error.code == AT_OK;
+}
+
+void **at_tape_put_off(at_tape *tape, void (*finish)(at_tape *tape, void *kept))
+{
+    tape->finish = finish;
+    return &tape->kept;
 }
 
 bool at_tape_records(const at_tape *tape)
@@ -247,6 +255,8 @@ bool at_backward_from(at_tensor *tensor, const at_real *seed)
         if (reached(node))
             node->op->backward(node);
     }
+    if (tape->finish && at_tape_ok(tape))
+        tape->finish(tape, tape->kept);
     return at_tape_ok(tape);
 }
 

@@ -68,6 +68,10 @@ bool at_backward_from(at_tensor *tensor, const at_real *seed);
 
 /* ---- For writing operations ---- */
 
+/* Work put off to the end of the way back: `finish` is called once, after the last node, with what lies in the slot.
+ * The slot, NULL at first, belongs to the one operation that uses it; its memory is the tape's arena. */
+void **at_tape_put_off(at_tape *tape, void (*finish)(at_tape *tape, void *kept));
+
 /* A fresh tensor, values uninitialised. NULL when memory is out or the tape has failed. */
 at_tensor *at_tensor_make(at_tape *tape, at_shape shape);
 /* The same over memory that is already there (a caller's output buffer). */
