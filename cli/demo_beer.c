@@ -54,9 +54,14 @@ static bool run(const cli_common *common, at_error *error)
     at_listing_task task = {SYMBOLS, 1, STEPS, STEPS, source, input, target};
     print_heading("Beer: a sentence and its attention");
     say("\nThe decoder looks back at every state of the encoder, e_tj = s_tᵀ W h_j, and writes its word from its own "
-        "state and what it saw, [s_t; c_t]. One sentence, eleven words as one-hot vectors, 2000 times:\n");
-    printf("%*sich mochte ein bier P -> i want a beer E\n\nThe model is %s.\n\n", DEMO_INDENT, "",
-           demo_setting(options, "model", "rnn-attention"));
+        "state and what it saw, [s_t; c_t]. One sentence, eleven words as one-hot vectors, 2000 times: what is read, "
+        "what the decoder is fed, what it shall write.\n");
+    for (int i = 0; i < 3; i++) {
+        printf("%*s", DEMO_INDENT, "");
+        print_words((const int32_t *const[]){source, input, target}[i]);
+        printf("\n");
+    }
+    printf("\nThe model is %s.\n\n", demo_setting(options, "model", "rnn-attention"));
     at_listing *listing = demo_listing(options, &task, "rnn-attention", error);
     bool done = listing && demo_listing_train(listing, 5, 400, "21 seconds", error) && show(listing, error);
     at_listing_free(listing);
