@@ -1,5 +1,5 @@
 # The demos that learn: what they must say, that the seed decides all of it, and that other mechanisms can be tried.
-# ATTEND_LONG=1 (make check-long) adds what takes long under the sanitizers: antonyms and dates to their ends.
+# ATTEND_LONG=1 (make check-long) adds dates to its end, which takes long under the sanitizers.
 . "$(dirname "$0")/support.bash"
 
 # says FILE LINE...: the lines stand in the file, each by itself.
@@ -33,11 +33,11 @@ equal "attend: model 'rnn-plain' does not use --score" "$said" "antonyms with a 
 said=$("$attend" demo beer --window local-x 2>&1) && fail "a window that is none is taken"
 equal "attend: no window 'local-x'; did you mean 'local-m' or 'local-p'?" "$said" "beer with a window that is none"
 
-if [ -n "${ATTEND_LONG:-}" ]; then
-    "$attend" demo antonyms >antonyms.txt
-    says antonyms.txt 'man -> women' 'mans -> women' 'king -> queen' 'black -> white' 'up -> down'
-    equal 5 "$(grep -cE '^    epoch +[0-9]+   loss 0\.00[0-9]+$' antonyms.txt)" "losses that antonyms shows"
+"$attend" demo antonyms >antonyms.txt
+says antonyms.txt 'man -> women' 'mans -> women' 'king -> queen' 'black -> white' 'up -> down'
+equal 5 "$(grep -cE '^    epoch +[0-9]+   loss 0\.00[0-9]+$' antonyms.txt)" "losses that antonyms shows"
 
+if [ -n "${ATTEND_LONG:-}" ]; then
     mkdir folder
     TMPDIR=$PWD/folder "$attend" demo dates >dates.txt
     right=$(sed -nE 's/^([0-9]+) of 1000 such dates.*/\1/p' dates.txt)
