@@ -3,12 +3,12 @@
 
 #include "commands.h"
 
-/* A topic shows the entries of one axis of the catalogue, or the demos. */
+/* A topic shows the entries of one axis of the catalogue, the models, or the demos. */
 static const struct topic {
     const char *name, *axis;
 } topics[] = {
-    {"scores", "score"}, {"normalisers", "normaliser"}, {"windows", "window"}, {"positions", "position"},
-    {"demos", NULL},
+    {"scores", "score"},       {"normalisers", "normaliser"}, {"windows", "window"},
+    {"positions", "position"}, {"models", "model"},           {"demos", NULL},
 };
 enum { TOPICS = sizeof topics / sizeof *topics, COLUMNS = 4 };
 
@@ -17,6 +17,18 @@ typedef struct table_line {
     char name[ENTRY_TEXT];
     const char *formula, *parameters, *paper;
 } table_line;
+
+static bool entry_at(const char *axis, int index, at_entry *out)
+{
+    if (strcmp(axis, "model") == 0)
+        return at_model_entry(index, out);
+    for (int i = 0; at_catalogue(i); i++)
+        if (strcmp(at_catalogue(i)->axis, axis) == 0 && index-- == 0) {
+            *out = *at_catalogue(i);
+            return true;
+        }
+    return false;
+}
 
 /* The index-th line of a topic; false past the last. */
 static bool line_at(const struct topic *topic, int index, table_line *out)
@@ -31,17 +43,14 @@ static bool line_at(const struct topic *topic, int index, table_line *out)
         out->parameters = out->paper = "";
         return true;
     }
-    for (int i = 0; at_catalogue(i); i++) {
-        const at_entry *entry = at_catalogue(i);
-        if (strcmp(entry->axis, topic->axis) != 0 || index-- > 0)
-            continue;
-        entry_typed(entry, out->name);
-        out->formula = entry->formula;
-        out->parameters = entry->parameters;
-        out->paper = entry->paper;
-        return true;
-    }
-    return false;
+    at_entry entry;
+    if (!entry_at(topic->axis, index, &entry))
+        return false;
+    entry_typed(&entry, out->name);
+    out->formula = entry.formula;
+    out->parameters = entry.parameters;
+    out->paper = entry.paper;
+    return true;
 }
 
 static const char *cell(const table_line *line, int column)
@@ -103,9 +112,11 @@ const cli_command command_list = {
     .words = "[TOPIC]",
     .most_words = 1,
     .line = "show what there is to choose from, with formulas and papers",
-    .text = "Lists the scores, normalisers, windows and positions that attention is composed of, and the demos: name, "
-            "formula, parameters, paper. TOPIC is scores, normalisers, windows, positions or demos; without it all are "
-            "shown. A name takes its number after a colon, as in sliding:4; a parameter with a ? may be left out.",
+    .text =
+        "Lists the scores, normalisers, windows and positions that attention is composed of, the models and the demos: "
+        "name, formula, parameters, paper. TOPIC is scores, normalisers, windows, positions, models or demos; without "
+        "it all are shown. A name takes its number after a colon, as in sliding:4; a parameter with a ? may be left "
+        "out.",
     .size = sizeof(cli_common),
     .run = run,
 };

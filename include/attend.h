@@ -180,6 +180,8 @@ typedef struct at_entry {
 
 /* The entries in a fixed order; NULL past the last. */
 AT_API const at_entry *at_catalogue(int index);
+/* The models that can be trained, in the same form (axis "model"); false past the last. */
+AT_API bool at_model_entry(int index, at_entry *entry);
 
 /* The names nearest to a misspelt one, ready to end a sentence: "; did you mean 'scaled'?", or "" if none is near. */
 AT_API void at_suggest(const char *word, const char *const *names, int count, char *out, size_t size);

@@ -13,6 +13,14 @@ const at_model_kind *at_model_kind_at(int index)
     return index >= 0 && index < KINDS ? kinds[index] : NULL;
 }
 
+bool at_model_entry(int index, at_entry *entry)
+{
+    const at_model_kind *kind = at_model_kind_at(index);
+    if (kind)
+        *entry = (at_entry){"model", kind->name, "", kind->formula, "", kind->paper};
+    return kind != NULL;
+}
+
 bool at_cell_kind_parse(const char *name, at_cell_kind *kind, at_error *error)
 {
     static const char *const names[] = {[AT_CELL_RNN] = "rnn", [AT_CELL_GRU] = "gru", [AT_CELL_LSTM] = "lstm"};

@@ -17,7 +17,7 @@ version=$("$attend" --version)
 equal "$version" "$("$attend" list --version)" "list --version"
 
 refuse 2 "no topic 'score'; did you mean 'scores'?" list score
-refuse 2 "no topic 'models'; there are 'scores', 'normalisers', 'windows', 'positions' and 'demos'" list models
+refuse 2 "no topic 'layers'; there are 'scores', 'normalisers', 'windows', 'positions', 'models' and 'demos'" list layers
 refuse 2 "attend list takes one name, so 'windows' is too much" list scores windows
 refuse 2 "no command 'atention'; did you mean 'attention'?" atention
 refuse 2 "no command 'fly'; there are 'list', 'attention', 'train', 'translate', 'align', 'show', 'info', 'score', 'demo', 'bench' and 'help'" fly
