@@ -25,7 +25,7 @@ typedef struct room {
     at_real *dwk, *dwv; /* the head's sums for Shaw's tables, [2k+1, dk_row] and [2k+1, dv_row] */
     at_real *dbias;     /* [rows, 2R+1] */
     cutter block;
-    bool careful_keys, careful_queries;
+    bool careful_keys;
 } room;
 
 static const at_real *grad_of(const at_tensor *tensor)
