@@ -16,6 +16,11 @@ bool at_size_mul(size_t a, size_t b, size_t *product)
     return !__builtin_mul_overflow(a, b, product);
 }
 
+bool at_size_add(size_t a, size_t b, size_t *sum)
+{
+    return !__builtin_add_overflow(a, b, sum);
+}
+
 static bool fail_with_reason(at_error *error, const char *verb, const char *path, int reason)
 {
     return at_fail(error, AT_FAILED, "cannot %s '%s': %s", verb, path, strerror(reason));

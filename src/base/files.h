@@ -15,7 +15,8 @@ bool at_writer_add(at_writer *writer, const void *bytes, size_t size, at_error *
 bool at_writer_commit(at_writer *writer, at_error *error); /* releases the writer either way */
 void at_writer_cancel(at_writer *writer);
 
-/* product = a * b of sizes that come from outside; false if it overflows. */
+/* product = a * b and sum = a + b of sizes that come from outside; false if they overflow. */
 bool at_size_mul(size_t a, size_t b, size_t *product);
+bool at_size_add(size_t a, size_t b, size_t *sum);
 
 #endif
