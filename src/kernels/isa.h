@@ -34,12 +34,14 @@ typedef struct row_kernels {
 } row_kernels;
 
 struct tile_kernels;
+struct pass_kernels;
 
 typedef struct isa {
     const char *name;
     const gemm_kernels *gemm;
     const row_kernels *rows;
     const struct tile_kernels *tile;
+    const struct pass_kernels *passes;
 } isa;
 
 /* The set in use. */

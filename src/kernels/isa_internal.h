@@ -3,10 +3,12 @@
 #define AT_ISA_INTERNAL_H
 
 #include "isa.h"
+#include "passes.h"
 #include "tile.h"
 
 extern const gemm_kernels at_gemm_kernels_plain, at_gemm_kernels_avx2;
 extern const row_kernels at_row_kernels_plain, at_row_kernels_avx2;
+extern const pass_kernels at_pass_kernels_plain, at_pass_kernels_avx2;
 extern const tile_kernels at_tile_kernels_plain, at_tile_kernels_avx2;
 
 #endif

@@ -115,6 +115,14 @@ static void init_bias(at_params *params, int index)
         value[i] = 1;
 }
 
+/* The gains of NAME.g: ones. */
+static void init_gain(at_params *params, int index)
+{
+    at_real *value = at_params_value(params, index);
+    for (int64_t i = 0; i < at_shape_count(at_params_shape(params, index)); i++)
+        value[i] = 1;
+}
+
 void at_init_all(at_params *params, uint64_t seed)
 {
     for (int i = 0; i < at_params_number(params); i++) {
@@ -125,6 +133,8 @@ void at_init_all(at_params *params, uint64_t seed)
             at_init_orthogonal(params, i, seed);
         else if (strcmp(last, "b") == 0)
             init_bias(params, i);
+        else if (strcmp(last, "g") == 0)
+            init_gain(params, i);
         else if (strcmp(last, "E") == 0)
             at_init_normal(params, i, 0.1, seed);
         else

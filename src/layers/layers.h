@@ -64,13 +64,35 @@ at_stack at_stack_declare(at_params *params, const char *name, at_cell_kind kind
 at_tensor *at_stack_run(at_tape *tape, at_params *params, const at_stack *stack, at_tensor *x, const int64_t *lengths,
                         const at_hidden *first, at_real keep, at_rng *rng, at_hidden *last);
 
+/* Layer norm (sublayer.c): NAME.g, NAME.b [size]. */
+typedef struct at_norm {
+    int gain, bias;
+    at_real eps;
+} at_norm;
+at_norm at_norm_declare(at_params *params, const char *name, int64_t size, double eps, at_error *error);
+at_tensor *at_norm_apply(at_tape *tape, at_params *params, const at_norm *norm, at_tensor *x);
+/* LN(x + dropout(y)); *sum, if wanted, is x + dropout(y). keep 1: nothing is dropped, and rng may be NULL. */
+at_tensor *at_norm_residual(at_tape *tape, at_params *params, const at_norm *norm, at_tensor *x, at_tensor *y,
+                            at_real keep, at_rng *rng, at_tensor **sum);
+
+/* Position-wise feed-forward, outer(dropout(act(inner(x)))): NAME.inner.W [inner,size], NAME.inner.b, NAME.outer.W
+ * [size,inner], NAME.outer.b. */
+typedef enum at_ffn_act { AT_FFN_RELU, AT_FFN_GELU, AT_FFN_SWISH } at_ffn_act;
+typedef struct at_ffn {
+    at_dense inner, outer;
+    at_ffn_act act;
+} at_ffn;
+at_ffn at_ffn_declare(at_params *params, const char *name, int64_t size, int64_t inner, at_ffn_act act,
+                      at_error *error);
+at_tensor *at_ffn_apply(at_tape *tape, at_params *params, const at_ffn *ffn, at_tensor *x, at_real keep, at_rng *rng);
+
 /* Parameters drawn from the seed by name, so adding one moves no other: uniform in +-scale, or normal. */
 void at_init_uniform(at_params *params, int index, double scale, uint64_t seed);
 void at_init_normal(at_params *params, int index, double deviation, uint64_t seed);
 void at_init_orthogonal(at_params *params, int index, uint64_t seed); /* square blocks stacked */
 /* All of them, by what their names say: NAME.U recurrent, orthogonal; NAME.b zeros, but ones for an lstm's forget gate;
- * NAME.E embeddings, normal with deviation 0.1; other matrices [out,in] uniform in +-sqrt(3/in), which keeps the
- * variance; other vectors uniform in +-1/sqrt(size). */
+ * NAME.g ones; NAME.E embeddings, normal with deviation 0.1; other matrices [out,in] uniform in +-sqrt(3/in), which
+ * keeps the variance; other vectors uniform in +-1/sqrt(size). */
 void at_init_all(at_params *params, uint64_t seed);
 
 #endif

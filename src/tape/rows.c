@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "block.h"
+#include "isa.h"
 #include "ops.h"
+#include "passes.h"
 #include "rows.h"
 
 /* ---- embedding: y_i = table[id_i], zeros for id -1 ---- */
@@ -54,109 +56,6 @@ at_tensor *at_embedding(at_tensor *table, const int32_t *ids, at_shape ids_shape
     return at_record_one(&embedding_op, y, &table, 1, at_keep(tape, ids, (size_t)count * sizeof *ids));
 }
 
-/* ---- layer_norm: y = gain (x - mean) r + bias, r = 1 / sqrt(variance + eps), over each row ---- */
-
-typedef struct row_norm {
-    double mean, r;
-} row_norm;
-
-typedef struct norm_job {
-    int64_t size;
-    at_real eps;
-    row_norm *norms; /* [rows] */
-    const at_real *x, *gain, *bias, *g;
-    at_real *y, *x_grad;
-} norm_job;
-
-static void norm_range(void *context, int64_t from, int64_t to)
-{
-    const norm_job *job = context;
-    int64_t size = job->size;
-    for (int64_t row = from; row < to; row++) {
-        const at_real *x = job->x + row * size;
-        at_real *y = job->y + row * size;
-        at_real mean = (at_real)(at_sum_numbers(x, size) / (double)size);
-        for (int64_t j = 0; j < size; j++)
-            y[j] = (x[j] - mean) * (x[j] - mean);
-        double variance = at_sum_numbers(y, size) / (double)size;
-        at_real r = (at_real)(1 / sqrt(variance + (double)job->eps));
-        for (int64_t j = 0; j < size; j++)
-            y[j] = (x[j] - mean) * r * job->gain[j] + job->bias[j];
-        job->norms[row] = (row_norm){.mean = mean, .r = r};
-    }
-}
-
-/* With h = g gain and z = (x - mean) r:  dx = r (h - mean(h) - z mean(h z)) */
-static void norm_back_range(void *context, int64_t from, int64_t to)
-{
-    const norm_job *job = context;
-    int64_t size = job->size;
-    for (int64_t row = from; row < to; row++) {
-        const at_real *x = job->x + row * size, *g = job->g + row * size, *gain = job->gain;
-        at_real *x_grad = job->x_grad + row * size;
-        at_real mean = (at_real)job->norms[row].mean, r = (at_real)job->norms[row].r;
-        double sum = 0, along = 0;
-        for (int64_t j = 0; j < size; j++) {
-            at_real h = g[j] * gain[j];
-            sum += h;
-            along += h * ((x[j] - mean) * r);
-        }
-        at_real mean_h = (at_real)(sum / (double)size), mean_hz = (at_real)(along / (double)size);
-        for (int64_t j = 0; j < size; j++)
-            x_grad[j] += r * (g[j] * gain[j] - mean_h - (x[j] - mean) * r * mean_hz);
-    }
-}
-
-/* dgain = sum over the rows of g z,  dbias = sum over the rows of g */
-static void layer_norm_backward(at_node *node)
-{
-    at_tensor *x = node->inputs[0], *gain = node->inputs[1], *bias = node->inputs[2], *y = node->outputs[0];
-    int64_t size = gain->shape.dim[0], rows = size ? at_shape_count(x->shape) / size : 0;
-    at_real *gain_grad = at_tensor_grad(gain), *bias_grad = at_tensor_grad(bias);
-    norm_job job = {.size = size,
-                    .norms = node->saved,
-                    .x = x->value,
-                    .gain = gain->value,
-                    .g = y->grad,
-                    .x_grad = at_tensor_grad(x)};
-    if (job.x_grad)
-        at_ranges(rows, size, norm_back_range, &job);
-    for (int64_t row = 0; row < rows; row++) {
-        const at_real *in = job.x + row * size, *g = job.g + row * size;
-        at_real mean = (at_real)job.norms[row].mean, r = (at_real)job.norms[row].r;
-        for (int64_t j = 0; gain_grad && j < size; j++)
-            gain_grad[j] += g[j] * ((in[j] - mean) * r);
-        for (int64_t j = 0; bias_grad && j < size; j++)
-            bias_grad[j] += g[j];
-    }
-}
-
-static const at_op layer_norm_op = {"layer_norm", layer_norm_backward};
-
-at_tensor *at_layer_norm(at_tensor *x, at_tensor *gain, at_tensor *bias, at_real eps)
-{
-    if (!x || !gain || !bias)
-        return NULL;
-    int64_t size = x->shape.rank > 0 ? x->shape.dim[x->shape.rank - 1] : 0;
-    if (size < 1 || gain->shape.rank != 1 || gain->shape.dim[0] != size || !at_shape_same(gain->shape, bias->shape))
-        return AT_REFUSE(x->tape, "layer_norm: the input is %s, so gain and bias must be [%lld]; they are %s and %s",
-                         AT_TEXT(x->shape), (long long)size, AT_TEXT(gain->shape), AT_TEXT(bias->shape));
-    int64_t rows = at_shape_count(x->shape) / size;
-    at_tensor *y = at_tensor_make(x->tape, x->shape);
-    row_norm *norms = y ? at_room(x->tape, (size_t)rows * sizeof *norms) : NULL;
-    if (!norms)
-        return NULL;
-    norm_job job = {.size = size,
-                    .eps = eps,
-                    .norms = norms,
-                    .x = x->value,
-                    .gain = gain->value,
-                    .bias = bias->value,
-                    .y = y->value};
-    at_ranges(rows, size, norm_range, &job);
-    return at_record_one(&layer_norm_op, y, (at_tensor *[]){x, gain, bias}, 3, norms);
-}
-
 /* ---- dropout: y = x / keep with probability keep, else 0 ---- */
 
 /* Which numbers stay is a function of (seed, counter, index), so any thread can tell, and the way back draws again
@@ -164,25 +63,21 @@ at_tensor *at_layer_norm(at_tensor *x, at_tensor *gain, at_tensor *bias, at_real
 typedef struct dropping {
     uint64_t seed, counter;
     at_real keep;
-    bool add; /* on the way back: to += */
-    int64_t count;
+    bool add; /* to += */
     at_real *to;
     const at_real *from;
 } dropping;
 
-/* Four numbers share the four words of one lane; a range is in fours. */
 static void drop_range(void *context, int64_t first, int64_t last)
 {
+    enum { STRETCH = 512 };
     const dropping *d = context;
-    const at_real scale = 1 / d->keep;
-    const uint64_t limit = (uint64_t)((double)d->keep * 0x1p32);
-    for (int64_t four = first; four < last; four++) {
-        uint32_t word[4];
-        at_philox(d->seed, d->counter, (uint64_t)four, word);
-        for (int64_t i = 4 * four; i < 4 * four + 4 && i < d->count; i++) {
-            at_real y = word[i % 4] < limit ? d->from[i] * scale : 0;
-            d->to[i] = d->add ? d->to[i] + y : y;
-        }
+    const pass_kernels *k = at_isa()->passes;
+    at_real mask[STRETCH];
+    for (int64_t at = first; at < last; at += STRETCH) {
+        int64_t count = last - at < STRETCH ? last - at : STRETCH;
+        k->mask(mask, d->seed, d->counter, at, count, d->keep);
+        k->masked(d->to + at, d->from + at, mask, count, d->add);
     }
 }
 
@@ -190,11 +85,10 @@ static void drop_range(void *context, int64_t first, int64_t last)
 static void dropout_backward(at_node *node)
 {
     dropping d = *(const dropping *)node->saved;
-    d.add = true;
-    d.to = at_tensor_grad(node->inputs[0]);
+    d.to = at_tensor_grad_whole(node->inputs[0], &d.add);
     d.from = node->outputs[0]->grad;
     if (d.to)
-        at_ranges((d.count + 3) / 4, 4, drop_range, &d);
+        at_ranges(at_shape_count(node->inputs[0]->shape), 1, drop_range, &d);
 }
 
 static const at_op dropout_op = {"dropout", dropout_backward};
@@ -208,13 +102,8 @@ at_tensor *at_dropout(at_tensor *x, at_real keep, at_rng *rng)
     at_tensor *y = at_tensor_make(x->tape, x->shape);
     if (!y)
         return NULL;
-    dropping d = {.seed = rng->seed,
-                  .counter = rng->counter++,
-                  .keep = keep,
-                  .count = at_shape_count(x->shape),
-                  .to = y->value,
-                  .from = x->value};
-    at_ranges((d.count + 3) / 4, 4, drop_range, &d);
+    dropping d = {.seed = rng->seed, .counter = rng->counter++, .keep = keep, .to = y->value, .from = x->value};
+    at_ranges(at_shape_count(x->shape), 1, drop_range, &d);
     return at_record_one(&dropout_op, y, &x, 1, at_keep(x->tape, &d, sizeof d));
 }
 

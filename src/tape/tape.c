@@ -184,6 +184,15 @@ at_real *at_tensor_grad(at_tensor *tensor)
     return tensor->grad;
 }
 
+at_real *at_tensor_grad_whole(at_tensor *tensor, bool *add)
+{
+    at_tensor *root = tensor && tensor->base ? tensor->base : tensor;
+    *add = !root || !root->wants_grad || root->grad || at_shape_count(root->shape) != at_shape_count(tensor->shape);
+    if (!*add)
+        root->grad = take_numbers(root->tape, root->shape, "gradients");
+    return *add || root->grad ? at_tensor_grad(tensor) : NULL;
+}
+
 /* ---- Recording and the way back ---- */
 
 at_tensor *at_record(at_tape *tape, const at_op *op, at_tensor *const *outputs, int output_count,

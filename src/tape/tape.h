@@ -80,6 +80,9 @@ at_tensor *at_tensor_over(at_tape *tape, at_shape shape, at_real *value);
 at_tensor *at_tensor_view(at_tensor *base, int64_t offset, at_shape shape);
 /* The gradient to add to: zeros at first touch. NULL if the tensor wants none. */
 at_real *at_tensor_grad(at_tensor *tensor);
+/* The same for an operation that goes through all of it: *add false says that nobody has been there, so the memory is
+ * uninitialised and is to be written; else it is to be added to. */
+at_real *at_tensor_grad_whole(at_tensor *tensor, bool *add);
 
 /* Records the operation if the tape records and any input wants a gradient; marks the outputs as wanting one. `saved`
  * lives in the tape's arena. Gives outputs[0], or NULL if the tape has failed. */

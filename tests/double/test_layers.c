@@ -1,4 +1,5 @@
-/* Recurrent cells: gradients of a step and of whole sequences, and the fused operations against their equations. */
+/* Recurrent cells: gradients of a step and of whole sequences, and the fused operations against their equations. Norm
+ * and feed-forward: gradients, and what they compute. */
 #include "gradcheck.h"
 #include "layers.h"
 
@@ -217,6 +218,84 @@ static void test_fused_is_composed(void **state)
     each_sequence(check_fused);
 }
 
+/* ---- Norm and feed-forward ---- */
+
+typedef struct sublayer {
+    at_params *params;
+    at_norm norm;
+    at_ffn ffn;
+    double keep;
+} sublayer;
+
+static sublayer make_sublayer(at_ffn_act act)
+{
+    at_error error = {0};
+    sublayer s = {.params = at_params_new(), .keep = 1};
+    s.norm = at_norm_declare(s.params, "layer.norm", 5, 1e-6, &error);
+    s.ffn = at_ffn_declare(s.params, "layer.ffn", 5, 7, act, &error);
+    assert_true(at_params_fix(s.params, &error));
+    const char *names[] = {"layer.norm.g",      "layer.norm.b",      "layer.ffn.inner.W",
+                           "layer.ffn.inner.b", "layer.ffn.outer.W", "layer.ffn.outer.b"};
+    for (int i = 0; i < 6; i++)
+        assert_string_equal(at_params_name(s.params, i), names[i]);
+    at_init_all(s.params, 3);
+    for (int i = 0; i < 5; i++)
+        assert_true(at_params_value(s.params, 0)[i] == 1 && at_params_value(s.params, 1)[i] == 0);
+    for (int i = 0; i < 6; i++)
+        at_init_normal(s.params, i, 0.6, 11);
+    return s;
+}
+
+/* LN(x + dropout(ffn(x))), then pre-norm: s + ffn(LN(s)) */
+static at_tensor *build_sublayer(at_tape *tape, at_tensor *const *x, const void *context)
+{
+    const sublayer *s = context;
+    at_rng rng = {.seed = 7};
+    at_tensor *sum, *h = at_ffn_apply(tape, s->params, &s->ffn, x[0], s->keep, &rng);
+    h = at_norm_residual(tape, s->params, &s->norm, x[0], h, s->keep, &rng, &sum);
+    at_tensor *inner = at_norm_apply(tape, s->params, &s->norm, sum);
+    return at_add(h, at_add(sum, at_ffn_apply(tape, s->params, &s->ffn, inner, 1, NULL)));
+}
+
+static at_tensor *composed_ffn(at_tape *tape, const sublayer *s, at_tensor *x, at_rng *rng)
+{
+    at_tensor *p[6];
+    for (int i = 0; i < 6; i++)
+        p[i] = at_param(tape, s->params, i);
+    at_tensor *h = at_add(at_matmul(x, p[2], false, true), p[3]);
+    h = s->ffn.act == AT_FFN_RELU ? at_relu(h) : s->ffn.act == AT_FFN_GELU ? at_gelu(h) : at_swish(h);
+    return at_add(at_matmul(at_dropout(h, s->keep, rng), p[4], false, true), p[5]);
+}
+
+static void test_sublayers(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        sublayer s = make_sublayer((at_ffn_act)(i % 3));
+        s.keep = i < 3 ? 1 : 0.75;
+        gradcheck_case c = {.name = "norm and feed-forward",
+                            .build = build_sublayer,
+                            .context = &s,
+                            .inputs = 1,
+                            .shape = {AT_SHAPE(3, 5)},
+                            .params = s.params};
+        gradcheck(&c);
+        at_arena *arena = at_arena_new();
+        at_tape *tape = at_tape_new(arena, false);
+        at_real numbers[15];
+        at_rng rng = {.seed = 2}, one = {.seed = 7}, other = {.seed = 7};
+        for (int j = 0; j < 15; j++)
+            numbers[j] = at_rng_normal(&rng);
+        at_tensor *x = at_leaf(tape, AT_SHAPE(3, 5), numbers, NULL, false);
+        at_tensor *y = at_ffn_apply(tape, s.params, &s.ffn, x, s.keep, &one);
+        at_tensor *z = composed_ffn(tape, &s, x, &other);
+        for (int j = 0; j < 15; j++)
+            assert_true(fabs(y->value[j] - z->value[j]) < 1e-13);
+        at_arena_free(arena);
+        at_params_free(s.params);
+    }
+}
+
 static void test_orthogonal(void **state)
 {
     (void)state;
@@ -276,6 +355,7 @@ int main(void)
         cmocka_unit_test(test_step),
         cmocka_unit_test(test_sequence_gradients),
         cmocka_unit_test(test_fused_is_composed),
+        cmocka_unit_test(test_sublayers),
         cmocka_unit_test(test_orthogonal),
         cmocka_unit_test(test_refusals),
     };

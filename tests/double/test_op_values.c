@@ -314,6 +314,51 @@ static void empty(void **state)
     near(w->grad[2], 0);
 }
 
+/* The one operation against its parts: same draw, same numbers, same gradients. */
+static void residual_norms(void **state)
+{
+    (void)state;
+    const at_shape shape = AT_SHAPE(70, 37);
+    for (int how = 0; how < 4; how++) {
+        double keep = how & 1 ? 0.7 : 1;
+        at_tape *tapes[2] = {at_tape_new(arena, true), at_tape_new(arena, true)};
+        at_tensor *value[2], *added[2], *in[2][4];
+        for (int fused = 0; fused < 2; fused++) {
+            tape = tapes[fused];
+            for (int i = 0; i < 4; i++)
+                in[fused][i] = random_leaf(i < 2 ? shape : AT_SHAPE(37), (uint64_t)(1 + i));
+            at_tensor **x = in[fused], *sum = NULL;
+            at_rng rng = {.seed = 9, .counter = 5};
+            if (fused)
+                value[1] = at_residual_norm(x[0], x[1], x[2], x[3], 1e-5, keep, &rng, how & 2 ? &sum : NULL);
+            else
+                value[0] = at_layer_norm(sum = at_add(x[0], at_dropout(x[1], keep, &rng)), x[2], x[3], 1e-5);
+            assert_int_equal(rng.counter, how & 1 ? 6 : 5);
+            added[fused] = sum;
+            at_tensor *loss = at_sum(at_mul(value[fused], at_exp(value[fused])), -1);
+            if (how & 2)
+                loss = at_add(loss, at_sum(at_mul(sum, sum), -1));
+            assert_true(at_backward(loss));
+        }
+        for (int i = 0; i < 70 * 37; i++) {
+            near(value[1]->value[i], value[0]->value[i]);
+            if (how & 2)
+                near(added[1]->value[i], added[0]->value[i]);
+        }
+        for (int i = 0; i < 4; i++)
+            for (int64_t j = 0; j < at_shape_count(in[0][i]->shape); j++)
+                near(in[1][i]->grad[j], in[0][i]->grad[j]);
+        /* Without a record the sum lies where the result will be. */
+        at_tape *brief = at_tape_new(arena, false);
+        at_tensor *x[4];
+        for (int i = 0; i < 4; i++)
+            x[i] = at_leaf(brief, in[0][i]->shape, in[0][i]->value, NULL, false);
+        at_rng rng = {.seed = 9, .counter = 5};
+        at_tensor *again = at_residual_norm(x[0], x[1], x[2], x[3], 1e-5, keep, &rng, NULL);
+        assert_memory_equal(again->value, value[1]->value, 70 * 37 * sizeof(double));
+    }
+}
+
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, start, end)
@@ -324,6 +369,7 @@ int main(void)
         TEST(moves),
         TEST(rows),
         TEST(dropout),
+        TEST(residual_norms),
         TEST(offsets),
         TEST(rotations_and_bells),
         TEST(cross_entropy),

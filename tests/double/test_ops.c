@@ -297,6 +297,33 @@ static at_tensor *layer_norm(at_tape *tape, at_tensor *const *x, const void *con
     return at_layer_norm(x[0], x[1], x[2], 1e-5);
 }
 
+typedef struct residual {
+    double keep;
+    bool sum; /* x + dropout(y) is used as well */
+} residual;
+
+static at_tensor *residual_norm(at_tape *tape, at_tensor *const *x, const void *context)
+{
+    (void)tape;
+    const residual *how = context;
+    at_rng rng = {.seed = 4, .counter = 17};
+    at_tensor *sum = NULL, *y = at_residual_norm(x[0], x[1], x[2], x[3], 1e-5, how->keep, &rng, how->sum ? &sum : NULL);
+    return how->sum ? at_add(y, at_mul(sum, sum)) : y;
+}
+
+/* Both gradients fall on the same numbers, or on overlapping ones; the norm's own input is used elsewhere, too. */
+static at_tensor *residual_of_itself(at_tape *tape, at_tensor *const *x, const void *context)
+{
+    (void)tape, (void)context;
+    at_rng rng = {.seed = 4, .counter = 17};
+    at_tensor *h = at_tanh(x[0]), *flat = at_reshape(h, AT_SHAPE(-1));
+    at_tensor *y = at_residual_norm(h, h, x[1], x[2], 1e-5, 0.7, &rng, NULL); /* [3,5] */
+    at_tensor *a = at_reshape(at_slice(flat, 0, 0, 10), AT_SHAPE(2, 5));
+    at_tensor *b = at_reshape(at_slice(flat, 0, 3, 13), AT_SHAPE(2, 5));
+    at_tensor *z = at_residual_norm(a, b, x[1], x[2], 1e-5, 0.7, &rng, NULL);
+    return at_concat((at_tensor *[]){y, z, h}, 3, 0);
+}
+
 static at_tensor *dropout(at_tape *tape, at_tensor *const *x, const void *context)
 {
     (void)tape, (void)context;
@@ -324,8 +351,18 @@ static void rows(void **state)
                                         .build = layer_norm,
                                         .inputs = 3,
                                         .shape = {AT_SHAPE(2, 3, n), AT_SHAPE(n), AT_SHAPE(n)}});
+        for (int how = 0; how < 4 && n > 1; how++)
+            gradcheck(&(gradcheck_case){.name = "op:residual_norm",
+                                        .build = residual_norm,
+                                        .context = &(residual){how & 1 ? 0.6 : 1, how & 2},
+                                        .inputs = 4,
+                                        .shape = {AT_SHAPE(2, 35, n), AT_SHAPE(2, 35, n), AT_SHAPE(n), AT_SHAPE(n)}});
         gradcheck(&(gradcheck_case){.name = "op:dropout", .build = dropout, .inputs = 1, .shape = {AT_SHAPE(7, n)}});
     }
+    gradcheck(&(gradcheck_case){.name = "residual of itself",
+                                .build = residual_of_itself,
+                                .inputs = 3,
+                                .shape = {AT_SHAPE(3, 5), AT_SHAPE(5), AT_SHAPE(5)}});
     const double smoothing[] = {0, 0.1};
     for (int i = 0; i < 2; i++) {
         for (int64_t classes = 6; classes < 10; classes++)
@@ -397,8 +434,11 @@ static void offsets(void **state)
             .name = "op:rotate", .build = rotate, .context = &start[i], .inputs = 1, .shape = {AT_SHAPE(2, 7, 3, 8)}});
         gradcheck(&(gradcheck_case){
             .name = "op:rotate", .build = rotate, .context = &start[i], .inputs = 1, .shape = {AT_SHAPE(1, 1, 1, 2)}});
-        gradcheck(&(gradcheck_case){
-            .name = "op:rotate", .build = rotate, .context = &start[i], .inputs = 1, .shape = {AT_SHAPE(1, 2, 1, 132)}});
+        gradcheck(&(gradcheck_case){.name = "op:rotate",
+                                    .build = rotate,
+                                    .context = &start[i],
+                                    .inputs = 1,
+                                    .shape = {AT_SHAPE(1, 2, 1, 132)}});
     }
     const int64_t keys[] = {1, 7, 8, 9};
     for (int i = 0; i < 4; i++)

@@ -69,6 +69,7 @@ static void failures_stay_and_pass_through(void **state)
                             at_mean(bad, -1),
                             at_embedding(bad, ids, AT_SHAPE(1)),
                             at_layer_norm(x, bad, x, 1),
+                            at_residual_norm(x, bad, x, x, 1, 1, NULL, NULL),
                             at_dropout(bad, 1, &rng),
                             at_maxout(bad),
                             at_cross_entropy(bad, ids, 0),
@@ -126,8 +127,7 @@ static void shapes_that_do_not_fit(void **state)
             at_permute(T(2, 3), outside));
     REFUSES("slice: [2,3] has no axis 2", at_slice(T(2, 3), 2, 0, 1));
     REFUSES("slice: 1 to 4 does not lie in 0 to 3, axis 1 of [2,3]", at_slice(T(2, 3), 1, 1, 4));
-    REFUSES("concat: [2,3] and [3,4] may differ along axis 0 only",
-            at_concat((at_tensor *[]){T(2, 3), T(3, 4)}, 2, 0));
+    REFUSES("concat: [2,3] and [3,4] may differ along axis 0 only", at_concat((at_tensor *[]){T(2, 3), T(3, 4)}, 2, 0));
     REFUSES("concat: [2,3] and [3] may differ along axis 0 only", at_concat((at_tensor *[]){T(2, 3), T(3)}, 2, 0));
     REFUSES("sum: [2,3] has no axis 2", at_sum(T(2, 3), 2));
     REFUSES("mean: there is nothing to take the mean of in [2,0] along axis 1", at_mean(T(2, 0), 1));
@@ -135,6 +135,12 @@ static void shapes_that_do_not_fit(void **state)
     REFUSES("embedding: id 5 at place 1 is not in the table of 5 rows", at_embedding(T(5, 3), ids, AT_SHAPE(2)));
     REFUSES("layer_norm: the input is [2,3], so gain and bias must be [3]; they are [3] and [2]",
             at_layer_norm(T(2, 3), T(3), T(2), 0));
+    REFUSES("residual_norm: [2,3] and [3,2] are added, so they must be of the same shape",
+            at_residual_norm(T(2, 3), T(3, 2), T(3), T(3), 0, 1, NULL, NULL));
+    REFUSES("residual_norm: the input is [2,3], so gain and bias must be [3]; they are [2] and [3]",
+            at_residual_norm(T(2, 3), T(2, 3), T(2), T(3), 0, 1, NULL, NULL));
+    REFUSES("residual_norm: the share to keep is 1.5 and must be above 0 and at most 1",
+            at_residual_norm(T(2, 3), T(2, 3), T(3), T(3), 0, (at_real)1.5, &rng, NULL));
     REFUSES("dropout: the share to keep is 0 and must be above 0 and at most 1", at_dropout(T(3), 0, &rng));
     REFUSES("maxout: the input is [2,3] and must end in an even size, since it takes pairs", at_maxout(T(2, 3)));
     REFUSES("cross_entropy: the logits are [3] and must be [N,V]", at_cross_entropy(T(3), ids, 0));
@@ -313,7 +319,9 @@ static const at_real *walk(at_arena *arena, at_params *params, int64_t rows, at_
     at_tensor *b = at_param(tape, params, 2), *gain = at_param(tape, params, 3);              /* [128], [64] */
     at_tensor *x = at_embedding(table, ids, AT_SHAPE(rows));                                  /* [rows,64] */
     at_tensor *h = at_maxout(at_linear(at_dropout(x, (at_real)0.9, rng), w, b, AT_ACT_TANH)); /* [rows,64] */
-    h = at_layer_norm(at_add(x, at_mul(at_gelu(h), at_sigmoid(h))), gain, gain, (at_real)1e-5);
+    at_tensor *sum, *part = at_mul(at_gelu(h), at_sigmoid(h));
+    h = at_layer_norm(at_residual_norm(x, part, gain, gain, (at_real)1e-5, (at_real)0.9, rng, &sum), gain, gain, 0);
+    h = at_add(h, sum);
     h = at_reshape(at_rotate(at_reshape(h, AT_SHAPE(1, rows, 1, 64)), 0), AT_SHAPE(rows, 64));
     h = at_permute(at_permute(h, (const int[]){1, 0}), (const int[]){1, 0});
     h = at_concat((at_tensor *[]){at_slice(h, 1, 32, 64), at_slice(h, 1, 0, 32)}, 2, 1);

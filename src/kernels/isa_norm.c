@@ -1,0 +1,219 @@
+/* Dropout's choice and layer norm, row by row. A row is read two or three times, and from the second time on it lies in
+ * the L1 cache. */
+#include "isa_internal.h"
+#include "passes.h"
+#include "rng.h"
+#include "vec.h"
+
+/* ---- Which numbers stay ---- */
+
+enum { DRAWN = 8, WORDS = 4 * DRAWN }; /* lanes of Philox at a time */
+
+#if defined(__AVX2__)
+
+/* The high and low halves of a * factor, eight times 32 bits by 32. */
+INLINE void multiply(__m256i a, uint32_t factor, __m256i *high, __m256i *low)
+{
+    __m256i f = _mm256_set1_epi32((int)factor);
+    __m256i even = _mm256_mul_epu32(a, f), odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), f);
+    *low = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
+    *high = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
+}
+
+/* at_philox for eight lanes side by side: ten rounds of
+ *   (c0, c1, c2, c3) = (high(B c2) ^ c1 ^ k0, low(B c2), high(A c0) ^ c3 ^ k1, low(A c0)),  k0 += W, k1 += X */
+static void eight_lanes(uint64_t seed, uint64_t counter, uint64_t lane, uint32_t word[WORDS])
+{
+    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+    __m256i c0 = _mm256_set1_epi32((int)(uint32_t)counter), c1 = _mm256_set1_epi32((int)(counter >> 32));
+    __m256i c2 = _mm256_set1_epi32((int)(uint32_t)lane), c3 = _mm256_set1_epi32((int)(lane >> 32));
+    c2 = _mm256_add_epi32(c2, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    for (int round = 0; round < 10; round++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u) {
+        __m256i high0, low0, high2, low2;
+        multiply(c0, 0xd2511f53u, &high0, &low0);
+        multiply(c2, 0xcd9e8d57u, &high2, &low2);
+        c0 = _mm256_xor_si256(_mm256_xor_si256(high2, c1), _mm256_set1_epi32((int)k0));
+        c2 = _mm256_xor_si256(_mm256_xor_si256(high0, c3), _mm256_set1_epi32((int)k1));
+        c1 = low2;
+        c3 = low0;
+    }
+    /* From four words of eight lanes to eight lanes of four words. */
+    __m256i low01 = _mm256_unpacklo_epi32(c0, c1), low23 = _mm256_unpacklo_epi32(c2, c3); /* lanes 0 1, 4 5 */
+    __m256i top01 = _mm256_unpackhi_epi32(c0, c1), top23 = _mm256_unpackhi_epi32(c2, c3); /* lanes 2 3, 6 7 */
+    __m256i a = _mm256_unpacklo_epi64(low01, low23), b = _mm256_unpackhi_epi64(low01, low23);
+    __m256i c = _mm256_unpacklo_epi64(top01, top23), d = _mm256_unpackhi_epi64(top01, top23);
+    _mm256_storeu_si256((__m256i *)word, _mm256_permute2x128_si256(a, b, 0x20));
+    _mm256_storeu_si256((__m256i *)(word + 8), _mm256_permute2x128_si256(c, d, 0x20));
+    _mm256_storeu_si256((__m256i *)(word + 16), _mm256_permute2x128_si256(a, b, 0x31));
+    _mm256_storeu_si256((__m256i *)(word + 24), _mm256_permute2x128_si256(c, d, 0x31));
+}
+
+#else
+
+static void eight_lanes(uint64_t seed, uint64_t counter, uint64_t lane, uint32_t word[WORDS])
+{
+    for (uint64_t i = 0; i < DRAWN; i++)
+        at_philox(seed, counter, lane + i, word + 4 * i);
+}
+
+#endif
+
+static void mask(at_real *mask, uint64_t seed, uint64_t counter, int64_t first, int64_t count, at_real keep)
+{
+    const at_real scale = 1 / keep;
+    const uint32_t limit = (uint32_t)((double)keep * 0x1p32);
+    /* Eights begin at a multiple of eight, so that the low half of a lane's number never runs over inside of one. */
+    for (int64_t done = -(first % WORDS); done < count; done += WORDS) {
+        uint32_t word[WORDS];
+        eight_lanes(seed, counter, (uint64_t)((first + done) / 4), word);
+        if (done >= 0 && done + WORDS <= count) {
+            for (int i = 0; i < WORDS; i++)
+                mask[done + i] = word[i] < limit ? scale : 0;
+            continue;
+        }
+        int64_t end = count - done < WORDS ? count - done : WORDS;
+        for (int64_t i = done < 0 ? -done : 0; i < end; i++)
+            mask[done + i] = word[i] < limit ? scale : 0;
+    }
+}
+
+/* ---- Vectors and the rest of a row ----
+ *
+ * What happens to a vector is an inlined function of its place c and how many numbers n there are: LANES, a constant,
+ * or what is left at the end of a row. */
+
+INLINE vec load(const at_real *p, int64_t n)
+{
+    if (n == LANES)
+        return v_load(p);
+    at_real part[LANES] = {0};
+    memcpy(part, p, (size_t)n * sizeof *p);
+    return v_load(part);
+}
+
+INLINE void store(at_real *p, vec x, int64_t n)
+{
+    if (n == LANES) {
+        v_store(p, x);
+        return;
+    }
+    at_real part[LANES];
+    v_store(part, x);
+    memcpy(p, part, (size_t)n * sizeof *p);
+}
+
+INLINE vec let_through(vec x, vec mask)
+{
+    return v_pick((veci)(mask > 0), x * mask, v_set(0));
+}
+
+INLINE void masked_lanes(at_real *to, const at_real *from, const at_real *mask, int64_t c, int64_t n, bool add)
+{
+    vec x = let_through(load(from + c, n), load(mask + c, n));
+    store(to + c, add ? load(to + c, n) + x : x, n);
+}
+
+static void masked(at_real *to, const at_real *from, const at_real *mask, int64_t count, bool add)
+{
+    int64_t c = 0;
+    for (; c + LANES <= count; c += LANES)
+        masked_lanes(to, from, mask, c, LANES, add);
+    if (c < count)
+        masked_lanes(to, from, mask, c, count - c, add);
+}
+
+/* ---- Layer norm ---- */
+
+/* s = x + dropout(y), added to the total */
+INLINE void sum_lanes(const norm_row *j, int64_t c, int64_t n, vec *total)
+{
+    vec s = load(j->x + c, n);
+    if (j->y) {
+        vec y = load(j->y + c, n);
+        s += j->mask ? let_through(y, load(j->mask + c, n)) : y;
+        store(j->sum + c, s, n);
+    }
+    *total += s;
+}
+
+INLINE void square_lanes(const at_real *s, at_real mean, int64_t c, int64_t n, vec *square)
+{
+    vec d = v_pick((veci)(v_lanes() < (at_index)n), load(s + c, n) - mean, v_set(0));
+    *square = v_fma(d, d, *square);
+}
+
+INLINE void scale_lanes(const norm_row *j, const at_real *s, at_real mean, at_real r, int64_t c, int64_t n)
+{
+    store(j->out + c, v_fma((load(s + c, n) - mean) * r, load(j->gain + c, n), load(j->bias + c, n)), n);
+}
+
+static void norm(norm_row *row)
+{
+    const norm_row j = *row;
+    const at_real *s = j.y ? j.sum : j.x;
+    const int64_t whole = j.size / LANES * LANES, rest = j.size - whole;
+    vec total = v_set(0), square = v_set(0);
+    for (int64_t c = 0; c < whole; c += LANES)
+        sum_lanes(&j, c, LANES, &total);
+    if (rest)
+        sum_lanes(&j, whole, rest, &total);
+    const at_real mean = v_sum(total) / (at_real)j.size;
+    for (int64_t c = 0; c < whole; c += LANES)
+        square_lanes(s, mean, c, LANES, &square);
+    if (rest)
+        square_lanes(s, mean, whole, rest, &square);
+    const at_real r = 1 / AT_REAL(sqrt)(v_sum(square) / (at_real)j.size + j.eps);
+    for (int64_t c = 0; c < whole; c += LANES)
+        scale_lanes(&j, s, mean, r, c, LANES);
+    if (rest)
+        scale_lanes(&j, s, mean, r, whole, rest);
+    row->mean = mean;
+    row->r = r;
+}
+
+/* With h = g gain and z = (s - mean) r:  the sums of h and h z over the row;  dgain = g z,  dbias = g */
+INLINE void back_sums(const norm_back *j, int64_t c, int64_t n, vec *sum, vec *along)
+{
+    vec g = load(j->g + c, n), z = (load(j->s + c, n) - j->mean) * j->r, h = g * load(j->gain + c, n);
+    *sum += h;
+    *along = v_fma(h, z, *along);
+    if (j->gain_grad)
+        store(j->gain_grad + c, v_fma(g, z, load(j->gain_grad + c, n)), n);
+    if (j->bias_grad)
+        store(j->bias_grad + c, load(j->bias_grad + c, n) + g, n);
+}
+
+/* ds = r (h - mean(h) - z mean(h z)) + g_sum,  dx = ds,  dy = ds where it was let through */
+INLINE void back_lanes(const norm_back *j, at_real mean_h, at_real mean_hz, int64_t c, int64_t n)
+{
+    vec z = (load(j->s + c, n) - j->mean) * j->r, h = load(j->g + c, n) * load(j->gain + c, n);
+    vec ds = (h - mean_h - z * mean_hz) * j->r;
+    if (j->g_sum)
+        ds += load(j->g_sum + c, n);
+    if (j->x_grad)
+        store(j->x_grad + c, j->x_add ? load(j->x_grad + c, n) + ds : ds, n);
+    if (j->y_grad) {
+        vec dy = j->mask ? let_through(ds, load(j->mask + c, n)) : ds;
+        store(j->y_grad + c, j->y_add ? load(j->y_grad + c, n) + dy : dy, n);
+    }
+}
+
+static void norm_row_back(const norm_back *row)
+{
+    const norm_back j = *row;
+    const int64_t whole = j.size / LANES * LANES, rest = j.size - whole;
+    vec sum = v_set(0), along = v_set(0);
+    for (int64_t c = 0; c < whole; c += LANES)
+        back_sums(&j, c, LANES, &sum, &along);
+    if (rest)
+        back_sums(&j, whole, rest, &sum, &along);
+    const at_real mean_h = v_sum(sum) / (at_real)j.size, mean_hz = v_sum(along) / (at_real)j.size;
+    if (!j.x_grad && !j.y_grad)
+        return;
+    for (int64_t c = 0; c < whole; c += LANES)
+        back_lanes(&j, mean_h, mean_hz, c, LANES);
+    if (rest)
+        back_lanes(&j, mean_h, mean_hz, whole, rest);
+}
+
+const pass_kernels AT_ISA_NAME(at_pass_kernels) = {mask, masked, norm, norm_row_back};

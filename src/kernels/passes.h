@@ -1,0 +1,44 @@
+/* Whole passes over rows that are bound by memory, each read and written once: dropout's choice, layer norm around a
+ * residual. */
+#ifndef AT_PASSES_H
+#define AT_PASSES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "real.h"
+
+/* One row of LN(s), s = x + y where `mask` lets it through:
+ * out = gain (s - mean) r + bias, r = 1 / sqrt(variance + eps). */
+typedef struct norm_row {
+    int64_t size;
+    const at_real *x, *y; /* y NULL: s = x */
+    const at_real *mask;  /* y's factors, 0 where it is dropped; NULL: all of y. May be `out` */
+    const at_real *gain, *bias;
+    at_real eps;
+    at_real *sum, *out; /* s is written here if there is a y; may be `out` */
+    at_real mean, r;    /* results */
+} norm_row;
+
+/* Its way back: what comes to `out` as g and to s as g_sum (NULL: nothing) goes to x and y (NULL: not wanted), and is
+ * added to the sums for gain and bias (NULL: not wanted). */
+typedef struct norm_back {
+    int64_t size;
+    const at_real *s, *g, *g_sum, *mask, *gain;
+    at_real mean, r;
+    at_real *x_grad, *y_grad;
+    bool x_add, y_add; /* to what is there; else written */
+    at_real *gain_grad, *bias_grad;
+} norm_back;
+
+typedef struct pass_kernels {
+    /* mask[i] = 1/keep with probability keep, else 0, for the numbers first .. first + count - 1 of the draw (seed,
+     * counter): number i has word i % 4 of lane i / 4 (see at_philox). */
+    void (*mask)(at_real *mask, uint64_t seed, uint64_t counter, int64_t first, int64_t count, at_real keep);
+    void (*masked)(at_real *to, const at_real *from, const at_real *mask, int64_t count,
+                   bool add); /* to = or += from mask, 0 where the mask is, whatever `from` is there */
+    void (*norm)(norm_row *row);
+    void (*norm_back)(const norm_back *row);
+} pass_kernels;
+
+#endif
