@@ -16,6 +16,7 @@ at_model *model_case_new(const model_case *c)
                            .source_size = c->words,
                            .target_size = c->words};
     snprintf(s.model, sizeof s.model, "%s", c->model);
+    snprintf(s.reset, sizeof s.reset, "after"); /* as the rival's nn.GRU has it */
     at_model *model = at_model_settings_complete(&s, 0, &error) ? at_model_new(&s, 1, &error) : NULL;
     if (!model)
         fprintf(stderr, "attend: bench: %s\n", error.text);

@@ -4,7 +4,7 @@
 
 #include "commands.h"
 
-enum { DEMO_INDENT = 4, DEMO_WIDTH = 80, DEMO_SETTINGS = 10 };
+enum { DEMO_INDENT = 4, DEMO_WIDTH = 80, DEMO_SETTINGS = 11 };
 
 /* What the demos that learn can be told to try instead of their own model. */
 typedef struct demo_options {

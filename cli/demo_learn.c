@@ -14,14 +14,15 @@ const cli_option demo_settings[DEMO_SETTINGS + 2] = {
     {.kind = OPTION_HEADING, .help = "To try another model on the same task (not for self-attention)"},
     SETTING(0, "model", "NAME", NULL, "rnn-plain, rnn-encdec, rnn-attention, bahdanau or luong"),
     SETTING(1, "cell", "NAME", NULL, "the recurrent cell: rnn, gru or lstm"),
-    SETTING(2, "layers", "N", NULL, "recurrent layers on each side"),
-    SETTING(3, "hidden", "N", NULL, "size of a recurrent state"),
-    SETTING(4, "dropout", "SHARE", NULL, "share of the units dropped in training"),
-    SETTING(5, "score", "NAME", "score", "how a query meets a key"),
-    SETTING(6, "normaliser", "NAME", "normaliser", "how scores become weights"),
-    SETTING(7, "window", "NAME", "window", "which source positions a step sees"),
-    SETTING(8, "position", "NAME", "position", "relative positions inside attention"),
-    SETTING(9, "heads", "N", NULL, "attention heads"),
+    SETTING(2, "reset", "WHEN", NULL, "a gru resets the state before or after the product"),
+    SETTING(3, "layers", "N", NULL, "recurrent layers on each side"),
+    SETTING(4, "hidden", "N", NULL, "size of a recurrent state"),
+    SETTING(5, "dropout", "SHARE", NULL, "share of the units dropped in training"),
+    SETTING(6, "score", "NAME", "score", "how a query meets a key"),
+    SETTING(7, "normaliser", "NAME", "normaliser", "how scores become weights"),
+    SETTING(8, "window", "NAME", "window", "which source positions a step sees"),
+    SETTING(9, "position", "NAME", "position", "relative positions inside attention"),
+    SETTING(10, "heads", "N", NULL, "attention heads"),
 };
 
 bool demo_hand_over(const demo_options *options, demo_setter *set, void *target, at_error *error)

@@ -28,6 +28,7 @@ static const at_source whole_source = {.rows = ROWS, .length = SOURCE, .ids = so
 /* Model, then NAME=VALUE with blanks between. */
 static const char *const model_cases[] = {
     "bahdanau",
+    "bahdanau reset=after",
     "bahdanau cell=lstm",
     "bahdanau score=dot normaliser=sparsemax heads=2",
     "bahdanau score=general normaliser=entmax15",
@@ -36,6 +37,7 @@ static const char *const model_cases[] = {
     "bahdanau normaliser=hard position=shaw:1",
     "luong",
     "luong cell=gru layers=2 score=dot input-feeding=true",
+    "luong cell=gru reset=after layers=2 bidirectional=true",
     "luong layers=2 bidirectional=true score=additive window=local-p:1 input-feeding=true",
     "luong score=dot window=local-m:1",
     "luong window=local-p:2 heads=2 position=shaw:1",
@@ -43,10 +45,13 @@ static const char *const model_cases[] = {
     "luong dropout=0.3 layers=3 cell=rnn score=scaled position=alibi",
     "rnn-plain",
     "rnn-plain cell=lstm dropout=0",
+    "rnn-plain cell=gru dropout=0",
     "rnn-attention",
-    "rnn-attention cell=gru score=additive:relu normaliser=sparsemax dropout=0",
+    "rnn-attention cell=gru reset=after score=additive:relu normaliser=sparsemax dropout=0",
+    "rnn-attention cell=gru dropout=0",
     "rnn-attention dropout=0 score=dot window=local-m:1 position=rope",
     "rnn-encdec",
+    "rnn-encdec reset=after",
     "rnn-encdec cell=lstm",
     "rnn-encdec cell=rnn dropout=0.2",
 };

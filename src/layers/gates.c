@@ -21,11 +21,60 @@ static void rnn_backward(const at_gate_back *back, int64_t hidden)
     }
 }
 
-/* ---- gru: r = s(x_r + u_r)  z = s(x_z + u_z)  n = tanh(x_n + r o u_n)  h = z o h' + (1 - z) o n ----
+/* ---- gru: r = s(x_r + u_r)  z = s(x_z + u_z)  n = tanh(x_n + U (r o h'))  h = z o h' + (1 - z) o n ----
+ *
+ * Kept: r, z, n. */
+
+/* r, z and r o h' */
+static void gru_reset(const at_gate_row *row, int64_t hidden)
+{
+    at_real *r = row->kept;
+    for (int64_t i = 0; i < 2 * hidden; i++)
+        r[i] = row->x[i] + row->u[i];
+    at_rows_sigmoid(r, r, 2 * hidden);
+    for (int64_t i = 0; i < hidden; i++)
+        row->reset[i] = r[i] * row->h0[i];
+}
+
+static void gru_forward(const at_gate_row *row, int64_t hidden)
+{
+    at_real *z = row->kept + hidden, *n = z + hidden;
+    for (int64_t i = 0; i < hidden; i++)
+        n[i] = row->x[2 * hidden + i] + row->again[i];
+    at_rows_tanh(n, n, hidden);
+    for (int64_t i = 0; i < hidden; i++)
+        row->h1[i] = z[i] * row->h0[i] + (1 - z[i]) * n[i];
+}
+
+/* dh' = dh z;  dn = dh (1 - z) (1 - n^2) before its tanh;  dz = dh (h' - n) z (1 - z) */
+static void gru_backward(const at_gate_back *back, int64_t hidden)
+{
+    const at_real *z = back->row.kept + hidden, *n = z + hidden;
+    at_real *x_grad = back->x_grad;
+    for (int64_t i = 0; i < hidden; i++) {
+        at_real dh = back->h1_grad[i];
+        at_real dz = dh * (back->row.h0[i] - n[i]) * (z[i] * (1 - z[i]));
+        x_grad[hidden + i] = back->u_grad[hidden + i] = dz;
+        x_grad[2 * hidden + i] = back->again_grad[i] = dh * (1 - z[i]) * (1 - n[i] * n[i]);
+        back->h0_grad[i] = dh * z[i];
+    }
+}
+
+/* With d = dn U, the gradient of r o h':  dr = d h' r (1 - r);  dh' += d r */
+static void gru_reset_backward(const at_gate_back *back, int64_t hidden)
+{
+    const at_real *r = back->row.kept, *d = back->reset_grad;
+    for (int64_t i = 0; i < hidden; i++) {
+        back->x_grad[i] = back->u_grad[i] = d[i] * back->row.h0[i] * (r[i] * (1 - r[i]));
+        back->h0_grad[i] += d[i] * r[i];
+    }
+}
+
+/* ---- gru, reset after: n = tanh(x_n + r o u_n), the rest as above ----
  *
  * Kept: r, z, n, u_n. */
 
-static void gru_forward(const at_gate_row *row, int64_t hidden)
+static void gru_after_forward(const at_gate_row *row, int64_t hidden)
 {
     const at_real *x = row->x, *u = row->u, *u_n = u + 2 * hidden;
     at_real *r = row->kept, *z = r + hidden, *n = z + hidden, *kept_u = n + hidden;
@@ -42,7 +91,7 @@ static void gru_forward(const at_gate_row *row, int64_t hidden)
 }
 
 /* dh' = dh z;  dn = dh (1 - z) (1 - n^2) before its tanh;  dz = dh (h' - n) z (1 - z);  dr = dn u_n r (1 - r) */
-static void gru_backward(const at_gate_back *back, int64_t hidden)
+static void gru_after_backward(const at_gate_back *back, int64_t hidden)
 {
     const at_real *r = back->row.kept, *z = r + hidden, *n = z + hidden, *u_n = n + hidden;
     at_real *x_grad = back->x_grad, *u_grad = back->u_grad;
@@ -97,9 +146,10 @@ static void lstm_backward(const at_gate_back *back, int64_t hidden)
 }
 
 static const at_gates table[] = {
-    [AT_CELL_RNN] = {"rnn", 1, 0, false, rnn_forward, rnn_backward},
-    [AT_CELL_GRU] = {"gru", 3, 4, false, gru_forward, gru_backward},
-    [AT_CELL_LSTM] = {"lstm", 4, 5, true, lstm_forward, lstm_backward},
+    [AT_CELL_RNN] = {"rnn", 1, 1, 0, false, rnn_forward, rnn_backward, NULL, NULL},
+    [AT_CELL_GRU] = {"gru", 3, 2, 3, false, gru_forward, gru_backward, gru_reset, gru_reset_backward},
+    [AT_CELL_LSTM] = {"lstm", 4, 4, 5, true, lstm_forward, lstm_backward, NULL, NULL},
+    [AT_CELL_GRU_AFTER] = {"gru, reset after", 3, 3, 4, false, gru_after_forward, gru_after_backward, NULL, NULL},
 };
 
 const at_gates *at_gates_of(at_cell_kind kind)

@@ -13,19 +13,23 @@ typedef struct at_dense {
 at_dense at_dense_declare(at_params *params, const char *name, int64_t in, int64_t out, bool bias, at_error *error);
 at_tensor *at_dense_apply(at_tape *tape, at_params *params, const at_dense *layer, at_tensor *x, at_act act);
 
-typedef enum at_cell_kind { AT_CELL_RNN, AT_CELL_GRU, AT_CELL_LSTM } at_cell_kind;
+typedef enum at_cell_kind { AT_CELL_RNN, AT_CELL_GRU, AT_CELL_LSTM, AT_CELL_GRU_AFTER } at_cell_kind;
+enum { AT_CELLS = AT_CELL_GRU_AFTER + 1 };
 
 /* A recurrent cell (cell.c, its gates in gates.c), gates stacked in one matrix each:
  *   rnn   h = tanh(W x + U h' + b)
- *   gru   r = s(W_r x + U_r h' + b_r)  z = s(W_z x + U_z h' + b_z)  n = tanh(W x + b + r o (U h'))
+ *   gru   r = s(W_r x + U_r h' + b_r)  z = s(W_z x + U_z h' + b_z)  n = tanh(W x + U (r o h') + b)
  *         h = z o h' + (1-z) o n
+ *         after: n = tanh(W x + b + r o (U h')), the reset after the product, which then is one for all gates
  *   lstm  i,f,o = s(...)  g = tanh(...)  c = f o c' + i o g  h = o o tanh(c) */
 typedef struct at_cell {
     at_cell_kind kind;
     int64_t in, hidden;
-    int w, u, b; /* [gates*hidden, in], [gates*hidden, hidden], [gates*hidden] */
+    int w, u, b;   /* [gates*hidden, in], [gates*hidden, hidden], [gates*hidden] */
+    int candidate; /* gru: the U of r o h' [hidden, hidden], which u [2*hidden, hidden] then lacks; else -1 */
 } at_cell;
-/* NAME.W, NAME.U, NAME.b. `in` 0: there is no W, because words come one-hot and W x is a row of a table. */
+/* NAME.W, NAME.U, NAME.b, NAME.candidate.U. `in` 0: there is no W, because words come one-hot and W x is a row of a
+ * table. */
 at_cell at_cell_declare(at_params *params, const char *name, at_cell_kind kind, int64_t in, int64_t hidden,
                         at_error *error);
 int64_t at_cell_width(const at_cell *cell); /* gates*hidden */
@@ -44,8 +48,8 @@ at_hidden at_cell_step(at_tape *tape, at_params *params, const at_cell *cell, at
  * length give zeros. */
 at_tensor *at_cell_sequence(at_tape *tape, at_params *params, const at_cell *cell, at_tensor *x, const int64_t *lengths,
                             at_hidden first, bool backward, at_hidden *last);
-/* The same from the products W x + b [B, n, gates*hidden]; `extra` [B, gates*hidden], if not NULL, is added to U h' at
- * every step, where a gru's reset gate sees it. */
+/* The same from the products W x + b [B, n, gates*hidden]; `extra` [B, gates*hidden], if not NULL, is added to the
+ * recurrent products at every step: to U h', where a gru's reset comes after it. */
 at_tensor *at_cell_run(at_tape *tape, at_params *params, const at_cell *cell, at_tensor *x_product, at_tensor *extra,
                        const int64_t *lengths, at_hidden first, bool backward, at_hidden *last);
 

@@ -1,21 +1,27 @@
-/* A recurrent cell over whole sequences: one operation, one node on the tape, the recurrent weights packed once. */
+/* A recurrent cell over whole sequences: one operation, one node on the tape, the recurrent weights packed once.
+ *
+ * The input products W x + b of all steps are one product before it. States lie with time first, [n+1,B,H], so that the
+ * gradient of U is one product over all steps, too. A row that is not at work in a step, because its own sequence is
+ * shorter, keeps its state: padding changes no bit. */
 #include <string.h>
 
 #include "block.h"
 #include "gates.h"
 
-enum { INPUTS = 5 };
+enum { INPUTS = 6 };
 
 typedef struct sequence {
     const at_gates *gates;
     at_params *params;
-    int u;
-    int64_t rows, steps, hidden, width; /* B, n, H, gates*H */
-    const int64_t *lengths;             /* [B] */
+    int u, candidate;                          /* candidate: the U of r o h', with a reset */
+    int64_t rows, steps, hidden, width, first; /* B, n, H, gates*H, and how much of that is U h' */
+    const int64_t *lengths;                    /* [B] */
     bool backward;
     at_real *h, *c;       /* [n+1,B,H]: the state before each step, and after the last */
     at_real *kept;        /* [n,B,kept*H] */
-    at_real *product;     /* [B, gates*H]: U h' of the step at work */
+    at_real *product;     /* [B,first]: U h' of the step at work */
+    at_real *reset;       /* [n,B,H]: r o h'; NULL without a reset */
+    at_real *again;       /* [B,H]: U (r o h') of the step at work */
     const at_real *x;     /* [B,n,gates*H] */
     const at_real *extra; /* [B,gates*H] or NULL: added to U h' */
     at_real *out;         /* [B,n,H] */
@@ -23,7 +29,9 @@ typedef struct sequence {
     const at_real *grad;  /* the way back: of out */
     at_real *x_grad;      /* [B,n,gates*H], added to; NULL: not wanted */
     at_real *x_row;       /* [B,gates*H] scratch */
-    at_real *u_grad;      /* [n,B,gates*H], set */
+    at_real *u_grad;      /* [n,B,first], set */
+    at_real *again_grad;  /* [n,B,H], set */
+    at_real *reset_grad;  /* [B,H] scratch */
     at_real *h_grad;      /* [B,H]: of the state after the step at work, then of the one before it */
     at_real *c_grad;
 } sequence;
@@ -38,12 +46,26 @@ static at_gate_row row_of(const sequence *s, int64_t b)
 {
     int64_t H = s->hidden, at = (s->step * s->rows + b) * H, next = at + s->rows * H;
     return (at_gate_row){.x = s->x + (b * s->steps + position_of(s)) * s->width,
-                         .u = s->product + b * s->width,
+                         .u = s->product + b * s->first,
+                         .again = s->reset ? s->again + b * H : NULL,
+                         .reset = s->reset ? s->reset + at : NULL,
                          .h0 = s->h + at,
                          .c0 = s->c ? s->c + at : NULL,
                          .h1 = s->h + next,
                          .c1 = s->c ? s->c + next : NULL,
                          .kept = s->kept + at * s->gates->kept};
+}
+
+static void reset_range(void *context, int64_t from, int64_t to)
+{
+    const sequence *s = context;
+    for (int64_t b = from; b < to; b++) {
+        at_gate_row row = row_of(s, b);
+        if (position_of(s) < s->lengths[b])
+            s->gates->reset(&row, s->hidden);
+        else
+            memset(row.reset, 0, (size_t)s->hidden * sizeof *row.reset);
+    }
 }
 
 static void forward_range(void *context, int64_t from, int64_t to)
@@ -65,30 +87,59 @@ static void forward_range(void *context, int64_t from, int64_t to)
     }
 }
 
+/* A row reads each of its gradients before it sets it, so the state's may be the same memory. */
+static at_gate_back back_of(const sequence *s, int64_t b)
+{
+    int64_t H = s->hidden, place = s->step * s->rows + b;
+    return (at_gate_back){.row = row_of(s, b),
+                          .h1_grad = s->h_grad + b * H,
+                          .c1_grad = s->c ? s->c_grad + b * H : NULL,
+                          .x_grad = s->x_row + b * s->width,
+                          .u_grad = s->u_grad + place * s->first,
+                          .again_grad = s->reset ? s->again_grad + place * H : NULL,
+                          .reset_grad = s->reset ? s->reset_grad + b * H : NULL,
+                          .h0_grad = s->h_grad + b * H,
+                          .c0_grad = s->c ? s->c_grad + b * H : NULL};
+}
+
+/* The row's part of the gradient of x, once it is whole. */
+static void add_x_grad(const sequence *s, int64_t b)
+{
+    at_real *to = s->x_grad + (b * s->steps + position_of(s)) * s->width;
+    for (int64_t i = 0; s->x_grad && i < s->width; i++)
+        to[i] += s->x_row[b * s->width + i];
+}
+
 static void backward_range(void *context, int64_t from, int64_t to)
 {
     const sequence *s = context;
-    int64_t H = s->hidden, width = s->width;
+    int64_t H = s->hidden;
     for (int64_t b = from; b < to; b++) {
-        int64_t place = b * s->steps + position_of(s);
-        at_real *u_grad = s->u_grad + (s->step * s->rows + b) * width, *h_grad = s->h_grad + b * H;
+        at_gate_back back = back_of(s, b);
         if (position_of(s) >= s->lengths[b]) {
-            memset(u_grad, 0, (size_t)width * sizeof *u_grad);
+            memset(back.u_grad, 0, (size_t)s->first * sizeof *back.u_grad);
+            if (back.again_grad)
+                memset(back.again_grad, 0, (size_t)H * sizeof *back.again_grad);
             continue;
         }
+        const at_real *grad = s->grad + (b * s->steps + position_of(s)) * H;
         for (int64_t i = 0; i < H; i++)
-            h_grad[i] += s->grad[place * H + i];
-        /* A row reads each of its gradients before it sets it, so the state's may be the same memory. */
-        at_gate_back back = {.row = row_of(s, b),
-                             .h1_grad = h_grad,
-                             .c1_grad = s->c ? s->c_grad + b * H : NULL,
-                             .x_grad = s->x_row + b * width,
-                             .u_grad = u_grad,
-                             .h0_grad = h_grad,
-                             .c0_grad = s->c ? s->c_grad + b * H : NULL};
+            s->h_grad[b * H + i] += grad[i];
         s->gates->backward(&back, H);
-        for (int64_t i = 0; s->x_grad && i < width; i++)
-            s->x_grad[place * width + i] += back.x_grad[i];
+        if (!s->reset)
+            add_x_grad(s, b);
+    }
+}
+
+static void reset_back_range(void *context, int64_t from, int64_t to)
+{
+    const sequence *s = context;
+    for (int64_t b = from; b < to; b++) {
+        if (position_of(s) >= s->lengths[b])
+            continue;
+        at_gate_back back = back_of(s, b);
+        s->gates->reset_backward(&back, s->hidden);
+        add_x_grad(s, b);
     }
 }
 
@@ -101,7 +152,7 @@ static bool product(at_tape *tape, const at_gemm *gemm)
 /* The step's h' U^T (+ extra), or on the way back what comes to h' through it. */
 static bool recurrent_product(at_tape *tape, const sequence *s, const at_real *u, bool back)
 {
-    int64_t H = s->hidden, width = s->width;
+    int64_t H = s->hidden, width = s->first;
     if (s->extra && !back)
         memcpy(s->product, s->extra, (size_t)(s->rows * width) * sizeof *s->product);
     at_gemm gemm = {.m = s->rows,
@@ -120,55 +171,72 @@ static bool recurrent_product(at_tape *tape, const sequence *s, const at_real *u
     return product(tape, &gemm);
 }
 
-/* dU += the sum over steps and rows of du^T h' */
-static void weights_backward(at_tape *tape, const sequence *s, at_real *grad)
+/* The step's (r o h') U^T of the candidate, or on the way back what comes to r o h' through it. */
+static bool reset_product(at_tape *tape, const sequence *s, const at_real *u, bool back)
 {
-    at_gemm gemm = {.m = s->width,
-                    .n = s->hidden,
-                    .k = s->steps * s->rows,
-                    .a = s->u_grad,
-                    .a_row = 1,
-                    .a_col = s->width,
-                    .b = s->h,
-                    .b_row = s->hidden,
-                    .b_col = 1,
-                    .c = grad,
-                    .c_row = s->hidden,
-                    .accumulate = true};
-    product(tape, &gemm);
+    int64_t H = s->hidden, at = s->step * s->rows * H;
+    at_gemm gemm = {.m = s->rows,
+                    .n = H,
+                    .k = H,
+                    .a = back ? s->again_grad + at : s->reset + at,
+                    .a_row = H,
+                    .a_col = 1,
+                    .b = u,
+                    .b_row = back ? H : 1,
+                    .b_col = back ? 1 : H,
+                    .packed = at_params_packed(s->params, s->candidate, !back),
+                    .c = back ? s->reset_grad : s->again,
+                    .c_row = H};
+    return product(tape, &gemm);
 }
 
-/* Inputs x, U, first h, first c, extra; outputs all h, last h, last c. */
+static bool step_back(at_tape *tape, sequence *s, at_node *node)
+{
+    at_ranges(s->rows, s->width, backward_range, s);
+    if (s->reset) {
+        if (!reset_product(tape, s, node->inputs[5]->value, true))
+            return false;
+        at_ranges(s->rows, s->width, reset_back_range, s);
+    }
+    return recurrent_product(tape, s, node->inputs[1]->value, true);
+}
+
+/* Inputs x, U, first h, first c, extra, the candidate's U; outputs all h, last h, last c. */
 static void sequence_backward(at_node *node)
 {
     sequence s = *(const sequence *)node->saved;
-    at_tensor *u = node->inputs[1];
+    at_tensor *u = node->inputs[1], *candidate = node->inputs[5];
     at_tape *tape = u->tape;
     at_real *grad[INPUTS]; /* before the mark: they stay */
     for (int i = 0; i < INPUTS; i++)
         grad[i] = at_tensor_grad(node->inputs[i]);
-    int64_t state = s.rows * s.hidden;
-    at_mark mark = at_arena_mark(at_tape_arena(tape));
+    int64_t state = s.rows * s.hidden, all = s.steps * s.rows;
+    at_mark all_scratch = at_arena_mark(at_tape_arena(tape));
+    s.u_grad = at_room(tape, (size_t)(all * s.first) * sizeof *s.u_grad);
+    s.again_grad = s.reset ? at_room(tape, (size_t)(all * s.hidden) * sizeof *s.again_grad) : NULL;
+    at_mark scratch = at_arena_mark(at_tape_arena(tape));
     s.grad = node->outputs[0]->grad;
     s.x_grad = grad[0];
     s.x_row = at_room(tape, (size_t)(s.rows * s.width) * sizeof *s.x_row);
-    s.u_grad = at_room(tape, (size_t)(s.steps * s.rows * s.width) * sizeof *s.u_grad);
+    s.reset_grad = s.reset ? at_room(tape, (size_t)state * sizeof *s.reset_grad) : NULL;
     s.h_grad = at_keep(tape, node->outputs[1]->grad, (size_t)state * sizeof *s.h_grad);
     s.c_grad = s.c ? at_keep(tape, node->outputs[2]->grad, (size_t)state * sizeof *s.c_grad) : NULL;
-    bool ok = s.x_row && s.u_grad && s.h_grad && (!s.c || s.c_grad);
-    for (s.step = s.steps - 1; ok && s.step >= 0; s.step--) {
-        at_ranges(s.rows, s.width, backward_range, &s);
-        ok = recurrent_product(tape, &s, u->value, true);
-    }
-    if (ok && grad[1])
-        weights_backward(tape, &s, grad[1]);
+    bool ok = at_tape_ok(tape);
+    for (s.step = s.steps - 1; ok && s.step >= 0; s.step--)
+        ok = step_back(tape, &s, node);
     if (ok) {
         at_grad_add(grad[2], s.h_grad, state);
         at_grad_add(grad[3], s.c_grad, state);
         for (int64_t step = 0; step < s.steps; step++)
-            at_grad_add(grad[4], s.u_grad + step * s.rows * s.width, s.rows * s.width);
+            at_grad_add(grad[4], s.u_grad + step * s.rows * s.first, s.rows * s.first);
     }
-    at_arena_release(at_tape_arena(tape), mark);
+    at_arena_release(at_tape_arena(tape), scratch);
+    if (ok)
+        at_weights_grad(tape, u, all, s.u_grad, s.h);
+    if (ok && s.reset)
+        at_weights_grad(tape, candidate, all, s.again_grad, s.reset);
+    if (!at_weights_wait(u, all))
+        at_arena_release(at_tape_arena(tape), all_scratch);
 }
 
 static const at_op sequence_op = {"cell_sequence", sequence_backward};
@@ -205,15 +273,18 @@ at_tensor *at_cell_run(at_tape *tape, at_params *params, const at_cell *cell, at
 {
     *last = (at_hidden){0};
     at_tensor *u = at_param(tape, params, cell->u);
-    if (!x_product || !u)
+    at_tensor *candidate = cell->candidate < 0 ? NULL : at_param(tape, params, cell->candidate);
+    if (!x_product || !at_tape_ok(tape))
         return NULL;
     at_shape shape = x_product->shape;
     sequence s = {.gates = at_gates_of(cell->kind),
                   .params = params,
                   .u = cell->u,
+                  .candidate = cell->candidate,
                   .hidden = cell->hidden,
                   .width = at_cell_width(cell),
                   .backward = backward};
+    s.first = s.gates->first * s.hidden;
     if (shape.rank != 3 || shape.dim[2] != s.width)
         return AT_REFUSE(tape, "cell_sequence: the input products are %s and must be [B,n,%lld]", AT_TEXT(shape),
                          (long long)s.width);
@@ -221,13 +292,19 @@ at_tensor *at_cell_run(at_tape *tape, at_params *params, const at_cell *cell, at
         return AT_REFUSE(tape, "cell_sequence: what is added to U h' is %s and must be [%lld,%lld]",
                          AT_TEXT(extra->shape), (long long)shape.dim[0], (long long)s.width);
     const int64_t B = s.rows = shape.dim[0], n = s.steps = shape.dim[1], H = s.hidden;
+    if (extra && candidate) { /* W x + U (r o h') + extra: it may as well come with W x */
+        x_product = at_add(x_product, at_reshape(extra, AT_SHAPE(B, 1, s.width)));
+        extra = NULL;
+    }
     at_tensor *out = at_tensor_make(tape, AT_SHAPE(B, n, H));
     size_t states = (size_t)((n + 1) * B * H) * sizeof *s.h;
     s.lengths = kept_lengths(tape, lengths, B, n);
     s.h = at_room(tape, states);
     s.c = s.gates->has_c ? at_room(tape, states) : NULL;
     s.kept = at_room(tape, (size_t)(n * B * s.gates->kept * H) * sizeof *s.kept);
-    s.product = at_room(tape, (size_t)(B * s.width) * sizeof *s.product);
+    s.product = at_room(tape, (size_t)(B * s.first) * sizeof *s.product);
+    s.reset = candidate ? at_room(tape, (size_t)(n * B * H) * sizeof *s.reset) : NULL;
+    s.again = candidate ? at_room(tape, (size_t)(B * H) * sizeof *s.again) : NULL;
     if (!at_tape_ok(tape) || !begin(tape, s.h, first.h, B, H) || (s.c && !begin(tape, s.c, first.c, B, H)))
         return NULL;
     s.x = x_product->value;
@@ -236,11 +313,16 @@ at_tensor *at_cell_run(at_tape *tape, at_params *params, const at_cell *cell, at
     for (s.step = 0; s.step < n; s.step++) {
         if (!recurrent_product(tape, &s, u->value, false))
             return NULL;
+        if (candidate) {
+            at_ranges(B, s.width, reset_range, &s);
+            if (!reset_product(tape, &s, candidate->value, false))
+                return NULL;
+        }
         at_ranges(B, s.width, forward_range, &s);
     }
     last->h = at_tensor_over(tape, AT_SHAPE(B, H), s.h + n * B * H);
     last->c = s.c ? at_tensor_over(tape, AT_SHAPE(B, H), s.c + n * B * H) : NULL;
-    at_tensor *inputs[INPUTS] = {x_product, u, first.h, s.c ? first.c : NULL, extra};
+    at_tensor *inputs[INPUTS] = {x_product, u, first.h, s.c ? first.c : NULL, extra, candidate};
     return at_record(tape, &sequence_op, (at_tensor *[]){out, last->h, last->c}, s.c ? 3 : 2, inputs, INPUTS,
                      at_keep(tape, &s, sizeof s));
 }

@@ -4,7 +4,7 @@
  *     s_0 = tanh(W_s h<-_1)
  *     e_ij = v_a^T tanh(W_a s_{i-1} + U_a h_j)                  or any other score of W_a s_{i-1} and U_a h_j
  *     c_i = sum_j a_ij h_j                                      a_i = normalise(e_i)
- *     s_i = cell(W E y_{i-1} + C c_i, s_{i-1})
+ *     s_i = cell(W E y_{i-1} + C c_i, s_{i-1})                  a gru's candidate is tanh(W E y + C c + U (r o s))
  *     t~_i = U_o s_{i-1} + V_o E y_{i-1} + C_o c_i
  *     t_i = maxout(t~_i),  p(y_i) = softmax(W_o t_i) */
 #include "kinds.h"
@@ -108,7 +108,7 @@ const at_model_kind at_bahdanau = {
     .name = "bahdanau",
     .formula = "e_ij = v_aᵀ tanh(W_a s_{i−1} + U_a h_j), s_i = gru(E y_{i−1}, c_i, s_{i−1}), maxout",
     .paper = "Bahdanau, Cho, Bengio 2014",
-    .fields = "cell embedding hidden attention maxout dropout score normaliser window position heads",
+    .fields = "cell reset embedding hidden attention maxout dropout score normaliser window position heads",
     .defaults = "cell=gru score=additive",
     .declare = declare,
     .encode = encode,

@@ -21,17 +21,19 @@ bool at_model_entry(int index, at_entry *entry)
     return kind != NULL;
 }
 
-bool at_cell_kind_parse(const char *name, at_cell_kind *kind, at_error *error)
+bool at_cell_kind_parse(const at_model_settings *settings, at_cell_kind *kind, at_error *error)
 {
-    static const char *const names[] = {[AT_CELL_RNN] = "rnn", [AT_CELL_GRU] = "gru", [AT_CELL_LSTM] = "lstm"};
-    for (int i = 0; i < 3; i++) {
-        *kind = (at_cell_kind)i;
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    }
+    const char *cell = settings->cell, *reset = settings->reset;
+    const bool gru = strcmp(cell, "gru") == 0, after = strcmp(reset, "after") == 0;
     char shown[AT_SHOWN];
-    return at_fail(error, AT_FAILED, "--cell is '%s' and must be 'rnn', 'gru' or 'lstm'",
-                   at_shown(name, shown, sizeof shown));
+    if (!gru && strcmp(cell, "rnn") != 0 && strcmp(cell, "lstm") != 0)
+        return at_fail(error, AT_FAILED, "--cell is '%s' and must be 'rnn', 'gru' or 'lstm'",
+                       at_shown(cell, shown, sizeof shown));
+    if (gru && !after && strcmp(reset, "before") != 0)
+        return at_fail(error, AT_FAILED, "--reset is '%s' and must be 'before' or 'after'",
+                       at_shown(reset, shown, sizeof shown));
+    *kind = strcmp(cell, "rnn") == 0 ? AT_CELL_RNN : !gru ? AT_CELL_LSTM : after ? AT_CELL_GRU_AFTER : AT_CELL_GRU;
+    return true;
 }
 
 bool at_model_attention(const at_model_settings *settings, const at_model_kind *kind, at_attention *attention,
@@ -59,8 +61,8 @@ void *at_model_extra(at_model *model, size_t size, at_error *error)
 at_cell_kind at_model_cell(const at_model *model)
 {
     at_error error = {0};
-    at_cell_kind kind;
-    at_cell_kind_parse(model->settings.cell, &kind, &error);
+    at_cell_kind kind = AT_CELL_RNN;
+    at_cell_kind_parse(&model->settings, &kind, &error);
     return kind;
 }
 
@@ -89,7 +91,7 @@ at_model *at_model_new(const at_model_settings *settings, uint64_t seed, at_erro
         return NULL;
     at_cell_kind cell;
     const at_model_kind *kind = at_model_kind_find(settings->model, error);
-    if (!kind || !is_complete(settings, kind, error) || !at_cell_kind_parse(settings->cell, &cell, error))
+    if (!kind || !is_complete(settings, kind, error) || !at_cell_kind_parse(settings, &cell, error))
         return NULL;
     at_model *model = calloc(1, sizeof *model);
     at_params *params = at_params_new();

@@ -15,6 +15,7 @@
 typedef struct at_model_settings {
     char model[24];                               /* rnn-plain rnn-encdec rnn-attention bahdanau luong */
     char cell[8];                                 /* rnn gru lstm */
+    char reset[8];                                /* before after: of a gru; empty for other cells */
     int64_t layers, embedding, hidden, attention; /* attention: A of the additive score and of local-p */
     int64_t maxout;                               /* units after maxout */
     double dropout;                               /* share dropped in training */

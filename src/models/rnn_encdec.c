@@ -28,7 +28,9 @@ static bool declare(at_model *model, at_error *error)
     m->V = at_dense_declare(p, "encoder.V", H, H, true, error);
     m->words = at_params_add(p, "target.E", AT_SHAPE(s->target_size, E), error);
     m->V_decoder = at_dense_declare(p, "decoder.V", H, H, true, error);
-    m->decoder = at_cell_declare(p, "decoder", at_model_cell(model), E, H, error);
+    /* The formula has its reset after the product, whatever the encoder's. */
+    at_cell_kind cell = at_model_cell(model);
+    m->decoder = at_cell_declare(p, "decoder", cell == AT_CELL_GRU ? AT_CELL_GRU_AFTER : cell, E, H, error);
     m->C = at_dense_declare(p, "decoder.C", H, at_cell_width(&m->decoder), false, error);
     m->O_h = at_dense_declare(p, "output.O_h", H, L, true, error);
     m->O_y = at_dense_declare(p, "output.O_y", E, L, false, error);
@@ -93,7 +95,7 @@ const at_model_kind at_rnn_encdec = {
     .name = "rnn-encdec",
     .formula = "c = tanh(V h_N), h'_t = gru(E y_{t−1}, h'_{t−1}, c), maxout(O_h h'_t + O_y E y_{t−1} + O_c c)",
     .paper = "Cho et al. 2014",
-    .fields = "cell embedding hidden maxout dropout",
+    .fields = "cell reset embedding hidden maxout dropout",
     .defaults = "cell=gru",
     .declare = declare,
     .encode = encode,

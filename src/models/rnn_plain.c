@@ -67,7 +67,7 @@ const at_model_kind at_rnn_plain = {
     .name = "rnn-plain",
     .formula = "s_0 = h_N, s_t = rnn(y_{t−1}, s_{t−1}), softmax(W_o s_t)",
     .paper = "Sutskever, Vinyals, Le 2014",
-    .fields = "cell hidden dropout",
+    .fields = "cell reset hidden dropout",
     .defaults = "cell=rnn dropout=0.5",
     .declare = declare,
     .encode = encode,

@@ -17,6 +17,7 @@
 static const at_field fields[] = {
     FIELD("model", model, AT_FIELD_NAME, "bahdanau", "which model; `attend list models` shows them"),
     FIELD("cell", cell, AT_FIELD_NAME, "gru", "the recurrent cell: rnn, gru or lstm"),
+    FIELD("reset", reset, AT_FIELD_NAME, "before", "a gru resets the state before or after the product with U"),
     FIELD("layers", layers, AT_FIELD_COUNT, "1", "recurrent layers on each side, 4 at most"),
     FIELD("embedding", embedding, AT_FIELD_COUNT, "256", "size of a word's vector"),
     FIELD("hidden", hidden, AT_FIELD_COUNT, "256", "size of a recurrent state"),
@@ -154,6 +155,12 @@ bool at_model_uses(const at_model_kind *kind, const char *field)
     return find_word(kind->fields, field) != NULL;
 }
 
+bool at_model_says(const at_model_settings *settings, const at_model_kind *kind, const at_field *field)
+{
+    const bool empty = field->type == AT_FIELD_NAME && !*((const char *)settings + field->offset);
+    return field == &fields[0] || (!empty && at_model_uses(kind, field->name));
+}
+
 /* The kind's own default if it has one, else the table's. */
 static void default_of(const at_model_kind *kind, const at_field *field, char *text, size_t size)
 {
@@ -195,9 +202,12 @@ bool at_model_settings_complete(at_model_settings *settings, uint64_t given, at_
     if (!settings->model[0])
         set_value(settings, &fields[0], fields[0].standard, error);
     const at_model_kind *kind = at_model_kind_find(settings->model, error);
+    const int reset = find_field("reset");
     for (int i = 1; kind && i < FIELDS; i++) {
         const at_field *field = &fields[i];
         const bool named = given >> i & 1, uses = at_model_uses(kind, field->name);
+        if (i == reset && !named && strcmp(settings->cell, "gru") != 0)
+            continue; /* it stays empty: the cell has none */
         char text[64];
         if (named && !uses)
             return at_fail(error, AT_FAILED, "model '%s' does not use --%s", kind->name, field->name);
@@ -207,6 +217,9 @@ bool at_model_settings_complete(at_model_settings *settings, uint64_t given, at_
     }
     at_attention attention;
     at_cell_kind cell;
-    return kind && at_cell_kind_parse(settings->cell, &cell, error) &&
-           at_model_attention(settings, kind, &attention, error);
+    if (!kind || !at_cell_kind_parse(settings, &cell, error))
+        return false;
+    if (given >> reset & 1 && strcmp(settings->cell, "gru") != 0)
+        return at_fail(error, AT_FAILED, "--reset is for --cell gru only, and the cell is '%s'", settings->cell);
+    return at_model_attention(settings, kind, &attention, error);
 }

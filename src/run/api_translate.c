@@ -39,10 +39,10 @@ static void add_settings(at_buffer *text, const at_model *model)
     add_line(text, "model", model->kind->name);
     if (model->kind->paper && *model->kind->paper)
         add_line(text, "paper", model->kind->paper);
-    for (int i = 0; at_field_at(i); i++) {
+    for (int i = 1; at_field_at(i); i++) { /* the first is the model's name */
         const at_field *field = at_field_at(i);
         char value[64];
-        if (!at_model_uses(model->kind, field->name))
+        if (!at_model_says(&model->settings, model->kind, field))
             continue;
         at_field_text(&model->settings, field, value, sizeof value);
         add_line(text, field->name, value);

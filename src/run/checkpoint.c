@@ -70,7 +70,7 @@ static char *settings_to_json(const at_model_settings *settings, const at_model_
     bool whole = object != NULL;
     for (int i = 0; whole && at_field_at(i); i++) {
         const at_field *field = at_field_at(i);
-        if (strcmp(field->name, "model") == 0 || at_model_uses(kind, field->name))
+        if (at_model_says(settings, kind, field))
             whole = json_object_set_new(object, field->name, field_to_json(settings, field)) == 0;
     }
     char *text = whole ? json_dumps(object, JSON_COMPACT) : NULL;

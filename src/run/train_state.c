@@ -117,7 +117,7 @@ static void add_fields(at_buffer *lines, const at_model *model)
         const at_field *field = at_field_at(i);
         char text[64];
         at_field_text(&model->settings, field, text, sizeof text);
-        if (strcmp(field->name, "model") == 0 || at_model_uses(model->kind, field->name))
+        if (at_model_says(&model->settings, model->kind, field))
             at_buffer_print(lines, "--%s %s\n", field->name, text);
     }
 }

@@ -27,6 +27,10 @@ at_tensor *at_matmul(at_tensor *a, at_tensor *b, bool transpose_a,
                      bool transpose_b); /* [...,m,k] x [...,k,n]; batch dims broadcast */
 at_tensor *at_linear(at_tensor *x, at_tensor *w, at_tensor *b,
                      at_act act); /* act(x w^T + b): x [...,in], w [out,in], b [out] or NULL */
+/* For operations with weights [out,in] of their own, on the way back: dW += dz^T x, dz [rows,out], x [rows,in]. Of a
+ * parameter with few rows it waits until the walk ends; dz and x must then stay. */
+void at_weights_grad(at_tape *tape, at_tensor *weights, int64_t rows, const at_real *dz, const at_real *x);
+bool at_weights_wait(const at_tensor *weights, int64_t rows);
 
 /* shape.c */
 at_tensor *at_reshape(at_tensor *x, at_shape shape);   /* a view; one dimension may be -1 */

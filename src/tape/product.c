@@ -294,9 +294,21 @@ static void make_up(at_tape *tape, void *kept)
     }
 }
 
-static void put_off_weights(at_tape *tape, at_real *w_grad, int64_t in, int64_t out, int64_t rows, const at_real *dz,
-                            const at_real *x)
+bool at_weights_wait(const at_tensor *weights, int64_t rows)
 {
+    return weights->wants_grad && weights->params && rows < FEW_ROWS;
+}
+
+void at_weights_grad(at_tape *tape, at_tensor *weights, int64_t rows, const at_real *dz, const at_real *x)
+{
+    at_real *w_grad = at_tensor_grad(weights);
+    int64_t in = weights->shape.dim[1], out = weights->shape.dim[0];
+    if (!w_grad)
+        return;
+    if (!at_weights_wait(weights, rows)) {
+        weights_back(tape, w_grad, in, out, rows, dz, x);
+        return;
+    }
     put_off **at = (put_off **)at_tape_put_off(tape, make_up);
     while (*at && (*at)->w_grad != w_grad)
         at = &(*at)->next;
@@ -320,11 +332,11 @@ static void linear_backward(at_node *node)
 {
     const at_act *act = node->saved;
     at_tensor *x = node->inputs[0], *w = node->inputs[1], *b = node->inputs[2], *y = node->outputs[0];
-    at_real *x_grad = at_tensor_grad(x), *w_grad = at_tensor_grad(w), *b_grad = at_tensor_grad(b);
+    at_real *x_grad = at_tensor_grad(x), *b_grad = at_tensor_grad(b);
     int64_t in = w->shape.dim[1], out = w->shape.dim[0], count = at_shape_count(y->shape);
     int64_t rows = out ? count / out : 0;
     at_tape *tape = y->tape;
-    bool wait = w_grad && w->params && rows < FEW_ROWS;
+    at_tensor_grad(w); /* before the mark: it stays */
     at_mark mark = at_arena_mark(at_tape_arena(tape));
     const at_real *gz = y->grad;
     if (*act != AT_ACT_NONE) {
@@ -350,15 +362,12 @@ static void linear_backward(at_node *node)
                         .accumulate = true};
         product(tape, &gemm);
     }
-    if (w_grad && !wait)
-        weights_back(tape, w_grad, in, out, rows, gz, x->value);
+    at_weights_grad(tape, w, rows, gz, x->value);
     for (int64_t i = 0; b_grad && i < rows; i++) {
         for (int64_t j = 0; j < out; j++)
             b_grad[j] += gz[i * out + j];
     }
-    if (wait) /* what lies in the arena must stay there */
-        put_off_weights(tape, w_grad, in, out, rows, gz, x->value);
-    else
+    if (!at_weights_wait(w, rows))
         at_arena_release(at_tape_arena(tape), mark);
 }
 

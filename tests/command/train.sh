@@ -19,6 +19,7 @@ refuse 2 "no score 'scalled'; did you mean 'scaled'?" train $data --output m --s
 refuse 2 "--epochs takes a whole number, 1 or more, not '0'" train $data --output m --epochs 0
 refuse 2 "there is no model 'bahdanow'; did you mean 'bahdanau'?" train $data --output m --model bahdanow
 refuse 2 "model 'rnn-encdec' does not use --score" train $data --output m --model rnn-encdec --score dot
+refuse 2 "--reset is for --cell gru only, and the cell is 'lstm'" train $data --output m --model luong --reset after
 refuse 1 "cannot read 'missing': No such file or directory" train --source missing --target lines --output m
 : >empty
 code=0
@@ -43,6 +44,11 @@ for file in m m.last m.state m.log.jsonl; do
 done
 equal '' "$(find . -name '*.tmp' -o -name '*.new')" "temporary files"
 run train --tsv both.tsv --source-vocab char --target-vocab char --output t --updates 2 --quiet $small
+
+# Only a gru has a reset gate, so only its file speaks of one.
+run train --tsv both.tsv --output l --updates 2 --quiet --model luong --hidden 8 --embedding 8
+equal 'reset            before' "$("$attend" info m | grep '^reset')" "the reset of a gru"
+equal 'cell             lstm' "$("$attend" info l | grep -e '^reset' -e '^cell')" "what an lstm has"
 
 # Bytes that are not UTF-8 are counted and their line named.
 { cat few; printf 'a \377 b\n'; } >broken

@@ -14,7 +14,7 @@ typedef struct setting {
     int steps;
 } setting;
 
-static const char *const kind_names[] = {"rnn", "gru", "lstm"};
+static const char *const kind_names[AT_CELLS] = {"rnn", "gru", "lstm", "gru, reset after"};
 
 static setting make(at_cell_kind kind, int64_t in, int64_t hidden)
 {
@@ -37,11 +37,19 @@ static at_hidden composed_step(at_tape *tape, const setting *s, at_tensor *x, at
 {
     int64_t H = s->cell.hidden;
     at_tensor *u = at_linear(before.h, at_param(tape, s->params, s->cell.u), NULL, AT_ACT_NONE);
+    if (s->kind == AT_CELL_GRU) {
+        at_tensor *xe = extra ? at_add(x, extra) : x;
+        at_tensor *r = at_sigmoid(at_add(gate(xe, H, 0), gate(u, H, 0)));
+        at_tensor *z = at_sigmoid(at_add(gate(xe, H, 1), gate(u, H, 1)));
+        at_tensor *v = at_param(tape, s->params, s->cell.candidate);
+        at_tensor *n = at_tanh(at_add(gate(xe, H, 2), at_linear(at_mul(r, before.h), v, NULL, AT_ACT_NONE)));
+        return (at_hidden){.h = at_add(n, at_mul(z, at_sub(before.h, n)))};
+    }
     if (extra)
         u = at_add(u, extra);
     if (s->kind == AT_CELL_RNN)
         return (at_hidden){.h = at_tanh(at_add(x, u))};
-    if (s->kind == AT_CELL_GRU) {
+    if (s->kind == AT_CELL_GRU_AFTER) {
         at_tensor *r = at_sigmoid(at_add(gate(x, H, 0), gate(u, H, 0)));
         at_tensor *z = at_sigmoid(at_add(gate(x, H, 1), gate(u, H, 1)));
         at_tensor *n = at_tanh(at_add(gate(x, H, 2), at_mul(r, gate(u, H, 2))));
@@ -124,9 +132,9 @@ static at_tensor *build_step(at_tape *tape, at_tensor *const *x, const void *con
 static void test_step(void **state)
 {
     (void)state;
-    for (int kind = 0; kind < 3; kind++) {
+    for (int kind = 0; kind < AT_CELLS; kind++) {
         setting s = make((at_cell_kind)kind, 4, 3);
-        gradcheck_case c = {.name = "op:cell_step",
+        gradcheck_case c = {.name = kind_names[kind],
                             .build = build_step,
                             .context = &s,
                             .inputs = kind == AT_CELL_LSTM ? 3 : 2,
@@ -147,12 +155,12 @@ enum { SHAPES = sizeof shapes / sizeof *shapes };
 /* Calls `check` for every kind, direction, first state and lengths. */
 static void each_sequence(void (*check)(setting *s, gradcheck_case *c))
 {
-    for (int i = 0; i < 3 * SHAPES * 4; i++) {
-        setting s = make((at_cell_kind)(i % 3), 2, 3);
-        s.lengths = shapes[i / 3 % SHAPES].lengths;
-        s.steps = shapes[i / 3 % SHAPES].steps;
-        s.backward = i / 3 / SHAPES % 2;
-        s.first = i / 3 / SHAPES / 2;
+    for (int i = 0; i < AT_CELLS * SHAPES * 4; i++) {
+        setting s = make((at_cell_kind)(i % AT_CELLS), 2, 3);
+        s.lengths = shapes[i / AT_CELLS % SHAPES].lengths;
+        s.steps = shapes[i / AT_CELLS % SHAPES].steps;
+        s.backward = i / AT_CELLS / SHAPES % 2;
+        s.first = i / AT_CELLS / SHAPES / 2;
         const int states = s.kind == AT_CELL_LSTM ? 2 : 1;
         gradcheck_case c = {.name = "op:cell_sequence",
                             .build = build_sequence,
@@ -344,7 +352,7 @@ static void test_refusals(void **state)
     x = at_leaf(tape, AT_SHAPE(2, 9), numbers, NULL, false);
     at_tensor *h = at_leaf(tape, AT_SHAPE(1, 3), numbers, NULL, false);
     assert_null(at_cell_step(tape, s.params, &s.cell, x, (at_hidden){.h = h}).h);
-    assert_string_equal(at_tape_error(tape)->text, "cell_step: the input product is [2,9] and must be [1,9]");
+    assert_string_equal(at_tape_error(tape)->text, "cell_sequence: the first state is [1,3] and must be [2,3]");
     at_arena_free(arena);
     at_params_free(s.params);
 }

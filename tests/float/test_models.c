@@ -151,6 +151,9 @@ static void test_settings(void **state)
     assert_string_equal(REFUSAL({"dropout", "1"}), "--dropout is '1' and must be a number from 0 to below 1");
     assert_string_equal(REFUSAL({"layers", "2"}), "model 'bahdanau' does not use --layers");
     assert_string_equal(REFUSAL({"cell", "gre"}), "--cell is 'gre' and must be 'rnn', 'gru' or 'lstm'");
+    assert_string_equal(REFUSAL({"reset", "never"}), "--reset is 'never' and must be 'before' or 'after'");
+    assert_string_equal(REFUSAL({"cell", "lstm"}, {"reset", "after"}),
+                        "--reset is for --cell gru only, and the cell is 'lstm'");
     assert_string_equal(REFUSAL({"heads", "3"}),
                         "--heads is 3 and must divide 256, the size of what attention compares");
     assert_non_null(strstr(REFUSAL({"score", "aditive"}), "did you mean 'additive'"));
