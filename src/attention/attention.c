@@ -11,7 +11,7 @@
 
 /* What either path makes of the operands. */
 typedef struct middle {
-    at_tensor *context;     /* [B,Q,H,Dv] */
+    at_tensor *context;     /* [B,Q,H,Dv]; packed rows that went in as they lie: [rows,H*Dv] */
     at_tensor *offset_sums; /* [B,Q,H,2k+1], with value positions only */
     at_tensor *weights;     /* [B,H,Q,K], plain only */
     at_tensor *log_prob;    /* [B,H,Q], hard only */
@@ -59,16 +59,17 @@ static middle fused_path(at_operands *o)
     at_spans *spans = at_arena_take(at_tape_arena(o->tape), sizeof *spans); /* the way back looks at them again */
     if (!spans)
         at_fail(at_tape_error(o->tape), AT_FAILED, "memory is out: no room for the spans");
-    if (!spans || !o->q || !o->k || !o->v)
+    if (!spans || (!o->direct && (!o->q || !o->k || !o->v)))
         return (middle){0};
     *spans = o->spans;
     /* With a U per head the keys differ from head to head, and so each head needs its own values beside them. */
-    o->v = at_repeat_heads(o->v, o->k->shape.dim[2]);
-    at_fused fused = {.q = at_join_heads(o->q),
-                      .k = at_join_heads(o->k),
-                      .v = at_join_heads(o->v),
+    o->v = o->direct ? NULL : at_repeat_heads(o->v, o->k->shape.dim[2]);
+    at_fused fused = {.q = o->direct ? in->query : at_join_heads(o->q),
+                      .k = o->direct ? in->key : at_join_heads(o->k),
+                      .v = o->direct ? in->value : at_join_heads(o->v),
+                      .packed = o->direct ? in->packed : NULL,
                       .heads = o->H,
-                      .kv_heads = o->k->shape.dim[2],
+                      .kv_heads = o->direct ? o->G : o->k->shape.dim[2],
                       .scale = o->scale,
                       .additive = a->score == AT_ADDITIVE,
                       .act = a->act,
@@ -91,10 +92,25 @@ static middle fused_path(at_operands *o)
                       .argmax = in->argmax,
                       .entropy = in->entropy,
                       .key_sums = in->key_sums};
-    if (!fused.q || !fused.k || !fused.v)
-        return (middle){0};
     at_fused_out out = at_fused_attention(o->tape, &fused);
-    return (middle){.context = at_split_heads(out.out, o->H), .log_prob = out.log_prob};
+    return (middle){.context = o->direct ? out.out : at_split_heads(out.out, o->H), .log_prob = out.log_prob};
+}
+
+/* Packed rows where they lie: of what comes before the fused operation the spans and the bias are left. */
+static at_attention_out run_direct(at_operands *o)
+{
+    const at_score_record *score = at_score_at((int)o->attention->score);
+    const at_position_record *position = at_position_at((int)o->attention->position);
+    o->direct = true;
+    if (!at_window_at((int)o->attention->window)->interval) /* centres are predicted from queries */
+        o->q = at_split_heads(at_unpack_queries(o), o->H);
+    if (!at_spans_build(o))
+        return (at_attention_out){0};
+    o->scale = score->scale ? score->scale(o->D) : 1;
+    o->bias = position->bias && o->attention->position != AT_SHAW ? position->bias(o) : NULL;
+    middle m = fused_path(o);
+    at_tensor *out = o->in->WO ? at_linear(m.context, o->in->WO, NULL, AT_ACT_NONE) : m.context;
+    return (at_attention_out){.out = out, .log_prob = m.log_prob};
 }
 
 /* The sequence, from the caller's arrays to the output. */
@@ -130,6 +146,19 @@ static at_attention_out run(at_operands *o)
     return (at_attention_out){.out = out, .weights = m.weights, .log_prob = m.log_prob};
 }
 
+/* The same for packed rows that must be unpacked first. */
+static at_attention_out run_unpacked(at_operands *o)
+{
+    at_attention_in in = *o->in;
+    const int64_t rows = in.query->shape.dim[0];
+    in.out_memory = NULL;
+    at_unpack(o, &in);
+    o->in = &in;
+    at_attention_out result = run(o);
+    result.out = at_pack(o, result.out, rows);
+    return result;
+}
+
 static at_tensor *zeros(at_tape *tape, at_shape shape)
 {
     at_tensor *tensor = at_tensor_make(tape, shape);
@@ -141,8 +170,10 @@ static at_tensor *zeros(at_tape *tape, at_shape shape)
 /* Without queries or keys there is nothing to attend to: zeros all round. */
 static at_attention_out nothing(at_operands *o)
 {
+    const int64_t width = o->in->WO ? o->in->WO->shape.dim[0] : o->H * o->Dv;
     at_attention_out result = {
-        .out = zeros(o->tape, AT_SHAPE(o->B, o->Q, o->in->WO ? o->in->WO->shape.dim[0] : o->H * o->Dv)),
+        .out =
+            zeros(o->tape, o->in->packed ? AT_SHAPE(o->in->query->shape.dim[0], width) : AT_SHAPE(o->B, o->Q, width)),
         .weights = zeros(o->tape, AT_SHAPE(o->B, o->H, o->Q, o->K)),
         .log_prob = o->attention->normaliser == AT_HARD ? zeros(o->tape, AT_SHAPE(o->B, o->H, o->Q)) : NULL};
     int32_t *empty = at_arena_zeros(at_tape_arena(o->tape), (size_t)(o->B * o->Q + 1) * sizeof *empty);
@@ -159,7 +190,11 @@ at_attention_out at_attention_run(at_tape *tape, const at_attention *attention, 
     at_operands o = {.tape = tape, .attention = attention, .in = in, .scale = 1, .bias_start = in->query_start};
     if (!at_attention_check(&o))
         return (at_attention_out){0};
-    at_attention_out result = o.B == 0 || o.Q == 0 || o.K == 0 ? nothing(&o) : run(&o);
+    const bool empty = o.B == 0 || o.Q == 0 || o.K == 0;
+    at_attention_out result = empty                  ? nothing(&o)
+                              : at_packed_direct(&o) ? run_direct(&o)
+                              : in->packed           ? run_unpacked(&o)
+                                                     : run(&o);
     if (!at_tape_ok(tape))
         return (at_attention_out){0};
     if (in->out_memory && result.out->value != in->out_memory)

@@ -33,6 +33,7 @@ bool at_attention_parse(const at_settings *settings, at_attention *attention, at
 /* What the operator works on. Parameters are found by name; NULL: not given. */
 typedef struct at_attention_in {
     at_tensor *query, *key, *value; /* [B,Q,H*D], [B,K,G*D], [B,K,G*Dv] */
+    const at_packed *packed;        /* NULL, or the three are rows without padding; no WQ, WK, WV and no lengths then */
     const int64_t *lengths;         /* [B] or NULL */
     int64_t query_start;
     bool sample;
@@ -52,7 +53,7 @@ typedef struct at_attention_in {
 } at_attention_in;
 
 typedef struct at_attention_out {
-    at_tensor *out;      /* [B,Q,H*Dv], or [B,Q,output width] with WO */
+    at_tensor *out;      /* [B,Q,H*Dv], or [B,Q,output width] with WO; packed: [rows of query, ...] */
     at_tensor *weights;  /* [B,H,Q,K]: plain path only, differentiable */
     at_tensor *log_prob; /* [B,H,Q]: hard only */
 } at_attention_out;

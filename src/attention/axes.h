@@ -22,6 +22,7 @@ typedef struct at_operands {
     at_real scale;      /* the score is scale * q.k */
     at_tensor *bias;    /* by clipped offset: NULL, [H,2R+1] or [B,Q,H,2R+1] */
     int64_t bias_start; /* position of query 0 as the bias table counts */
+    bool direct;        /* packed rows go into the fused operation as they lie; q, k and v above are not made then */
 } at_operands;
 
 /* ---- The tables: index = the enum's value; NULL past the end ---- */
@@ -88,6 +89,16 @@ bool at_attention_check(at_operands *o);
 /* The slot for a parameter of this name, or NULL. */
 at_tensor **at_parameter_slot(at_attention_in *in, const char *name);
 const char *at_parameter_name(int index); /* NULL past the end */
+
+/* packed.c: the same for packed rows, which it also measures. */
+bool at_packed_check(at_operands *o);
+/* Can the fused operation read these packed rows where they lie? */
+bool at_packed_direct(const at_operands *o);
+/* query, key and value of `in` as [B,n,width] arrays, zeros beyond the counts; the queries alone; and x [B,Q,size] as
+ * [rows,size] again. */
+void at_unpack(const at_operands *o, at_attention_in *in);
+at_tensor *at_unpack_queries(const at_operands *o);
+at_tensor *at_pack(const at_operands *o, at_tensor *x, int64_t rows);
 
 /* summary.c: fills in what `in` asks for beside the output, from w [B,H,Q,K]. */
 void at_weights_report(const at_operands *o, const at_tensor *w);

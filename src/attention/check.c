@@ -285,6 +285,13 @@ static bool check_heads(at_operands *o)
         return at_fail(error, AT_FAILED, "kv_heads %lld does not divide the %s width %lld", (long long)o->G,
                        widest(in->WV, "value", "projected value"), (long long)v);
     o->Dv = v / o->G;
+    return true;
+}
+
+static bool check_sizes(const at_operands *o)
+{
+    const at_attention_in *in = o->in;
+    at_error *error = at_tape_error(o->tape);
     if (in->WO && (in->WO->shape.rank != 2 || in->WO->shape.dim[1] != o->H * o->Dv || in->WO->shape.dim[0] < 1)) {
         char has[200];
         return at_fail(error, AT_FAILED, "parameter 'WO' has shape %s but needs [out,%lld] for %lld heads of size %lld",
@@ -323,5 +330,7 @@ static bool check_numbers(const at_operands *o)
 
 bool at_attention_check(at_operands *o)
 {
-    return at_tape_ok(o->tape) && check_arrays(o) && check_heads(o) && check_numbers(o) && check_parameters(o);
+    if (!at_tape_ok(o->tape) || !(o->in->packed ? at_packed_check(o) : check_arrays(o) && check_heads(o)))
+        return false;
+    return check_sizes(o) && check_numbers(o) && check_parameters(o);
 }

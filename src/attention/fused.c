@@ -11,35 +11,85 @@ enum { BRIEF = 192 }; /* keys and queries of a head that fit the caches many tim
 
 static const at_real LOG2E = (at_real)1.4426950408889634;
 
-static bool measure(at_tape *tape, const at_fused *what, job *j)
+int64_t at_largest_count(const int64_t *counts, int64_t n)
+{
+    int64_t most = 0;
+    for (int64_t i = 0; i < n; i++)
+        most = counts[i] > most ? counts[i] : most;
+    return most;
+}
+
+/* Sizes of packed rows, and where they lie. */
+static void measure_packed(const at_fused *what, job *j)
+{
+    const at_packed *p = what->packed;
+    j->batch = p->batch;
+    j->queries = at_largest_count(p->query_count, p->batch);
+    j->keys = at_largest_count(p->key_count, p->batch);
+    j->size = p->size;
+    j->value_size = p->value_size;
+    j->q = (lines){.first = p->query_at, .row = what->q->shape.dim[1], .column = p->q_column, .size = p->size};
+    j->k = (lines){.first = p->key_at, .column = p->k_column, .size = p->size};
+    j->v = (lines){.first = p->key_at, .column = p->v_column, .size = p->value_size};
+    j->out = (lines){.first = p->query_at, .row = j->heads * p->value_size, .size = p->value_size};
+    if (!p->key_row) {
+        j->k.row = what->k->shape.dim[1];
+        j->v.row = what->v->shape.dim[1];
+    }
+}
+
+static bool measure_arrays(at_tape *tape, const at_fused *what, job *j)
 {
     const at_shape q = what->q->shape, k = what->k->shape, v = what->v->shape;
-    at_error *error = at_tape_error(tape);
     char a[80], b[80], c[80];
-    if (what->heads < 1 || what->kv_heads < 1 || what->heads % what->kv_heads)
-        return at_fail(error, AT_FAILED,
-                       "attention: %lld heads cannot share %lld key heads; the second must divide the first",
-                       (long long)what->heads, (long long)what->kv_heads);
     if (q.rank != 3 || k.rank != 3 || v.rank != 3 || q.dim[0] != k.dim[0] || k.dim[0] != v.dim[0] ||
         k.dim[1] != v.dim[1] || q.dim[2] % what->heads || k.dim[2] % what->kv_heads || v.dim[2] % what->kv_heads ||
         q.dim[2] / what->heads != k.dim[2] / what->kv_heads)
-        return at_fail(error, AT_FAILED,
+        return at_fail(at_tape_error(tape), AT_FAILED,
                        "attention: query %s, key %s and value %s do not fit %lld heads over %lld key heads; they need "
                        "[B,Q,H*D], [B,K,G*D] and [B,K,G*Dv]",
                        at_shape_text(q, a, sizeof a), at_shape_text(k, b, sizeof b), at_shape_text(v, c, sizeof c),
+                       (long long)what->heads, (long long)what->kv_heads);
+    j->batch = q.dim[0];
+    j->queries = q.dim[1];
+    j->keys = k.dim[1];
+    j->size = q.dim[2] / what->heads;
+    j->value_size = v.dim[2] / what->kv_heads;
+    j->q = (lines){.each = q.dim[1], .row = q.dim[2], .size = j->size};
+    j->k = (lines){.each = k.dim[1], .row = k.dim[2], .size = j->size};
+    j->v = (lines){.each = k.dim[1], .row = v.dim[2], .size = j->value_size};
+    j->out = (lines){.each = q.dim[1], .row = what->heads * j->value_size, .size = j->value_size};
+    return true;
+}
+
+/* Some row does not see every key of its sequence. */
+static bool masks(const job *j)
+{
+    const at_spans *spans = j->what.spans;
+    for (int64_t b = 0; b < j->batch; b++)
+        for (int64_t h = 0; h < spans->heads; h++)
+            for (int64_t i = 0, at = at_span_row(spans, b, h, 0); i < at_query_count(j, b); i++)
+                if (spans->lo[at + i] > 0 || spans->hi[at + i] < at_key_count(j, b))
+                    return true;
+    return false;
+}
+
+static bool measure(at_tape *tape, const at_fused *what, job *j)
+{
+    at_error *error = at_tape_error(tape);
+    if (what->heads < 1 || what->kv_heads < 1 || what->heads % what->kv_heads)
+        return at_fail(error, AT_FAILED,
+                       "attention: %lld heads cannot share %lld key heads; the second must divide the first",
                        (long long)what->heads, (long long)what->kv_heads);
     static const tile_rule rules[] = {
         [AT_SOFTMAX] = RULE_SOFTMAX, [AT_SPARSEMAX] = RULE_SPARSEMAX, [AT_ENTMAX15] = RULE_ENTMAX15,
         [AT_SIGMOID] = RULE_SIGMOID, [AT_RELU] = RULE_RELU,           [AT_HARD] = RULE_HARD};
     int64_t width = at_isa()->tile->width;
-    *j = (job){.what = *what,
-               .batch = q.dim[0],
-               .heads = what->heads,
-               .kv_heads = what->kv_heads,
-               .queries = q.dim[1],
-               .keys = k.dim[1],
-               .size = q.dim[2] / what->heads,
-               .value_size = v.dim[2] / what->kv_heads};
+    *j = (job){.what = *what, .heads = what->heads, .kv_heads = what->kv_heads};
+    if (what->packed)
+        measure_packed(what, j);
+    else if (!measure_arrays(tape, what, j))
+        return false;
     j->key_panels = at_round_up(j->keys, width);
     j->size_panels = at_round_up(j->size, width);
     j->value_panels = at_round_up(j->value_size, width);
@@ -47,9 +97,7 @@ static bool measure(at_tape *tape, const at_fused *what, job *j)
     j->brief = j->batch >= 2 * at_threads() && j->keys <= BRIEF && j->queries <= BRIEF;
     j->keeps_stat = at_tape_records(tape) || what->weights || what->argmax || what->entropy || what->key_sums;
     j->unit = j->rule == RULE_SOFTMAX || j->rule == RULE_HARD ? LOG2E : 1;
-    const at_spans *spans = what->spans;
-    for (int64_t i = 0; i < spans->batch * spans->heads * spans->rows && !j->masked; i++)
-        j->masked = spans->lo[i] > 0 || spans->hi[i] < j->keys;
+    j->masked = masks(j);
     if (what->bias || what->key_table || what->value_table) {
         j->reach = what->bias ? what->bias->shape.dim[1] / 2 : what->clip;
         j->bias_row = at_round_up(2 * j->reach + 1, width) + 2 * width;
@@ -111,11 +159,36 @@ static at_real *pack_table(at_tape *tape, const at_tensor *table, bool turned)
     return packed;
 }
 
+/* What lies beyond the counts of packed sequences, which no task comes by. */
+static void clear_beyond(const job *j)
+{
+    const at_packed *p = j->what.packed;
+    const int64_t rows = j->batch * j->heads * j->queries;
+    int64_t used = 0;
+    for (int64_t b = 0; b < p->batch; b++)
+        used += p->query_count[b];
+    if (used < j->what.q->shape.dim[0])
+        memset(j->made.out->value, 0, (size_t)at_shape_count(j->made.out->shape) * sizeof(at_real));
+    if (used == p->batch * j->queries)
+        return;
+    if (j->what.weights)
+        memset(j->what.weights, 0,
+               (size_t)(j->batch * j->heads * j->what.row_count * j->keys) * sizeof *j->what.weights);
+    if (j->made.log_prob)
+        memset(j->made.log_prob->value, 0, (size_t)rows * sizeof(at_real));
+    if (j->what.entropy)
+        memset(j->what.entropy, 0, (size_t)rows * sizeof(at_real));
+    for (int64_t i = 0; j->what.argmax && i < rows; i++)
+        j->what.argmax[i] = -1;
+}
+
 static bool make_outputs(at_tape *tape, job *j)
 {
     const at_fused *what = &j->what;
     at_shape out = AT_SHAPE(j->batch, j->queries, j->heads * j->value_size),
              rows = AT_SHAPE(j->batch, j->heads, j->queries);
+    if (what->packed)
+        out = AT_SHAPE(what->q->shape.dim[0], j->heads * j->value_size);
     j->made.out = what->out_memory ? at_tensor_over(tape, out, what->out_memory) : at_tensor_make(tape, out);
     if (j->rule == RULE_HARD)
         j->made.log_prob = at_tensor_make(tape, rows);
@@ -139,6 +212,8 @@ static bool make_outputs(at_tape *tape, job *j)
         return out_of_memory(tape);
     if (!j->made.out || (j->rule == RULE_HARD && !j->made.log_prob) || !j->stat || (j->rule == RULE_HARD && !j->choice))
         return out_of_memory(tape);
+    if (what->packed)
+        clear_beyond(j);
     if (what->key_sums)
         memset(what->key_sums, 0, (size_t)(j->batch * j->heads * j->keys) * sizeof *what->key_sums);
     return true;
@@ -147,7 +222,8 @@ static bool make_outputs(at_tape *tape, job *j)
 at_fused_out at_fused_attention(at_tape *tape, const at_fused *what)
 {
     at_fused_out none = {0};
-    if (!at_tape_ok(tape) || !what->q || !what->k || !what->v)
+    const bool by_rows = what->packed && what->packed->key_row;
+    if (!at_tape_ok(tape) || !what->q || (!by_rows && (!what->k || !what->v)))
         return none;
     job *j = at_arena_take(at_tape_arena(tape), sizeof *j);
     if (!j) {
@@ -157,6 +233,10 @@ at_fused_out at_fused_attention(at_tape *tape, const at_fused *what)
     if (!measure(tape, what, j) || !make_outputs(tape, j))
         return none;
     int threads = threads_for(j);
+    if (by_rows && !at_decode_can(j)) {
+        at_fail(at_tape_error(tape), AT_FAILED, "attention: keys given by their rows do not go with these settings");
+        return none;
+    }
     if (at_decode_can(j)) {
         j->parts = parts_for(j->batch, threads, j->kv_heads);
         if (!run(tape, j, at_decode_task, at_decode_scratch(j), j->batch * j->parts, threads))
@@ -194,11 +274,28 @@ static bool take_parts(job *j, at_arena *arena, const at_tensor *tensor, int64_t
     return !tensor || *parts;
 }
 
+static bool columns_meet(const at_tensor *a, const lines *x, int64_t x_heads, const at_tensor *b, const lines *y,
+                         int64_t y_heads)
+{
+    return a == b && x->column < y->column + y_heads * y->size && y->column < x->column + x_heads * x->size;
+}
+
+/* Packed operands that are the same columns of the same tensor. */
+static bool shares_columns(const job *j)
+{
+    const at_fused *what = &j->what;
+    return columns_meet(what->q, &j->q, j->heads, what->k, &j->k, j->kv_heads) ||
+           columns_meet(what->q, &j->q, j->heads, what->v, &j->v, j->kv_heads) ||
+           columns_meet(what->k, &j->k, j->kv_heads, what->v, &j->v, j->kv_heads);
+}
+
 /* Gathers all gradients. A worker owns a (batch, key head); when those are too few to go round, the queries' gradients
  * are gathered by queries and then the keys' by keys, unless there are sums that belong to a whole head. */
 static void gather(at_tape *tape, job *j)
 {
     int threads = threads_for(j);
+    if (j->what.packed && shares_columns(j))
+        threads = 1; /* one place of the gradient may get sums from several pairs */
     int64_t blocks = (j->queries + TILE_ROWS - 1) / TILE_ROWS * (j->heads / j->kv_heads);
     int64_t key_blocks = (j->keys + TILE_KEYS - 1) / TILE_KEYS, pairs = j->batch * j->kv_heads;
     bool head_sums = j->score_parts || j->bias_parts || j->key_parts || j->value_parts;

@@ -14,11 +14,29 @@
 
 typedef enum at_normaliser { AT_SOFTMAX, AT_SPARSEMAX, AT_ENTMAX15, AT_SIGMOID, AT_RELU, AT_HARD } at_normaliser;
 
+/* Sequences that lie one after another without padding, in tensors whose rows may hold more than one operand. */
+typedef struct at_packed {
+    int64_t batch;
+    const int64_t *query_at, *query_count; /* [B]: first row and number of rows of each sequence's queries in q */
+    const int64_t *key_at, *key_count;     /* the same of its keys and values in k and v; without a gradient several
+                                              sequences     may share them */
+    int64_t size, value_size;              /* D, Dv */
+    int64_t q_column, k_column, v_column;  /* where head 0 starts in a row of q, k, v */
+    const at_real *const *key_row; /* NULL, or where each key's row lies (a decoder's cache): key j of sequence b is */
+    int64_t key_row_stride; /* key_row[b * key_row_stride + j]; k and v are NULL then; one query each, no gradient */
+} at_packed;
+
+int64_t at_largest_count(const int64_t *counts, int64_t n); /* 0 if there are none */
+
 typedef struct at_fused {
     /* Layout [B, n, heads*size]: a head is a slice of columns, so no transposes are needed around the operation. */
     at_tensor *q; /* [B,Q,H*D]; additive: W q + b, [B,Q,H*A] */
     at_tensor *k; /* [B,K,G*D]; additive: U k, [B,K,G*A] */
     at_tensor *v; /* [B,K,G*Dv] */
+    /* NULL, or q, k and v are [rows, any width] (they may be one tensor) and `out` is [rows of q, H*Dv]. Q and K below
+     * are then the largest counts, and what lies beyond a sequence's own counts is 0 (argmax: -1). The arrays must stay
+     * as they are until the tape's backward is done. Only at_packed_check keeps wrong ones out. */
+    const at_packed *packed;
     int64_t heads, kv_heads;
     at_real scale; /* e = scale * q.k; 1 for additive */
     bool additive; /* e = sum_a score_v[a] act(q_a + k_a) */
@@ -46,9 +64,12 @@ typedef struct at_fused {
 } at_fused;
 
 typedef struct at_fused_out {
-    at_tensor *out;      /* [B,Q,H*Dv] */
+    at_tensor *out;      /* [B,Q,H*Dv], or [rows of q, H*Dv] */
     at_tensor *log_prob; /* [B,H,Q] if hard */
 } at_fused_out;
+
+/* Whether keys can be read through `key_row` with these: any other call needs them in tensors. */
+bool at_fused_takes_rows(at_normaliser normaliser, bool additive, int64_t heads, bool summaries);
 
 /* NULLs in the result mean the tape has failed. The way back looks at `what->spans` again, the struct and its arrays:
  * they must stay as they are until the tape's backward is done. (`what` itself need not.) */

@@ -100,11 +100,10 @@ static void load_rows(const job *j, const block *blk, const room *r, rows *x)
     int64_t width = at_isa()->tile->width, count = 2 * j->reach + 1;
     for (int64_t i = 0; i < blk->rows; i++) {
         int64_t row = at_row_of(j, blk->b, blk->h, blk->index[i]);
-        int64_t at = (blk->b * j->queries + blk->index[i]) * j->heads + blk->h;
+        int64_t at = at_start_of(&j->out, blk->b, blk->h, blk->index[i]);
         at_real *to = r->dout + i * r->dv_row;
-        k->copy(to, 0, j->value_panels, dout ? dout + at * j->value_size : NULL, 0, 1, dout ? j->value_size : 0, 1,
-                NULL);
-        x->delta[i] = dout ? k->dot(to, j->made.out->value + at * j->value_size, j->value_size) : 0;
+        k->copy(to, 0, j->value_panels, dout ? dout + at : NULL, 0, 1, dout ? j->value_size : 0, 1, NULL);
+        x->delta[i] = dout ? k->dot(to, j->made.out->value + at, j->value_size) : 0;
         x->stat[i] = j->stat[row];
         x->choice[i] = j->choice ? j->choice[row] : -1;
         x->pull[i] = dlog ? dlog[row] : 0;
@@ -128,7 +127,7 @@ static void load_rows(const job *j, const block *blk, const room *r, rows *x)
 static tile remake(const job *j, const block *blk, const room *r, const rows *x, int64_t from)
 {
     const tile_kernels *k = at_isa()->tile;
-    tile t = at_block_tile(j, blk, from, r->s, r->s_row);
+    tile t = at_block_tile(blk, from, r->s, r->s_row);
     at_block_score(j, blk, &t, r->kt, r->score);
     if (blk->table.at)
         k->look_up(&t, &blk->table);
@@ -197,9 +196,9 @@ static void hand_over(const job *j, const block *blk, const room *r, const rows 
     at_real scale = j->what.additive ? 1 : j->what.scale;
     const row_kernels *k = at_isa()->rows;
     for (int64_t i = 0; i < blk->rows; i++) {
-        int64_t at = (blk->b * j->queries + blk->index[i]) * j->heads + blk->h;
         if (dq)
-            k->add(dq + at * j->size, 0, r->dq + i * blk->q_row, 0, 1, j->size, scale);
+            k->add(dq + at_start_of(&j->q, blk->b, blk->h, blk->index[i]), 0, r->dq + i * blk->q_row, 0, 1, j->size,
+                   scale);
         if (dcentre)
             dcentre[at_row_of(j, blk->b, blk->h, blk->index[i])] += x->dcentre[i];
         if (dbias)
@@ -285,7 +284,7 @@ static void backward_block(const job *j, const room *r, int64_t b, int64_t h, in
             continue;
         }
         if (j->back_query)
-            k->weigh(&d, j->size, r->k, j->keys, r->dq, blk.q_row, from == blk.from, r->careful_keys);
+            k->weigh(&d, j->size, r->k, blk.keys, r->dq, blk.q_row, from == blk.from, r->careful_keys);
         if (j->back_keys)
             k->gather(&d, j->size, blk.q, blk.q_row, r->dk, r->dk_row, fresh, careful);
     }
@@ -299,17 +298,18 @@ static void hand_over_keys(const job *j, const room *r, int64_t b, int64_t g, in
 {
     at_real *dk = wanted(j->what.k), *dv = wanted(j->what.v);
     const row_kernels *rows_of = at_isa()->rows;
-    int64_t width = at_isa()->tile->width, at = (b * j->keys + from) * j->kv_heads + g;
+    int64_t width = at_isa()->tile->width;
     if (dv)
-        rows_of->add(dv + at * j->value_size, j->kv_heads * j->value_size, r->dv + from * r->dv_row, r->dv_row,
-                     to - from, j->value_size, 1);
+        rows_of->add(dv + at_start_of(&j->v, b, g, from), j->v.row, r->dv + from * r->dv_row, r->dv_row, to - from,
+                     j->value_size, 1);
     if (dk && !j->what.additive) /* q was kept times scale and unit */
-        rows_of->add(dk + at * j->size, j->kv_heads * j->size, r->dk + from * r->dk_row, r->dk_row, to - from, j->size,
-                     1 / j->unit);
+        rows_of->add(dk + at_start_of(&j->k, b, g, from), j->k.row, r->dk + from * r->dk_row, r->dk_row, to - from,
+                     j->size, 1 / j->unit);
     for (int64_t key = from; dk && j->what.additive && key < to; key++) {
         const at_real *panel = r->dk + key / width * width * j->size + key % width; /* [A][w] */
+        at_real *to_key = dk + at_start_of(&j->k, b, g, key);
         for (int64_t a = 0; a < j->size; a++)
-            dk[((b * j->keys + key) * j->kv_heads + g) * j->size + a] += panel[a * width];
+            to_key[a] += panel[a * width];
     }
 }
 
@@ -352,21 +352,22 @@ static tile_fetch next_pair(const job *j, int64_t b, int64_t g)
     tile_fetch fetch = {.rows_a_time = 3};
     if (!at_next_pair(j, &b, &g))
         return fetch;
-    int64_t group = j->heads / j->kv_heads, at = b * j->queries * j->heads + g * group;
-    int64_t key_at = b * j->keys * j->kv_heads + g, size = j->size, value_size = j->value_size;
+    int64_t group = j->heads / j->kv_heads, queries = at_query_count(j, b), keys = at_key_count(j, b);
     const struct {
         const at_tensor *tensor;
-        int64_t from, row, lines, size;
+        const lines *lines;
+        int64_t head, rows, size;
     } next[] = {
-        {j->what.k, key_at * size, j->kv_heads * size, j->keys, size},
-        {j->what.v, key_at * value_size, j->kv_heads * value_size, j->keys, value_size},
-        {j->what.q, at * size, j->heads * size, j->queries, group * size},
-        {j->made.out, at * value_size, j->heads * value_size, j->queries, group * value_size},
+        {j->what.k, &j->k, g, keys, j->size},
+        {j->what.v, &j->v, g, keys, j->value_size},
+        {j->what.q, &j->q, g * group, queries, group * j->size},
+        {j->made.out, &j->out, g * group, queries, group * j->value_size},
     };
     for (int i = 0; i < 4; i++) {
-        at_fetch_add(&fetch, next[i].tensor->value + next[i].from, next[i].row, next[i].lines, next[i].size);
+        int64_t at = at_start_of(next[i].lines, b, next[i].head, 0);
+        at_fetch_add(&fetch, next[i].tensor->value + at, next[i].lines->row, next[i].rows, next[i].size);
         if (next[i].tensor->grad)
-            at_fetch_add(&fetch, next[i].tensor->grad + next[i].from, next[i].row, next[i].lines, next[i].size);
+            at_fetch_add(&fetch, next[i].tensor->grad + at, next[i].lines->row, next[i].rows, next[i].size);
     }
     return fetch;
 }
@@ -375,32 +376,35 @@ static tile_fetch next_pair(const job *j, int64_t b, int64_t g)
  * keys when only the keys' are. Every sum runs in the same order however it is cut. */
 static void backward_pair(const job *j, char *scratch, int64_t b, int64_t g, int64_t part)
 {
+    int64_t query_count = at_query_count(j, b), key_count = at_key_count(j, b);
+    if (query_count < 1 || key_count < 1)
+        return;
     room r = make_room(j, scratch);
     tile_fetch fetch = next_pair(j, b, g);
-    int64_t group = j->heads / j->kv_heads, blocks = (j->queries + TILE_ROWS - 1) / TILE_ROWS;
-    int64_t key_blocks = (j->keys + TILE_KEYS - 1) / TILE_KEYS;
-    const at_real *keys = at_keys_of(j, b, g), *values = at_values_of(j, b, g);
-    int64_t key_row = j->kv_heads * j->size, value_row = j->kv_heads * j->value_size;
-    at_gemm_pack(keys, 1, key_row, j->size, j->keys, r.kt);
-    at_gemm_pack(values, 1, value_row, j->value_size, j->keys, r.vt);
+    int64_t group = j->heads / j->kv_heads, blocks = (query_count + TILE_ROWS - 1) / TILE_ROWS;
+    int64_t key_blocks = (key_count + TILE_KEYS - 1) / TILE_KEYS;
+    const at_real *keys = j->what.k->value + at_start_of(&j->k, b, g, 0);
+    const at_real *values = j->what.v->value + at_start_of(&j->v, b, g, 0);
+    at_gemm_pack(keys, 1, j->k.row, j->size, key_count, r.kt);
+    at_gemm_pack(values, 1, j->v.row, j->value_size, key_count, r.vt);
     if (!j->what.additive)
-        at_gemm_pack(keys, key_row, 1, j->keys, j->size, r.k);
-    r.careful_keys = j->masked && !at_isa()->rows->finite(keys, key_row, j->keys, j->size);
+        at_gemm_pack(keys, j->k.row, 1, key_count, j->size, r.k);
+    r.careful_keys = j->masked && !at_isa()->rows->finite(keys, j->k.row, key_count, j->size);
     bool cut_keys = !j->back_query;
     int64_t from = cut_keys ? key_blocks * part / j->parts * TILE_KEYS : 0;
-    int64_t to = cut_keys ? key_blocks * (part + 1) / j->parts * TILE_KEYS : j->keys;
-    to = to < j->keys ? to : j->keys;
+    int64_t to = cut_keys ? key_blocks * (part + 1) / j->parts * TILE_KEYS : key_count;
+    to = to < key_count ? to : key_count;
     if (j->back_keys && j->what.additive)
-        memset(r.dk, 0, (size_t)(j->key_panels * j->size) * sizeof *r.dk);
+        memset(r.dk, 0, (size_t)(at_round_up(key_count, at_isa()->tile->width) * j->size) * sizeof *r.dk);
     int64_t items = group * blocks, first = cut_keys ? 0 : items * part / j->parts;
     int64_t last = cut_keys ? items : items * (part + 1) / j->parts;
     for (int64_t item = first; item < last; item++) {
-        int64_t h = g * group + item / blocks, row = j->queries * (item % blocks) / blocks;
-        int64_t count = j->queries * (item % blocks + 1) / blocks - row;
+        int64_t h = g * group + item / blocks, row = query_count * (item % blocks) / blocks;
+        int64_t count = query_count * (item % blocks + 1) / blocks - row;
         if (item == first || row == 0)
             start_head(j, &r, h);
         backward_block(j, &r, b, h, row, count, from, to, item == first, fetch.regions ? &fetch : NULL);
-        if (item + 1 == last || row + count == j->queries)
+        if (item + 1 == last || row + count == query_count)
             end_head(j, &r, b, h);
     }
     if (j->back_keys)

@@ -75,25 +75,26 @@ void at_block_load(const job *j, block *blk, cutter *scratch, int64_t b, int64_t
                    int64_t first_query, int64_t rows)
 {
     const at_fused *what = &j->what;
-    int64_t width = at_isa()->tile->width, lowest = j->keys, highest = 0, farthest = -j->reach;
+    int64_t width = at_isa()->tile->width, keys = at_key_count(j, b), lowest = keys, highest = 0, farthest = -j->reach;
     blk->b = b;
     blk->h = h;
     blk->g = h / (j->heads / j->kv_heads);
     blk->rows = rows;
+    blk->keys = keys;
     blk->fetch = NULL;
     blk->q_row = j->size_panels + width;
     blk->q = at_cut(scratch, TILE_ROWS * blk->q_row);
     at_real *tables = at_cut(scratch, what->key_table ? TILE_ROWS * j->bias_row : 0);
     at_real factor = what->additive ? 1 : what->scale * j->unit;
     const row_kernels *k = at_isa()->rows;
-    const at_real *q = what->q->value + (b * j->queries * j->heads + h) * j->size; /* [B,Q,H*D] */
-    int64_t query_row = j->heads * j->size, entries = 2 * j->reach + 1, spans = at_span_row(what->spans, b, h, 0);
+    const at_real *q = what->q->value + at_start_of(&j->q, b, h, 0);
+    int64_t query_row = j->q.row, entries = 2 * j->reach + 1, spans = at_span_row(what->spans, b, h, 0);
     for (int64_t r = 0; r < rows; r++) {
         int64_t i = index ? index[r] : first_query + r;
         int32_t lo = what->spans->lo[spans + i], hi = what->spans->hi[spans + i];
         blk->index[r] = i;
         blk->lo[r] = lo < 0 ? 0 : lo;
-        blk->hi[r] = hi > j->keys ? (int32_t)j->keys : hi;
+        blk->hi[r] = hi > keys ? (int32_t)keys : hi;
         blk->place[r] = (int32_t)(what->start + i);
         if (blk->lo[r] < blk->hi[r]) {
             lowest = blk->lo[r] < lowest ? blk->lo[r] : lowest;
@@ -127,9 +128,9 @@ void at_block_load(const job *j, block *blk, cutter *scratch, int64_t b, int64_t
         blk->table.at = j->bias + h * j->bias_row + width;
 }
 
-tile at_block_tile(const job *j, const block *blk, int64_t from, at_real *s, int64_t s_row)
+tile at_block_tile(const block *blk, int64_t from, at_real *s, int64_t s_row)
 {
-    int64_t to = from + TILE_KEYS < j->keys ? from + TILE_KEYS : j->keys;
+    int64_t to = from + TILE_KEYS < blk->keys ? from + TILE_KEYS : blk->keys;
     tile t = {.rows = blk->rows,
               .lo = blk->lo,
               .hi = blk->hi,
@@ -140,16 +141,6 @@ tile at_block_tile(const job *j, const block *blk, int64_t from, at_real *s, int
               .fetch = blk->fetch};
     at_isa()->tile->begin(&t);
     return t;
-}
-
-const at_real *at_keys_of(const job *j, int64_t b, int64_t g)
-{
-    return j->what.k->value + (b * j->keys * j->kv_heads + g) * j->size; /* [B,K,G*D] */
-}
-
-const at_real *at_values_of(const job *j, int64_t b, int64_t g)
-{
-    return j->what.v->value + (b * j->keys * j->kv_heads + g) * j->value_size; /* [B,K,G*Dv] */
 }
 
 void at_block_score(const job *j, const block *blk, const tile *t, const at_real *kt, const at_real *v)

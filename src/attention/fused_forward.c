@@ -82,7 +82,7 @@ static void spend(const job *j, const block *blk, const room *r, const tile *t, 
     if (r->offsets_row)
         k->by_offset(t, blk->place, j->reach, r->offsets, r->offsets_row);
     k->blank(t, keeps_weights(j));
-    k->weigh(t, j->value_size, r->v, j->keys, r->out, r->out_row, t->from == blk->from, careful);
+    k->weigh(t, j->value_size, r->v, blk->keys, r->out, r->out_row, t->from == blk->from, careful);
 }
 
 void at_online_tile(const job *j, const tile *t, const tile_table *table, const tile_state *state)
@@ -124,7 +124,7 @@ static void pass_online(const job *j, const block *blk, const room *r, at_real *
     for (int64_t i = 0; i < blk->rows; i++)
         argmax[i] = -1;
     for (int64_t from = blk->from; from < blk->to; from += TILE_KEYS) {
-        tile t = at_block_tile(j, blk, from, keeps_weights(j) ? r->s + from : r->s, r->s_row);
+        tile t = at_block_tile(blk, from, keeps_weights(j) ? r->s + from : r->s, r->s_row);
         at_block_score(j, blk, &t, r->kt, r->score);
         at_online_tile(j, &t, &blk->table, &state);
         if (keeps_weights(j))
@@ -147,7 +147,7 @@ static void pass_online(const job *j, const block *blk, const room *r, at_real *
 static void add_key_sums(const job *j, const block *blk, const room *r, const at_real *factor)
 {
     for (int64_t from = blk->from; from < blk->to; from += TILE_KEYS) {
-        tile t = at_block_tile(j, blk, from, r->s + from, r->s_row);
+        tile t = at_block_tile(blk, from, r->s + from, r->s_row);
         at_real scaled[TILE_ROWS];
         for (int64_t i = 0; i < blk->rows; i++) {
             at_real seen = r->seen[from / TILE_KEYS * TILE_ROWS + i];
@@ -165,7 +165,7 @@ static void pass_whole(const job *j, const block *blk, const room *r, at_real *f
     const tile_kernels *k = at_isa()->tile;
     at_real stat[TILE_ROWS];
     for (int64_t from = blk->from; from < blk->to; from += TILE_KEYS) {
-        tile t = at_block_tile(j, blk, from, r->s + from, r->s_row);
+        tile t = at_block_tile(blk, from, r->s + from, r->s_row);
         at_block_score(j, blk, &t, r->kt, r->score);
         if (blk->table.at)
             k->look_up(&t, &blk->table);
@@ -177,7 +177,7 @@ static void pass_whole(const job *j, const block *blk, const room *r, at_real *f
     }
     tile_back back = {.rule = j->rule, .stat = stat};
     for (int64_t from = blk->from; from < blk->to; from += TILE_KEYS) {
-        tile t = at_block_tile(j, blk, from, r->s + from, r->s_row);
+        tile t = at_block_tile(blk, from, r->s + from, r->s_row);
         k->weights(&t, &back);
         spend(j, blk, r, &t, careful);
     }
@@ -196,7 +196,7 @@ static void pass_hard(const job *j, const block *blk, const room *r, at_real *fa
         choice[i] = -1;
     }
     for (int64_t from = blk->from; from < blk->to; from += TILE_KEYS) {
-        tile t = at_block_tile(j, blk, from, r->s, r->s_row);
+        tile t = at_block_tile(blk, from, r->s, r->s_row);
         at_block_score(j, blk, &t, r->kt, r->score);
         if (blk->table.at)
             k->look_up(&t, &blk->table);
@@ -227,7 +227,7 @@ static void pass_hard(const job *j, const block *blk, const room *r, at_real *fa
         at_real away = (at_real)choice[i] - blk->centre[i], weight = 1;
         if (j->what.centre)
             weight = AT_REAL(exp)(-away * away / (2 * j->what.sigma * j->what.sigma));
-        const at_real *v = j->what.v->value + ((blk->b * j->keys + choice[i]) * j->kv_heads + blk->g) * j->value_size;
+        const at_real *v = j->what.v->value + at_start_of(&j->v, blk->b, blk->g, choice[i]);
         for (int64_t d = 0; d < j->value_size; d++)
             r->out[i * r->out_row + d] = weight * v[d];
         if (r->offsets_row) {
@@ -271,12 +271,12 @@ static void forward_block(const job *j, const room *r, int64_t b, int64_t h, int
     if (j->masked && !k->finite(r->out, r->out_row, rows, j->value_size))
         pass(j, &blk, r, factor, true);
 
-    int64_t count = 2 * j->reach + 1, at = (b * j->queries + first) * j->heads + h;
+    int64_t count = 2 * j->reach + 1;
     if (r->offsets_row) /* c += (sums of weights by offset) wV */
         at_isa()->tile->multiply(rows, blk.entries, j->value_size, r->offsets, r->offsets_row,
                                  at_table_of(j->what.value_table, j->value_panels_of, h, count * j->value_panels),
                                  count * at_isa()->tile->width, r->out, r->out_row, true);
-    k->copy(j->made.out->value + at * j->value_size, j->heads * j->value_size, 0, r->out, r->out_row, rows,
+    k->copy(j->made.out->value + at_start_of(&j->out, b, h, first), j->out.row, 0, r->out, r->out_row, rows,
             j->value_size, 1, factor);
     if (keeps_weights(j))
         add_key_sums(j, &blk, r, factor);
@@ -289,11 +289,11 @@ static tile_fetch next_pair(const job *j, int64_t b, int64_t g)
     tile_fetch fetch = {.rows_a_time = 3};
     if (!at_next_pair(j, &b, &g))
         return fetch;
-    int64_t group = j->heads / j->kv_heads, at = b * j->queries * j->heads + g * group;
-    at_fetch_add(&fetch, at_keys_of(j, b, g), j->kv_heads * j->size, j->keys, j->size);
-    at_fetch_add(&fetch, at_values_of(j, b, g), j->kv_heads * j->value_size, j->keys, j->value_size);
-    at_fetch_add(&fetch, j->what.q->value + at * j->size, j->heads * j->size, j->queries, group * j->size);
-    at_fetch_add(&fetch, j->made.out->value + at * j->value_size, j->heads * j->value_size, j->queries,
+    int64_t group = j->heads / j->kv_heads, h = g * group, queries = at_query_count(j, b), keys = at_key_count(j, b);
+    at_fetch_add(&fetch, j->what.k->value + at_start_of(&j->k, b, g, 0), j->k.row, keys, j->size);
+    at_fetch_add(&fetch, j->what.v->value + at_start_of(&j->v, b, g, 0), j->v.row, keys, j->value_size);
+    at_fetch_add(&fetch, j->what.q->value + at_start_of(&j->q, b, h, 0), j->q.row, queries, group * j->size);
+    at_fetch_add(&fetch, j->made.out->value + at_start_of(&j->out, b, h, 0), j->out.row, queries,
                  group * j->value_size);
     return fetch;
 }
@@ -302,13 +302,14 @@ static tile_fetch next_pair(const job *j, int64_t b, int64_t g)
 static void forward_pair(const job *j, char *scratch, int64_t b, int64_t g, int64_t part)
 {
     room r = make_room(j, scratch);
-    int64_t group = j->heads / j->kv_heads, blocks = (j->queries + TILE_ROWS - 1) / TILE_ROWS;
+    int64_t queries = at_query_count(j, b), keys = at_key_count(j, b);
+    int64_t group = j->heads / j->kv_heads, blocks = (queries + TILE_ROWS - 1) / TILE_ROWS;
     tile_fetch fetch = next_pair(j, b, g);
-    at_gemm_pack(at_keys_of(j, b, g), 1, j->kv_heads * j->size, j->size, j->keys, r.kt);
-    at_gemm_pack(at_values_of(j, b, g), j->kv_heads * j->value_size, 1, j->keys, j->value_size, r.v);
+    at_gemm_pack(j->what.k->value + at_start_of(&j->k, b, g, 0), 1, j->k.row, j->size, keys, r.kt);
+    at_gemm_pack(j->what.v->value + at_start_of(&j->v, b, g, 0), j->v.row, 1, keys, j->value_size, r.v);
     for (int64_t item = group * blocks * part / j->parts; item < group * blocks * (part + 1) / j->parts; item++) {
-        int64_t h = g * group + item / blocks, first = j->queries * (item % blocks) / blocks;
-        int64_t rows = j->queries * (item % blocks + 1) / blocks - first;
+        int64_t h = g * group + item / blocks, first = queries * (item % blocks) / blocks;
+        int64_t rows = queries * (item % blocks + 1) / blocks - first;
         if (j->what.additive) {
             const at_real *v = j->what.score_v->value + (j->what.score_v->shape.rank == 2 ? h * j->size : 0);
             for (int64_t a = 0; a < j->size; a++)

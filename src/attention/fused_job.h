@@ -6,10 +6,17 @@
 #include "fused.h"
 #include "tile.h"
 
+/* Where the rows of an operand lie: see at_start_of. */
+typedef struct lines {
+    const int64_t *first; /* [B], NULL: every sequence has `each` rows */
+    int64_t each, row, column, size;
+} lines;
+
 typedef struct job {
     at_fused what;
     at_fused_out made;
-    int64_t batch, heads, kv_heads, queries, keys, size, value_size; /* B H G Q K D Dv */
+    int64_t batch, heads, kv_heads, queries, keys, size, value_size; /* B H G Q K D Dv; packed: the largest Q and K */
+    lines q, k, v, out;                                              /* of values and gradients alike */
     int64_t key_panels, size_panels, value_panels;                   /* K, D, Dv rounded up to whole panels */
     tile_rule rule;
     at_real unit;     /* scores are kept times log2 e where they end in an exponential: 2^x is cheaper than e^x */
@@ -36,8 +43,8 @@ typedef struct job {
 
 /* A block of query rows of one head: what the tile kernels read. Memory is the worker's scratch. */
 typedef struct block {
-    int64_t b, h, g, rows;
-    int64_t index[TILE_ROWS]; /* which queries */
+    int64_t b, h, g, rows, keys; /* keys: all of this sequence's */
+    int64_t index[TILE_ROWS];    /* which queries */
     int32_t lo[TILE_ROWS], hi[TILE_ROWS], place[TILE_ROWS];
     int64_t from, to; /* the keys that any row uses, from at a tile's start */
     at_real *q;
@@ -59,12 +66,23 @@ at_real *at_cut(cutter *cutter, int64_t count);
 void at_block_load(const job *j, block *blk, cutter *scratch, int64_t b, int64_t h, const int64_t *index,
                    int64_t first_query, int64_t rows);
 /* The tile of this block that starts at key `from`, with `s` for its scores. */
-tile at_block_tile(const job *j, const block *blk, int64_t from, at_real *s, int64_t s_row);
+tile at_block_tile(const block *blk, int64_t from, at_real *s, int64_t s_row);
 /* Its scores, without the bias. kt: the key head's keys as panels; v: score_v times unit. */
 void at_block_score(const job *j, const block *blk, const tile *t, const at_real *kt, const at_real *v);
-/* The key head's keys and values where they lie. */
-const at_real *at_keys_of(const job *j, int64_t b, int64_t g);   /* rows kv_heads * size apart */
-const at_real *at_values_of(const job *j, int64_t b, int64_t g); /* rows kv_heads * value_size apart */
+
+/* Row i of head h of sequence b starts so many numbers in; rows of a sequence are `row` apart. */
+static inline int64_t at_start_of(const lines *x, int64_t b, int64_t h, int64_t i)
+{
+    return ((x->first ? x->first[b] : b * x->each) + i) * x->row + x->column + h * x->size;
+}
+static inline int64_t at_query_count(const job *j, int64_t b)
+{
+    return j->what.packed ? j->what.packed->query_count[b] : j->queries;
+}
+static inline int64_t at_key_count(const job *j, int64_t b)
+{
+    return j->what.packed ? j->what.packed->key_count[b] : j->keys;
+}
 
 /* Steps on to the pair whose rows are worth asking for now; false if there is none. */
 bool at_next_pair(const job *j, int64_t *b, int64_t *g);

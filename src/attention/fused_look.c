@@ -26,7 +26,7 @@ void at_block_weights(const job *j, const block *blk, const at_real *kt, const a
         stat[i] = j->stat[at_row_of(j, blk->b, blk->h, blk->index[i])];
     tile_back back = {.rule = j->rule, .stat = stat};
     for (int64_t from = blk->from; from < blk->to; from += TILE_KEYS) {
-        tile t = at_block_tile(j, blk, from, s, s_row);
+        tile t = at_block_tile(blk, from, s, s_row);
         if (j->rule == RULE_HARD) {
             one_hot(j, blk, &t);
         } else {

@@ -42,7 +42,7 @@ const at_window_record *at_window_at(int index)
 
 static int64_t length_of(const at_operands *o, int64_t b)
 {
-    return o->in->lengths ? o->in->lengths[b] : o->K;
+    return o->in->packed ? o->in->packed->key_count[b] : o->in->lengths ? o->in->lengths[b] : o->K;
 }
 
 /* p = S sigmoid(vp^T tanh(Wp q)), S the keys of the batch row: [B,H,Q] */
@@ -88,7 +88,10 @@ bool at_spans_build(at_operands *o)
     if (!o->spans.lo || !o->spans.hi)
         return at_fail(at_tape_error(o->tape), AT_FAILED, "memory is out: no room for %lld spans", (long long)count);
     for (int64_t r = 0; r < count; r++) {
-        int64_t lo, hi, length = length_of(o, r / (o->spans.heads * o->Q));
+        const int64_t b = r / (o->spans.heads * o->Q);
+        int64_t lo, hi, length = length_of(o, b);
+        if (o->in->packed && r % o->Q >= o->in->packed->query_count[b])
+            length = 0; /* there is no such query */
         if (predicted)
             around_centre((double)o->centre->value[r], a->reach, &lo, &hi);
         else

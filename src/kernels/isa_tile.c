@@ -117,66 +117,97 @@ static void gather(const tile *t, int64_t size, const at_real *x, int64_t x_row,
 
 /* ---- One query a head: keys and values are read where they lie, once, with no packing ---- */
 
-/* Asks for a few heads' part of some rows ahead of their use, into L2: L1 could not hold it beside what is in use. A
- * little at a time, between the sums, so that the requests do not queue. */
-INLINE void fetch(const at_real *x, int64_t x_row, int64_t rows, int64_t size)
+INLINE const at_real *line_at(const tile_lines *x, int64_t j)
 {
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t d = 0; d < size; d += 64 / (int64_t)sizeof *x)
-            __builtin_prefetch(x + r * x_row + d, 0, 2);
+    return x->list ? x->list[j] + x->column : x->at + j * x->row;
 }
 
-static void score_heads(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *k, int64_t k_row,
-                        int64_t group, at_real *spare)
+/* Asks for one head's part of rows [from, to) ahead of their use, into L2: L1 could not hold it beside what is in use.
+ * A little at a time, between the sums, so that the requests do not queue. */
+INLINE void fetch(const tile_lines *x, int64_t from, int64_t to, int64_t column, int64_t size)
 {
-    int64_t columns = t->to - t->from, a, b;
-    for (int64_t c = 0; c < columns; c += WIDTH) {
-        int64_t there = columns - c < WIDTH ? columns - c : WIDTH, ahead = columns - c - there;
-        ahead = ahead > WIDTH ? WIDTH : ahead;
+    for (int64_t r = from; r < to; r++)
+        for (int64_t d = 0; d < size; d += 64 / (int64_t)sizeof(at_real))
+            __builtin_prefetch(line_at(x, r) + column + d, 0, 2);
+}
+
+INLINE int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void score_heads(const tile *t, int64_t size, const at_real *q, int64_t q_row, const tile_lines *k,
+                        int64_t group)
+{
+    int64_t a, b;
+    for (int64_t c = t->from; c < t->to; c += WIDTH) {
+        bool straight = !k->list && c + WIDTH <= t->to;
+        const at_real *keys[WIDTH];
+        for (int64_t r = 0; r < WIDTH; r++) /* what lies beyond the last key repeats it */
+            keys[r] = line_at(k, least(c + r, t->to - 1));
         for (int64_t h = 0; h < t->rows; h++) {
-            const at_real *keys = k + (t->from + c) * k_row + h / group * size;
-            int64_t row = k_row;
+            int64_t column = h / group * size;
             if (h % group == 0)
-                fetch(keys + WIDTH * k_row, k_row, ahead, size);
-            if (!row_columns(t, h, &a, &b) || a >= c + WIDTH || b <= c)
+                fetch(k, c + WIDTH, least(c + 2 * WIDTH, t->to), column, size);
+            if (!row_columns(t, h, &a, &b) || a >= c - t->from + WIDTH || b <= c - t->from)
                 continue;
-            if (there < WIDTH) { /* the last keys are copied to a full panel */
-                for (int64_t r = 0; r < WIDTH; r++)
-                    memcpy(spare + r * size, keys + (r < there ? r : there - 1) * k_row, (size_t)size * sizeof *k);
-                keys = spare;
-                row = size;
-            }
-            turned_panel(size, q + h * q_row, 1, keys, row, t->s + h * t->s_row + c, false);
+            at_real *s = t->s + h * t->s_row + c - t->from;
+            if (straight)
+                turned_panel(size, q + h * q_row, 1, keys[0] + column, k->row, s, false);
+            else
+                turned_rows(size, q + h * q_row, keys, column, s);
         }
     }
 }
 
-static void weigh_heads(const tile *t, int64_t size, const at_real *v, int64_t v_row, int64_t group, at_real *out,
-                        int64_t out_row)
+/* to[0..panels*WIDTH) += sum_r s[r] (row from + r of v at `column`), for rows that lie anywhere: micro_wide's chain. */
+INLINE void weigh_lines(const int panels, int64_t n, const at_real *s, const tile_lines *v, int64_t from,
+                        int64_t column, at_real *to)
+{
+    vec acc[8];
+#pragma GCC unroll 8
+    for (int i = 0; i < 2 * panels; i++)
+        acc[i] = v_load(to + i * LANES);
+    for (int64_t r = 0; r < n; r++) {
+        const at_real *line = v->list[from + r] + v->column + column;
+        vec x = v_set(s[r]);
+#pragma GCC unroll 8
+        for (int i = 0; i < 2 * panels; i++)
+            acc[i] = v_fma(x, v_load(line + i * LANES), acc[i]);
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < 2 * panels; i++)
+        v_store(to + i * LANES, acc[i]);
+}
+
+static void weigh_heads(const tile *t, int64_t size, const tile_lines *v, int64_t group, at_real *out, int64_t out_row)
 {
     enum { CHUNK = 2 * WIDTH };
-    int64_t columns = t->to - t->from, a, b, d;
-    for (int64_t c = 0; c < columns; c += CHUNK) {
-        const at_real *next = v + (t->from + c + CHUNK) * v_row;
-        int64_t ahead = columns - c - CHUNK;
-        ahead = ahead < 0 ? 0 : ahead > CHUNK ? CHUNK : ahead;
+    int64_t a, b, d;
+    for (int64_t c = t->from; c < t->to; c += CHUNK)
         for (int64_t h = 0; h < t->rows; h++) {
+            int64_t column = h / group * size;
             if (h % group == 0)
-                fetch(next + h / group * size, v_row, ahead, size);
-            if (!row_columns(t, h, &a, &b) || a >= c + CHUNK || b <= c)
+                fetch(v, c + CHUNK, least(c + 2 * CHUNK, t->to), column, size);
+            if (!row_columns(t, h, &a, &b) || a >= c - t->from + CHUNK || b <= c - t->from)
                 continue;
-            int64_t first = a > c ? a : c, n = (b < c + CHUNK ? b : c + CHUNK) - first;
-            const at_real *values = v + (t->from + first) * v_row + h / group * size, *s = t->s + h * t->s_row + first;
+            int64_t first = a > c - t->from ? a + t->from : c, n = least(b + t->from, c + CHUNK) - first;
+            const at_real *values = line_at(v, first) + column, *s = t->s + h * t->s_row + first - t->from;
             at_real *to = out + h * out_row;
             for (d = 0; d + 4 * WIDTH <= size; d += 4 * WIDTH)
-                micro_wide(1, 4, n, s, 0, 1, values + d, v_row, WIDTH, to + d, 0, true);
+                if (v->list)
+                    weigh_lines(4, n, s, v, first, column + d, to + d);
+                else
+                    micro_wide(1, 4, n, s, 0, 1, values + d, v->row, WIDTH, to + d, 0, true);
             for (; d + WIDTH <= size; d += WIDTH)
-                micro_rows(1, n, s, 0, 1, values + d, v_row, to + d, 0, true);
+                if (v->list)
+                    weigh_lines(1, n, s, v, first, column + d, to + d);
+                else
+                    micro_rows(1, n, s, 0, 1, values + d, v->row, to + d, 0, true);
             for (; d < size; d++)
                 for (int64_t r = 0; r < n; r++)
-                    to[d] = s[r] * values[r * v_row + d] + to[d];
+                    to[d] = s[r] * line_at(v, first + r)[column + d] + to[d];
         }
-    }
 }
 
 static void multiply(int64_t rows, int64_t size, int64_t columns, const at_real *a, int64_t a_row, const at_real *b,

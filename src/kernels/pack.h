@@ -5,27 +5,25 @@
 
 #include "micro.h"
 
-/* LANES x LANES numbers, rows `from` apart: column[j][i] = in[i*from + j]. */
-INLINE void transpose_lanes(const at_real *in, int64_t from, vec *column)
+/* LANES rows of LANES numbers turned in registers: column[j][i] = row[i][j]. */
+INLINE void turn_lanes(const vec *row, vec *column)
 {
 #ifdef AT_DOUBLE
-    vec r0 = v_load(in), r1 = v_load(in + from), r2 = v_load(in + 2 * from), r3 = v_load(in + 3 * from);
-    vec a = __builtin_shuffle(r0, r1, (veci){0, 4, 2, 6}), b = __builtin_shuffle(r0, r1, (veci){1, 5, 3, 7});
-    vec c = __builtin_shuffle(r2, r3, (veci){0, 4, 2, 6}), d = __builtin_shuffle(r2, r3, (veci){1, 5, 3, 7});
+    vec a = __builtin_shuffle(row[0], row[1], (veci){0, 4, 2, 6}),
+        b = __builtin_shuffle(row[0], row[1], (veci){1, 5, 3, 7});
+    vec c = __builtin_shuffle(row[2], row[3], (veci){0, 4, 2, 6}),
+        d = __builtin_shuffle(row[2], row[3], (veci){1, 5, 3, 7});
     column[0] = __builtin_shuffle(a, c, (veci){0, 1, 4, 5});
     column[1] = __builtin_shuffle(b, d, (veci){0, 1, 4, 5});
     column[2] = __builtin_shuffle(a, c, (veci){2, 3, 6, 7});
     column[3] = __builtin_shuffle(b, d, (veci){2, 3, 6, 7});
 #else
     /* Join rows i and i+4 by halves, then two rounds of shuffles that stay inside the halves. */
-    const at_real *below = in + 4 * from;
-    __asm__("" : "+r"(in), "+r"(below)); /* two pointers and three strides, instead of eight pointers */
     vec r[8], s[8];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
-        vec low = v_load(in + i * from), high = v_load(below + i * from);
-        r[i] = __builtin_shuffle(low, high, (veci){0, 1, 2, 3, 8, 9, 10, 11});
-        r[i + 4] = __builtin_shuffle(low, high, (veci){4, 5, 6, 7, 12, 13, 14, 15});
+        r[i] = __builtin_shuffle(row[i], row[i + 4], (veci){0, 1, 2, 3, 8, 9, 10, 11});
+        r[i + 4] = __builtin_shuffle(row[i], row[i + 4], (veci){4, 5, 6, 7, 12, 13, 14, 15});
     }
 #pragma GCC unroll 4
     for (int i = 0; i < 8; i += 2) {
@@ -40,6 +38,30 @@ INLINE void transpose_lanes(const at_real *in, int64_t from, vec *column)
         column[h + 3] = __builtin_shuffle(s[h + 1], s[h + 3], (veci){2, 3, 10, 11, 6, 7, 14, 15});
     }
 #endif
+}
+
+/* The same of rows in memory, `from` apart. */
+INLINE void transpose_lanes(const at_real *in, int64_t from, vec *column)
+{
+    vec row[LANES];
+    const at_real *below = in + LANES / 2 * from;
+    __asm__("" : "+r"(in), "+r"(below)); /* two pointers and three strides, instead of eight pointers */
+#pragma GCC unroll 4
+    for (int i = 0; i < LANES / 2; i++) {
+        row[i] = v_load(in + i * from);
+        row[i + LANES / 2] = v_load(below + i * from);
+    }
+    turn_lanes(row, column);
+}
+
+/* The same of rows that lie anywhere, at `place` in each. */
+INLINE void transpose_rows(const at_real *const *in, int64_t place, vec *column)
+{
+    vec row[LANES];
+#pragma GCC unroll 8
+    for (int i = 0; i < LANES; i++)
+        row[i] = v_load(in[i] + place);
+    turn_lanes(row, column);
 }
 
 /* The same into memory: out[j*to + i] = in[i*from + j]. */
@@ -96,6 +118,35 @@ INLINE void turned_panel(int64_t k, const at_real *a, int64_t a_col, const at_re
         for (int l = 0; l < LANES; l++) {
             low[l] = b[p + l * b_col];
             high[l] = b[p + (LANES + l) * b_col];
+        }
+        sum0 = v_fma(x, low, sum0);
+        sum1 = v_fma(x, high, sum1);
+    }
+    v_store(c, sum0);
+    v_store(c + LANES, sum1);
+}
+
+/* c = a B for columns of B that lie anywhere, at `place` in each: the same chain. */
+INLINE void turned_rows(int64_t k, const at_real *a, const at_real *const *b, int64_t place, at_real *c)
+{
+    vec sum0 = v_set(0), sum1 = sum0;
+    int64_t p = 0;
+    for (; p + LANES <= k; p += LANES) {
+        vec low[LANES], high[LANES];
+        transpose_rows(b, place + p, low);
+        transpose_rows(b + LANES, place + p, high);
+#pragma GCC unroll 8
+        for (int l = 0; l < LANES; l++) {
+            vec x = v_set(a[p + l]);
+            sum0 = v_fma(x, low[l], sum0);
+            sum1 = v_fma(x, high[l], sum1);
+        }
+    }
+    for (; p < k; p++) {
+        vec low, high, x = v_set(a[p]);
+        for (int l = 0; l < LANES; l++) {
+            low[l] = b[l][place + p];
+            high[l] = b[LANES + l][place + p];
         }
         sum0 = v_fma(x, low, sum0);
         sum1 = v_fma(x, high, sum1);

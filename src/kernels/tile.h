@@ -24,6 +24,14 @@ typedef struct tile_fetch {
     int64_t rows_a_time;
 } tile_fetch;
 
+/* Rows of keys or values: `row` apart from `at` on, or row j `column` numbers into list[j]. */
+typedef struct tile_lines {
+    const at_real *at;
+    int64_t row;
+    const at_real *const *list; /* NULL: they lie in order */
+    int64_t column;
+} tile_lines;
+
 typedef struct tile {
     int64_t rows;           /* queries, at most TILE_ROWS */
     const int32_t *lo, *hi; /* [rows]: each query's keys are [lo, hi) */
@@ -76,10 +84,10 @@ typedef struct tile_kernels {
     void (*begin)(tile *t);
     /* s_ij = q_i . k_j. q [rows, q_row]; kt: all keys as panels [panel][size][width]. */
     void (*score)(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *kt);
-    /* The same where every row is another head, over keys as they lie, [keys, k_row]: `group` rows share a key head,
-     * and key heads are `size` apart. spare: width * size numbers. */
-    void (*score_heads)(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *k, int64_t k_row,
-                        int64_t group, at_real *spare);
+    /* The same where every row is another head, over keys as they lie: `group` rows share a key head, and key heads are
+     * `size` apart. */
+    void (*score_heads)(const tile *t, int64_t size, const at_real *q, int64_t q_row, const tile_lines *k,
+                        int64_t group);
     /* s_ij = sum_a v_a act(q_ia + k_ja) */
     void (*additive)(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *kt, const at_real *v,
                      at_act act);
@@ -109,8 +117,7 @@ typedef struct tile_kernels {
     void (*weigh)(const tile *t, int64_t size, const at_real *v, int64_t keys, at_real *out, int64_t out_row,
                   bool fresh, bool careful);
     /* The same where every row is another head, over values as they lie; a row touches its own keys only. */
-    void (*weigh_heads)(const tile *t, int64_t size, const at_real *v, int64_t v_row, int64_t group, at_real *out,
-                        int64_t out_row);
+    void (*weigh_heads)(const tile *t, int64_t size, const tile_lines *v, int64_t group, at_real *out, int64_t out_row);
     /* sums_j += sum_i s_ij x_i, for the tile's keys j: x [rows, x_row] padded, sums [keys, sums_row] padded */
     void (*gather)(const tile *t, int64_t size, const at_real *x, int64_t x_row, at_real *sums, int64_t sums_row,
                    bool fresh, bool careful);
