@@ -17,10 +17,9 @@ static double log_probability(const at_real *logits, int64_t size, int32_t targe
 }
 
 /* The Monte-Carlo gradient of hard attention (one sample a sentence):
- *   grad log p(y|s) + lambda_r (log p(y|s) - b n) grad log p(s) + lambda_e grad H(s)
+ *   grad log p(y|s) + lambda_r (log p(y|s) - b) grad log p(s) + lambda_e grad H(s)
  * The first term is the cross-entropy's; the other two are seeds on log_prob and entropy, with the sign of a loss. b is
- * the moving average 0.9 b + 0.1 (log p(y|s) per token), times the n tokens of the sentence: a baseline may depend on
- * anything but the sample, and sentences differ in length. */
+ * the moving average 0.9 b + 0.1 log p(y|s), the mean over the sentences of a batch. */
 static void seed_choices(at_trainer *trainer, const at_batch *batch, const at_decoded *decoded)
 {
     const at_train_settings *s = trainer->settings;
@@ -36,13 +35,13 @@ static void seed_choices(at_trainer *trainer, const at_batch *batch, const at_de
         total += reward;
         for (int64_t t = row * steps; t < row * steps + n; t++) {
             if (log_prob)
-                log_prob[t] -= (at_real)(s->baseline * (reward - before * (double)n));
+                log_prob[t] -= (at_real)(s->baseline * (reward - before));
             if (entropy)
                 entropy[t] -= (at_real)s->entropy;
         }
     }
     if (isfinite(total))
-        trainer->place.baseline = 0.9 * before + 0.1 * total / (double)batch->target_tokens;
+        trainer->place.baseline = 0.9 * before + 0.1 * total / (double)batch->rows;
 }
 
 bool at_batch_loss(at_trainer *trainer, const at_batch *batch, bool learn, double *loss, at_error *error)

@@ -15,7 +15,7 @@ typedef struct at_progress {
     uint64_t seed, counter;         /* of the random numbers */
     double best;                    /* score */
     double cost, tokens;            /* summed since the last validation */
-    double baseline;                /* hard attention: the moving average of log p(y) per token */
+    double baseline;                /* hard attention: the moving average of log p(y|s) of a sentence */
 } at_progress;
 
 typedef struct at_trainer {

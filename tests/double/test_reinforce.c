@@ -56,6 +56,12 @@ static void begin(void)
     at_params_changed(params);
 }
 
+static void end(void)
+{
+    at_model_free(trainer.translator.model);
+    at_arena_free(trainer.arena);
+}
+
 /* What one run of the draws gives: -log p(y|s), log p(s), H(s), and which keys were drawn. */
 typedef struct outcome {
     double loss, log_prob, entropy;
@@ -147,7 +153,6 @@ static void exact(double *gradient, int64_t count)
 static void the_mean_is_exact(void **state)
 {
     (void)state;
-    at_threads_set(1); /* there is nothing to share out in so small a model */
     begin();
     at_error error = {0};
     at_params *params = trainer.translator.model->params;
@@ -173,17 +178,84 @@ static void the_mean_is_exact(void **state)
         largest = fmax(largest, fabs(should[i]) / (deviation + 1e-8));
     }
     assert_true(largest > 50); /* the errors are small enough to see something */
-    /* The baseline has come to the mean log-probability per token. */
-    assert_true(trainer.place.baseline < -0.1 && trainer.place.baseline > -10);
     free(should);
     free(sum);
     free(squares);
-    at_model_free(trainer.translator.model);
-    at_arena_free(trainer.arena);
+    end();
+}
+
+/* b <- 0.9 b + 0.1 log p(y|s) of a sentence, the mean over those of a batch; batches that do not draw leave it alone.
+ */
+static void the_baseline_moves_by_sentences(void **state)
+{
+    (void)state;
+    begin();
+    at_error error = {0};
+    const int32_t source[2 * KEYS] = {4, 5, 6, 5, 4, -1}, input[2 * STEPS] = {AT_BEGIN, 4, AT_BEGIN, 0};
+    const int32_t target[2 * STEPS] = {4, AT_END, AT_END, -1};
+    const int64_t sources[2] = {3, 2}, targets[2] = {2, 1};
+    at_batch two = batch;
+    two.rows = 2;
+    two.source = source;
+    two.source_lengths = sources;
+    two.input = input;
+    two.target = target;
+    two.target_lengths = targets;
+    two.source_tokens = 5;
+    two.target_tokens = 3;
+    int moved = 0;
+    for (int i = 0; i < 40; i++) {
+        double before = trainer.place.baseline, loss;
+        assert_true(at_batch_loss(&trainer, &two, true, &loss, &error));
+        if (trainer.place.baseline == before)
+            continue;
+        assert_true(fabs(trainer.place.baseline - (0.9 * before - 0.1 * loss / 2)) < 1e-12);
+        moved++;
+    }
+    assert_true(moved > 5 && moved < 35);
+    end();
+}
+
+/* In the gradient of the loss, b stands once with every sentence: it adds lambda_r b grad log p(s). */
+static void the_baseline_counts_once(void **state)
+{
+    (void)state;
+    begin();
+    at_error error = {0};
+    at_params *params = trainer.translator.model->params;
+    int64_t count = at_params_count(params);
+    double *first = calloc((size_t)count, sizeof *first), *g = at_params_grads(params), loss;
+    uint64_t start = 0;
+    at_rng probe;
+    do {
+        start += 16;
+        probe = (at_rng){.seed = 99, .counter = start};
+    } while (at_rng_uniform(&probe) < 0.5); /* such a batch would not draw */
+    const double baseline[2] = {0, -1.5};
+    for (int b = 0; b < 2; b++) {
+        trainer.rng = (at_rng){.seed = 99, .counter = start};
+        trainer.place.baseline = baseline[b];
+        memset(g, 0, (size_t)count * sizeof *g);
+        assert_true(at_batch_loss(&trainer, &batch, true, &loss, &error));
+        if (b == 0)
+            memcpy(first, g, (size_t)count * sizeof *g);
+    }
+    int path = look(probe.counter).path;
+    for (int64_t i = 0; i < count; i++) {
+        double should = baseline[1] * central(&at_params_values(params)[i], probe.counter, path).log_prob;
+        assert_true(fabs(g[i] - first[i] - should) < 1e-7);
+    }
+    free(first);
+    end();
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_mean_is_exact)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_mean_is_exact),
+        cmocka_unit_test(the_baseline_moves_by_sentences),
+        cmocka_unit_test(the_baseline_counts_once),
+    };
+    at_threads_set(1); /* there is nothing to share out in so small a model */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
