@@ -13,7 +13,7 @@
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 
-PACKAGES = gcc g++ make cmake pkg-config libjansson-dev librandom123-dev libutf8proc-dev libcmocka-dev
+PACKAGES = gcc g++ make cmake pkg-config libjansson-dev librandom123-dev libutf8proc-dev libsentencepiece-dev libcmocka-dev
 
 # A build that has nothing to do says nothing.
 MAKEFLAGS += --no-print-directory

@@ -49,20 +49,13 @@ static void add_settings(at_buffer *text, const at_model *model)
     }
 }
 
-static bool add_vocabulary(at_buffer *text, const char *side, const at_vocabulary *vocabulary, at_error *error)
+static void add_vocabulary(at_buffer *text, const char *side, const at_vocabulary *vocabulary)
 {
-    char *json = at_vocabulary_to_json(vocabulary, error);
-    json_t *object = json ? json_loads(json, 0, NULL) : NULL;
-    const char *kind = json_string_value(json_object_get(object, "kind"));
-    if (kind) {
-        char value[80];
-        snprintf(value, sizeof value, "%s, %lld units and %d specials", kind,
-                 (long long)at_vocabulary_size(vocabulary) - AT_SPECIALS, AT_SPECIALS);
-        add_line(text, side, value);
-    }
-    json_decref(object);
-    free(json);
-    return kind || at_fail(error, AT_FAILED, "memory ran out for what is to be said about a model");
+    char kind[80], value[160];
+    at_vocabulary_describe(vocabulary, kind, sizeof kind);
+    snprintf(value, sizeof value, "%s, %lld units and %d specials", kind,
+             (long long)at_vocabulary_size(vocabulary) - AT_SPECIALS, AT_SPECIALS);
+    add_line(text, side, value);
 }
 
 /* One line for each entry: its names and values, blanks between. */
@@ -97,11 +90,8 @@ char *at_translator_info(const at_translator *translator, at_error *error)
     if (error->code != AT_OK)
         return NULL;
     add_settings(&text, translator->model);
-    if (!add_vocabulary(&text, "source", translator->source, error) ||
-        !add_vocabulary(&text, "target", translator->target, error)) {
-        at_buffer_free(&text);
-        return NULL;
-    }
+    add_vocabulary(&text, "source", translator->source);
+    add_vocabulary(&text, "target", translator->target);
     snprintf(value, sizeof value, "%lld units", (long long)translator->max_length);
     add_line(&text, "longest source", value);
     snprintf(value, sizeof value, "%lld in %d arrays, %.1f MB", (long long)at_params_count(params),

@@ -1,6 +1,7 @@
 /* A model file: tensors by name, and as metadata
  *   format "pt", attend.kind "model", attend.version "1", settings {"model":"bahdanau","hidden":512,...},
- *   max-length "100", source.vocabulary and target.vocabulary {"kind":...}, history [...]. */
+ *   max-length "100", source.vocabulary and target.vocabulary {"kind":...}, history [...].
+ * The SentencePiece model of a side is a tensor of bytes, vocabulary.source or vocabulary.target. */
 #include "checkpoint.h"
 
 #include <errno.h>
@@ -15,7 +16,10 @@
 #include "files.h"
 #include "kinds.h"
 
-#define VERSION "1"
+#define VERSION         "1"
+#define SUBWORDS        "vocabulary."
+#define SOURCE_SUBWORDS SUBWORDS "source"
+#define TARGET_SUBWORDS SUBWORDS "target"
 static const at_dtype real_type = sizeof(at_real) == sizeof(double) ? AT_F64 : AT_F32;
 
 /* ---- Marks ---------------------------------------------------------------------------------------------------- */
@@ -228,6 +232,14 @@ static bool put_text(at_tensors *file, const char *key, char *text, at_error *er
     return done;
 }
 
+static bool put_subwords(const at_vocabulary *vocabulary, at_tensors *file, const char *name, at_error *error)
+{
+    size_t size;
+    const unsigned char *bytes = at_vocabulary_subwords(vocabulary, &size);
+    at_array array = {.dtype = AT_U8, .rank = 1, .dim = {(int64_t)size}, .data = (void *)bytes};
+    return !bytes || at_tensors_put(file, name, &array, error);
+}
+
 bool at_translator_save(const at_translator *translator, const char *path, bool keep_previous, at_error *error)
 {
     if (error->code != AT_OK)
@@ -243,13 +255,27 @@ bool at_translator_save(const at_translator *translator, const char *path, bool 
                 at_tensors_set_meta(file, "max-length", length, error) &&
                 put_text(file, "source.vocabulary", at_vocabulary_to_json(translator->source, error), error) &&
                 put_text(file, "target.vocabulary", at_vocabulary_to_json(translator->target, error), error) &&
+                put_subwords(translator->source, file, SOURCE_SUBWORDS, error) &&
+                put_subwords(translator->target, file, TARGET_SUBWORDS, error) &&
                 (!translator->history || at_tensors_set_meta(file, "history", translator->history, error)) &&
                 at_params_put(model->params, file, error) && at_file_replace(file, path, keep_previous, error);
     at_tensors_free(file);
     return done;
 }
 
-static at_vocabulary *load_vocabulary(const at_tensors *file, const char *key, const char *path, at_error *error)
+/* The bytes of a vocabulary that needs some, and none for one that does not. */
+static bool take_subwords(at_vocabulary *vocabulary, const at_tensors *file, const char *name, at_error *error)
+{
+    const at_array *array = at_tensors_get(file, name);
+    if (!at_vocabulary_needs_subwords(vocabulary))
+        return !array || at_fail(error, AT_FAILED, "it has no subwords, but the file has '%s'", name);
+    if (!array || array->dtype != AT_U8 || array->rank != 1)
+        return at_fail(error, AT_FAILED, "its subwords should be the bytes '%s', which are not there", name);
+    return at_vocabulary_take_subwords(vocabulary, array->data, (size_t)array->dim[0], error);
+}
+
+static at_vocabulary *load_vocabulary(const at_tensors *file, const char *key, const char *name, const char *path,
+                                      at_error *error)
 {
     const char *text = at_tensors_meta(file, key);
     if (!text) {
@@ -258,9 +284,11 @@ static at_vocabulary *load_vocabulary(const at_tensors *file, const char *key, c
     }
     at_error said = {0};
     at_vocabulary *vocabulary = at_vocabulary_from_json(text, &said);
-    if (!vocabulary)
-        at_fail(error, AT_FAILED, "'%s' of '%s' cannot be used: %s", key, path, said.text);
-    return vocabulary;
+    if (vocabulary && take_subwords(vocabulary, file, name, &said))
+        return vocabulary;
+    at_fail(error, AT_FAILED, "'%s' of '%s' cannot be used: %s", key, path, said.text);
+    at_vocabulary_free(vocabulary);
+    return NULL;
 }
 
 static bool load_parts(at_translator *t, const at_tensors *file, const char *path, at_error *error)
@@ -272,8 +300,8 @@ static bool load_parts(at_translator *t, const at_tensors *file, const char *pat
     t->max_length = length ? strtoll(length, &end, 10) : 0;
     if (!settings_text || *end || t->max_length < 0)
         return at_fail(error, AT_FAILED, "'%s' lacks 'settings' or 'max-length' in its metadata", path);
-    t->source = load_vocabulary(file, "source.vocabulary", path, error);
-    t->target = t->source ? load_vocabulary(file, "target.vocabulary", path, error) : NULL;
+    t->source = load_vocabulary(file, "source.vocabulary", SOURCE_SUBWORDS, path, error);
+    t->target = t->source ? load_vocabulary(file, "target.vocabulary", TARGET_SUBWORDS, path, error) : NULL;
     at_error said = {0};
     if (!t->target)
         return false;
@@ -285,7 +313,7 @@ static bool load_parts(at_translator *t, const at_tensors *file, const char *pat
     t->history = history ? strdup(history) : NULL;
     if (history && !t->history)
         return at_fail(error, AT_FAILED, "cannot read '%s': memory ran out", path);
-    return t->model && at_params_take(t->model->params, file, path, NULL, error);
+    return t->model && at_params_take(t->model->params, file, path, SUBWORDS, error);
 }
 
 at_translator *at_translator_load(const char *path, at_error *error)

@@ -97,16 +97,6 @@ bool at_search_begin(at_search_work *work, const at_source *source)
 
 /* ---- Text and names ------------------------------------------------------------------------------------------- */
 
-/* Words stand with a blank between them, characters do not. */
-static const char *joiner(at_search_work *work)
-{
-    static const int32_t two[] = {AT_UNKNOWN, AT_UNKNOWN};
-    at_vocabulary_decode(work->translator->target, two, 2, &work->text);
-    bool blank = memchr(work->text.bytes, ' ', work->text.size);
-    work->text.size = 0;
-    return blank ? " " : "";
-}
-
 /* Adds bytes of a line as clean UTF-8, without a NUL or a newline in it. */
 static void add_clean(at_buffer *text, const char *bytes, size_t size)
 {
@@ -142,25 +132,44 @@ static void add_piece(at_buffer *text, const char *line, const int32_t *pieces, 
     add_clean(text, line + pieces[2 * unit], (size_t)(pieces[2 * unit + 1] - pieces[2 * unit]));
 }
 
-/* A unit of the target on its own; an unknown one as the source word it is linked to, if asked for. */
-static void add_unit(at_search_work *work, const at_sentence *sentence, const at_hypothesis *hypothesis, int64_t unit)
+/* A hypothesis that is put into words. */
+typedef struct wording {
+    const at_search_work *work;
+    const at_sentence *sentence;
+    const at_hypothesis *hypothesis;
+} wording;
+
+/* What stands for an unknown unit: itself, if the target was given, or the source word it is linked to, if asked for.
+ */
+static bool stand_in(void *context, int64_t unit, at_buffer *text)
+{
+    const wording *w = context;
+    const at_sentence *sentence = w->sentence;
+    if (sentence->target_line)
+        add_piece(text, sentence->target_line, sentence->target_pieces, unit);
+    else if (w->work->settings->replace_unknown && w->hypothesis->links[unit] >= 0)
+        add_piece(text, sentence->line, sentence->pieces, w->hypothesis->links[unit]);
+    else
+        return false;
+    return true;
+}
+
+/* A unit of the target on its own. */
+static void name_unit(at_search_work *work, const at_sentence *sentence, const at_hypothesis *hypothesis, int64_t unit)
 {
     int32_t id = unit < hypothesis->count ? hypothesis->ids[unit] : AT_END;
-    if (id == AT_UNKNOWN && sentence->target_line)
-        add_piece(&work->text, sentence->target_line, sentence->target_pieces, unit);
-    else if (id == AT_UNKNOWN && work->settings->replace_unknown && hypothesis->links[unit] >= 0)
-        add_piece(&work->text, sentence->line, sentence->pieces, hypothesis->links[unit]);
-    else {
-        const char *name = at_vocabulary_unit(work->translator->target, id);
-        at_buffer_add(&work->text, name ? name : "", name ? strlen(name) : 0); /* units are clean already */
-    }
+    wording w = {work, sentence, hypothesis};
+    if (id == AT_UNKNOWN && stand_in(&w, unit, &work->text))
+        return;
+    const char *name = at_vocabulary_unit(work->translator->target, id);
+    at_buffer_add(&work->text, name ? name : "", name ? strlen(name) : 0); /* units are clean already */
 }
 
 static bool name_units(at_search_work *work, const at_sentence *sentence, at_hypothesis *hypothesis)
 {
     const char **names = at_search_take(work, work->window, hypothesis->count + 1, sizeof *names);
     for (int64_t t = 0; names && t <= hypothesis->count; t++) {
-        add_unit(work, sentence, hypothesis, t);
+        name_unit(work, sentence, hypothesis, t);
         if (!(names[t] = keep_text(work)))
             return false;
     }
@@ -172,7 +181,12 @@ static bool name_source(at_search_work *work, at_sentence *sentence)
 {
     const char **names = at_search_take(work, work->window, sentence->count, sizeof *names);
     for (int64_t s = 0; names && s < sentence->count; s++) {
-        add_piece(&work->text, sentence->line, sentence->pieces, s);
+        /* By the vocabulary's name, which tells a word's beginning from its middle; an unknown one as it is written. */
+        const char *name = at_vocabulary_unit(work->translator->source, sentence->ids[s]);
+        if (sentence->ids[s] == AT_UNKNOWN || !name)
+            add_piece(&work->text, sentence->line, sentence->pieces, s);
+        else
+            at_buffer_add(&work->text, name, strlen(name));
         if (!(names[s] = keep_text(work)))
             return false;
     }
@@ -182,12 +196,8 @@ static bool name_source(at_search_work *work, at_sentence *sentence)
 
 bool at_search_word(at_search_work *work, const at_sentence *sentence, at_hypothesis *hypothesis)
 {
-    const char *between = joiner(work);
-    for (int64_t t = 0; t < hypothesis->count; t++) {
-        if (t > 0)
-            at_buffer_add(&work->text, between, strlen(between));
-        add_unit(work, sentence, hypothesis, t);
-    }
+    wording w = {work, sentence, hypothesis};
+    at_vocabulary_write(work->translator->target, hypothesis->ids, hypothesis->count, stand_in, &w, &work->text);
     hypothesis->size = work->text.size;
     hypothesis->text = keep_text(work);
     hypothesis->source_units = sentence->count;
@@ -214,12 +224,18 @@ static bool read_units(at_search_work *work, const at_vocabulary *vocabulary, co
     if (size > MOST_LINE)
         return at_fail(work->error, AT_FAILED, "line %lld has %zu bytes, and a line has %d at most",
                        (long long)number + 1, size, MOST_LINE);
-    *ids = at_search_take(work, work->window, (int64_t)size, sizeof **ids);
-    *pieces = at_search_take(work, work->window, 2 * (int64_t)size, sizeof **pieces);
-    if (!*ids || !*pieces)
-        return false;
     int64_t broken = 0;
-    *count = at_vocabulary_encode(vocabulary, line, size, *ids, (int64_t)size, &broken, *pieces);
+    *count = (int64_t)size; /* a unit takes a byte at least, unless normalising adds some */
+    for (int64_t room = -1; room < *count;) {
+        room = *count;
+        *ids = at_search_take(work, work->window, room, sizeof **ids);
+        *pieces = at_search_take(work, work->window, 2 * room, sizeof **pieces);
+        if (!*ids || !*pieces)
+            return false;
+        *count = at_vocabulary_encode(vocabulary, line, size, *ids, room, &broken, *pieces);
+        if (*count < 0)
+            return at_search_memory(work);
+    }
     *replaced += broken;
     return true;
 }

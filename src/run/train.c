@@ -66,10 +66,12 @@ static void note_report(at_trainer *trainer, const char *what, const at_corpus_r
                         (long long)r->replaced, (long long)r->lines, what, (long long)r->first_replaced);
 }
 
-static at_vocabulary *count_units(const at_lines *lines, const char *kind, int first_side, int last_side,
-                                  at_error *error)
+static at_vocabulary *count_units(const at_lines *lines, const char *kind, at_cleaning cleaning, int first_side,
+                                  int last_side, at_error *error)
 {
     at_vocabulary *vocabulary = at_vocabulary_new(kind, error);
+    if (vocabulary)
+        at_vocabulary_normalise(vocabulary, cleaning);
     for (int side = first_side; vocabulary && side <= last_side; side++)
         at_lines_count_units(lines, side, vocabulary, error);
     if (vocabulary && at_vocabulary_fix(vocabulary, error))
@@ -99,8 +101,10 @@ static bool prepare_data(at_trainer *trainer, at_error *error)
     at_lines *lines = at_lines_read(&s->train, error);
     if (lines) {
         bool joint = s->joint_vocabulary;
-        t->source = count_units(lines, s->source_vocabulary, 0, joint ? 1 : 0, error);
-        t->target = t->source ? count_units(lines, s->target_vocabulary, joint ? 0 : 1, 1, error) : NULL;
+        t->source = count_units(lines, s->source_vocabulary, s->cleaning, 0, joint ? 1 : 0, error);
+        t->target = !t->source ? NULL
+                    : joint    ? at_vocabulary_copy(t->source, error)
+                               : count_units(lines, s->target_vocabulary, s->cleaning, 1, 1, error);
     }
     trainer->train = t->target ? make_corpus(trainer, lines, "training", error) : NULL;
     at_lines_free(lines);

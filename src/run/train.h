@@ -15,8 +15,10 @@ typedef struct at_train_settings {
     at_corpus_files train, valid; /* valid may be empty */
     const char *output;           /* the best model; OUTPUT.last, OUTPUT.state, OUTPUT.log.jsonl beside it */
     at_model_settings model;
-    const char *source_vocabulary, *target_vocabulary; /* "char", "word", "word:8000" */
+    const char *source_vocabulary, *target_vocabulary; /* "char", "word:8000", "spm:8000", "FILE.spm" */
     bool joint_vocabulary;
+    at_cleaning cleaning;    /* of both sides */
+    double subword_sampling; /* 0: none; else how far drawn pieces stray from the best ones */
     int64_t max_length;
     at_too_long too_long;
     int64_t batch_size, batch_tokens, accumulate;

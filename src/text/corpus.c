@@ -38,10 +38,15 @@ static bool add_pair(at_corpus *corpus, const at_lines *lines, int64_t index, co
         size_t size;
         int64_t replaced;
         const char *text = at_lines_text(lines, index, s, &size);
-        if (!make_room(side, size)) /* a unit takes a byte at least */
-            return no_memory(error);
-        units[s] =
-            at_vocabulary_encode(vocabulary[s], text, size, side->ids + side->used, (int64_t)size, &replaced, NULL);
+        units[s] = (int64_t)size; /* a unit takes a byte at least, unless normalising adds some */
+        for (int64_t room = -1; room < units[s];) {
+            room = units[s];
+            if (!make_room(side, (size_t)room))
+                return no_memory(error);
+            units[s] = at_vocabulary_encode(vocabulary[s], text, size, side->ids + side->used, room, &replaced, NULL);
+            if (units[s] < 0)
+                return no_memory(error);
+        }
         broken += replaced;
     }
     if (broken > 0)

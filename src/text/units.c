@@ -53,8 +53,7 @@ size_t at_point_write(int32_t point, char bytes[4])
     return (size_t)utf8proc_encode_char(point, (utf8proc_uint8_t *)bytes);
 }
 
-/* The property White_Space of Unicode. */
-static bool is_white(int32_t point)
+bool at_is_white(int32_t point)
 {
     if (point < 0x80)
         return point == ' ' || (point >= '\t' && point <= '\r');
@@ -70,7 +69,7 @@ bool at_units_next(at_units *units, at_unit *unit)
         int32_t point;
         bool broken;
         size_t length = at_point_read(units->at, (size_t)(units->end - units->at), &point, &broken);
-        bool white = units->words && (*units->at == '\n' || is_white(point));
+        bool white = units->words && (*units->at == '\n' || at_is_white(point));
         if (white && unit->size > 0)
             break;
         units->at += length;

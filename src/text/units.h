@@ -13,6 +13,8 @@ size_t at_point_read(const char *text, size_t size, int32_t *point, bool *broken
 /* A code point as UTF-8, 1 to 4 bytes; gives how many. */
 size_t at_point_write(int32_t point, char bytes[4]);
 
+bool at_is_white(int32_t point); /* the property White_Space of Unicode */
+
 /* A unit: bytes of the line, and how many invalid sequences are among them. */
 typedef struct at_unit {
     const char *text;

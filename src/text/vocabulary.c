@@ -1,36 +1,15 @@
-#include "vocabulary.h"
+/* Counting units and finding them again. */
+#include "vocabulary_work.h"
 
-#include "units.h"
+#include "files.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* One unit: its text lies in the vocabulary's `text` and ends in a NUL. */
-typedef struct word {
-    size_t start, size;
-    uint64_t hash;
-    int64_t count;
-    int32_t seen; /* how many units were seen before it */
-} word;
-
-struct at_vocabulary {
-    bool words, fixed;
-    int64_t limit; /* units to keep; 0: all */
-    at_buffer text;
-    word *word; /* in the order of their ids, once fixed */
-    int32_t count, room;
-    int32_t *slot; /* open addressing: an index into `word`, -1 for a free slot */
-    size_t slots;  /* a power of two, at least twice `count` */
-};
-
-static const char *const special_names[AT_SPECIALS] = {"<pad>", "<unk>", "<s>", "</s>"};
-
 /* ---- Finding a unit ------------------------------------------------------------------------------------------- */
 
-/* FNV-1a: h = (h xor byte) * prime. */
-static uint64_t hash_bytes(uint64_t hash, const char *bytes, size_t size)
+uint64_t at_hash_bytes(uint64_t hash, const char *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++)
         hash = (hash ^ (unsigned char)bytes[i]) * 0x100000001b3;
@@ -51,13 +30,13 @@ static size_t next_clean(at_unit *unit, char clean[4])
 
 static uint64_t hash_unit(at_unit unit)
 {
-    uint64_t hash = 0xcbf29ce484222325;
+    uint64_t hash = AT_HASH_START;
     if (unit.broken == 0)
-        return hash_bytes(hash, unit.text, unit.size);
+        return at_hash_bytes(hash, unit.text, unit.size);
     char clean[4];
     while (unit.size > 0) {
         size_t length = next_clean(&unit, clean);
-        hash = hash_bytes(hash, clean, length);
+        hash = at_hash_bytes(hash, clean, length);
     }
     return hash;
 }
@@ -82,12 +61,17 @@ static size_t find_slot(const at_vocabulary *vocabulary, at_unit unit, uint64_t 
 {
     size_t slot = hash & (vocabulary->slots - 1);
     while (vocabulary->slot[slot] >= 0) {
-        const word *there = &vocabulary->word[vocabulary->slot[slot]];
+        const at_word *there = &vocabulary->word[vocabulary->slot[slot]];
         if (there->hash == hash && same_unit(vocabulary->text.bytes + there->start, there->size, unit))
             break;
         slot = (slot + 1) & (vocabulary->slots - 1);
     }
     return slot;
+}
+
+int32_t at_vocabulary_find(const at_vocabulary *vocabulary, at_unit unit)
+{
+    return vocabulary->fixed ? vocabulary->slot[find_slot(vocabulary, unit, hash_unit(unit))] : -1;
 }
 
 /* Every unit into its slot anew. */
@@ -104,7 +88,7 @@ static void fill_slots(at_vocabulary *vocabulary)
 
 /* ---- Counting ------------------------------------------------------------------------------------------------- */
 
-static bool no_memory(at_error *error)
+bool at_vocabulary_no_memory(at_error *error)
 {
     return at_fail(error, AT_FAILED, "memory ran out for a vocabulary");
 }
@@ -116,13 +100,13 @@ static bool make_room(at_vocabulary *vocabulary, at_error *error)
     if (vocabulary->room > INT32_MAX / 4)
         return at_fail(error, AT_FAILED, "a vocabulary holds at most %d different units", vocabulary->room);
     int32_t room = vocabulary->room == 0 ? 256 : vocabulary->room * 2;
-    word *words = realloc(vocabulary->word, (size_t)room * sizeof *words);
+    at_word *words = realloc(vocabulary->word, (size_t)room * sizeof *words);
     if (words == NULL)
-        return no_memory(error);
+        return at_vocabulary_no_memory(error);
     vocabulary->word = words;
     int32_t *slot = realloc(vocabulary->slot, (size_t)room * 2 * sizeof *slot);
     if (slot == NULL)
-        return no_memory(error);
+        return at_vocabulary_no_memory(error);
     vocabulary->slot = slot;
     vocabulary->slots = (size_t)room * 2;
     vocabulary->room = room;
@@ -130,8 +114,7 @@ static bool make_room(at_vocabulary *vocabulary, at_error *error)
     return true;
 }
 
-/* The unit, seen `times` more. */
-static bool add(at_vocabulary *vocabulary, at_unit unit, int64_t times, at_error *error)
+bool at_vocabulary_add(at_vocabulary *vocabulary, at_unit unit, int64_t times, at_error *error)
 {
     if (!make_room(vocabulary, error))
         return false;
@@ -141,8 +124,8 @@ static bool add(at_vocabulary *vocabulary, at_unit unit, int64_t times, at_error
         vocabulary->word[vocabulary->slot[slot]].count += times;
         return true;
     }
-    word *new_word = &vocabulary->word[vocabulary->count];
-    *new_word = (word){.start = vocabulary->text.size, .hash = hash, .count = times, .seen = vocabulary->count};
+    at_word *new_word = &vocabulary->word[vocabulary->count];
+    *new_word = (at_word){.start = vocabulary->text.size, .hash = hash, .count = times, .seen = vocabulary->count};
     while (unit.size > 0) {
         char clean[4];
         size_t length = next_clean(&unit, clean);
@@ -151,30 +134,84 @@ static bool add(at_vocabulary *vocabulary, at_unit unit, int64_t times, at_error
     new_word->size = vocabulary->text.size - new_word->start;
     at_buffer_add(&vocabulary->text, "", 1);
     if (vocabulary->text.failed)
-        return no_memory(error);
+        return at_vocabulary_no_memory(error);
     vocabulary->slot[slot] = vocabulary->count++;
     return true;
+}
+
+/* The number after a colon. */
+static bool read_size(const char *kind, const char *digits, char **end, int64_t *size, at_error *error)
+{
+    char shown[AT_SHOWN];
+    long long limit = strtoll(digits, end, 10);
+    *size = limit;
+    bool ends = **end == '\0' || (**end == ':' && kind[0] == 's'); /* spm:8000:bpe */
+    return (ends && *digits >= '0' && *digits <= '9' && limit >= 1 && limit <= INT32_MAX / 4) ||
+           at_fail(error, AT_USAGE, "the size of vocabulary '%s' is a whole number, 1 or more, as in '%.*s:8000'",
+                   at_shown(kind, shown, sizeof shown), (int)strcspn(kind, ":"), kind);
+}
+
+static bool not_a_kind(const char *kind, at_error *error)
+{
+    char shown[AT_SHOWN];
+    return at_fail(
+        error, AT_USAGE,
+        "no vocabulary '%s'; there are 'char', 'word', 'word:8000', 'spm:8000', 'spm:8000:bpe' and files that "
+        "end in .spm or .model",
+        at_shown(kind, shown, sizeof shown));
+}
+
+static bool ends_in(const char *text, const char *ending)
+{
+    size_t length = strlen(text), size = strlen(ending);
+    return length > size && strcmp(text + length - size, ending) == 0;
+}
+
+/* "spm:8000" or "spm:8000:bpe" */
+static bool read_subwords(at_vocabulary *vocabulary, const char *kind, at_error *error)
+{
+    char *end;
+    int64_t size;
+    if (strncmp(kind, "spm:", 4) != 0)
+        return at_fail(error, AT_USAGE, "vocabulary 'spm' needs its size, as in 'spm:8000'");
+    if (!read_size(kind, kind + 4, &end, &size, error))
+        return false;
+    bool bpe = strcmp(end, ":bpe") == 0;
+    if (!bpe && *end != '\0' && strcmp(end, ":unigram") != 0)
+        return not_a_kind(kind, error);
+    vocabulary->subwords = at_subwords_new(size, bpe, error);
+    return vocabulary->subwords != NULL;
+}
+
+/* "model.spm" */
+static bool read_subwords_file(at_vocabulary *vocabulary, const char *path, at_error *error)
+{
+    size_t size;
+    unsigned char *bytes = at_file_read(path, &size, error);
+    vocabulary->subwords = bytes != NULL ? at_subwords_new(0, false, error) : NULL;
+    if (vocabulary->subwords == NULL) {
+        free(bytes);
+        return false;
+    }
+    return at_subwords_take(vocabulary->subwords, bytes, size, path, error) &&
+           at_vocabulary_take_pieces(vocabulary, error);
 }
 
 /* "word:8000" */
 static bool read_kind(at_vocabulary *vocabulary, const char *kind, at_error *error)
 {
-    char shown[AT_SHOWN];
     size_t length = strcspn(kind, ":");
+    char *end;
     vocabulary->words = length == 4 && strncmp(kind, "word", 4) == 0;
+    if (length == 3 && strncmp(kind, "spm", 3) == 0)
+        return read_subwords(vocabulary, kind, error);
+    if (ends_in(kind, ".spm") || ends_in(kind, ".model"))
+        return read_subwords_file(vocabulary, kind, error);
     if (!vocabulary->words && !(length == 4 && strncmp(kind, "char", 4) == 0))
-        return at_fail(error, AT_USAGE, "no vocabulary '%s'; there are 'char' and 'word', and with a size 'word:8000'",
-                       at_shown(kind, shown, sizeof shown));
+        return not_a_kind(kind, error);
     if (kind[length] == '\0')
         return true;
-    const char *digits = kind + length + 1;
-    char *end;
-    long long limit = strtoll(digits, &end, 10);
-    if (*digits < '0' || *digits > '9' || *end != '\0' || limit < 1 || limit > INT32_MAX / 2)
-        return at_fail(error, AT_USAGE, "the size of vocabulary '%s' is a whole number, 1 or more, as in '%.4s:8000'",
-                       at_shown(kind, shown, sizeof shown), kind);
-    vocabulary->limit = limit;
-    return true;
+    return read_size(kind, kind + length + 1, &end, &vocabulary->limit, error);
 }
 
 at_vocabulary *at_vocabulary_new(const char *kind, at_error *error)
@@ -183,7 +220,7 @@ at_vocabulary *at_vocabulary_new(const char *kind, at_error *error)
         return NULL;
     at_vocabulary *vocabulary = calloc(1, sizeof *vocabulary);
     if (vocabulary == NULL)
-        no_memory(error);
+        at_vocabulary_no_memory(error);
     else if (read_kind(vocabulary, kind, error))
         return vocabulary;
     at_vocabulary_free(vocabulary);
@@ -197,27 +234,59 @@ void at_vocabulary_free(at_vocabulary *vocabulary)
     at_buffer_free(&vocabulary->text);
     free(vocabulary->word);
     free(vocabulary->slot);
+    at_subwords_free(vocabulary->subwords);
     free(vocabulary);
+}
+
+void at_vocabulary_normalise(at_vocabulary *vocabulary, at_cleaning cleaning)
+{
+    vocabulary->cleaning = cleaning;
+}
+
+bool at_vocabulary_take_pieces(at_vocabulary *vocabulary, at_error *error)
+{
+    const at_spm_info *info = &vocabulary->subwords->info;
+    for (int32_t i = 0; i < info->count; i++)
+        if (!at_vocabulary_add(vocabulary, (at_unit){info->piece[i].text, info->piece[i].size, 0}, 0, error))
+            return false;
+    vocabulary->fixed = true;
+    return true;
+}
+
+static bool count_units(at_vocabulary *vocabulary, const char *line, size_t size, at_error *error)
+{
+    at_units units = {line, line + size, vocabulary->words};
+    at_unit unit;
+    while (at_units_next(&units, &unit))
+        if (!at_vocabulary_add(vocabulary, unit, 1, error))
+            return false;
+    return true;
 }
 
 bool at_vocabulary_count(at_vocabulary *vocabulary, const char *line, size_t size, at_error *error)
 {
     if (error->code != AT_OK)
         return false;
+    if (vocabulary->subwords != NULL && vocabulary->subwords->spm != NULL)
+        return true; /* pieces of a file have no need to be counted */
     if (vocabulary->fixed)
         return at_fail(error, AT_FAILED, "a vocabulary that is fixed counts no more lines");
-    at_units units = {line, line + size, vocabulary->words};
-    at_unit unit;
-    while (at_units_next(&units, &unit))
-        if (!add(vocabulary, unit, 1, error))
-            return false;
-    return true;
+    if (!at_vocabulary_cleans(vocabulary))
+        return count_units(vocabulary, line, size, error);
+    at_clean clean = {0};
+    bool good = at_clean_line(&clean, vocabulary->cleaning, line, size) || at_vocabulary_no_memory(error);
+    if (good && vocabulary->subwords != NULL)
+        good = at_subwords_count(vocabulary->subwords, clean.text.bytes, clean.text.size, error);
+    else if (good)
+        good = count_units(vocabulary, clean.text.bytes, clean.text.size, error);
+    at_clean_free(&clean);
+    return good;
 }
 
 /* More frequent first; as frequent: seen first. No two are equal, so every sort gives this order. */
 static int by_frequency(const void *left, const void *right)
 {
-    const word *a = left, *b = right;
+    const at_word *a = left, *b = right;
     if (a->count != b->count)
         return a->count > b->count ? -1 : 1;
     return a->seen < b->seen ? -1 : 1;
@@ -227,6 +296,8 @@ bool at_vocabulary_fix(at_vocabulary *vocabulary, at_error *error)
 {
     if (error->code != AT_OK || vocabulary->fixed)
         return error->code == AT_OK;
+    if (vocabulary->subwords != NULL)
+        return at_subwords_train(vocabulary->subwords, error) && at_vocabulary_take_pieces(vocabulary, error);
     if (vocabulary->count == 0)
         return at_fail(error, AT_FAILED, "a vocabulary of no %s is of no use: the text holds none",
                        vocabulary->words ? "word" : "character");
@@ -235,7 +306,7 @@ bool at_vocabulary_fix(at_vocabulary *vocabulary, at_error *error)
         vocabulary->count = (int32_t)vocabulary->limit;
     at_buffer text = {0}; /* without the units that were dropped */
     for (int32_t i = 0; i < vocabulary->count; i++) {
-        word *kept = &vocabulary->word[i];
+        at_word *kept = &vocabulary->word[i];
         size_t start = text.size;
         at_buffer_add(&text, vocabulary->text.bytes + kept->start, kept->size + 1);
         kept->start = start;
@@ -243,148 +314,8 @@ bool at_vocabulary_fix(at_vocabulary *vocabulary, at_error *error)
     at_buffer_free(&vocabulary->text);
     vocabulary->text = text;
     if (text.failed)
-        return no_memory(error);
+        return at_vocabulary_no_memory(error);
     fill_slots(vocabulary);
     vocabulary->fixed = true;
     return true;
-}
-
-/* ---- Ids ------------------------------------------------------------------------------------------------------ */
-
-int64_t at_vocabulary_size(const at_vocabulary *vocabulary)
-{
-    return vocabulary->fixed ? AT_SPECIALS + (int64_t)vocabulary->count : AT_SPECIALS;
-}
-
-static const word *word_of(const at_vocabulary *vocabulary, int32_t id)
-{
-    return id < AT_SPECIALS || id >= at_vocabulary_size(vocabulary) ? NULL : &vocabulary->word[id - AT_SPECIALS];
-}
-
-const char *at_vocabulary_unit(const at_vocabulary *vocabulary, int32_t id)
-{
-    if (id >= 0 && id < AT_SPECIALS)
-        return special_names[id];
-    const word *found = word_of(vocabulary, id);
-    return found == NULL ? NULL : vocabulary->text.bytes + found->start;
-}
-
-int64_t at_vocabulary_frequency(const at_vocabulary *vocabulary, int32_t id)
-{
-    const word *found = word_of(vocabulary, id);
-    return found == NULL ? 0 : found->count;
-}
-
-int64_t at_vocabulary_encode(const at_vocabulary *vocabulary, const char *line, size_t size, int32_t *ids, int64_t room,
-                             int64_t *replaced, int32_t *pieces)
-{
-    at_units units = {line, line + size, vocabulary->words};
-    at_unit unit;
-    int64_t count = 0;
-    *replaced = 0;
-    for (; at_units_next(&units, &unit); count++) {
-        *replaced += unit.broken;
-        if (count >= room)
-            continue;
-        int32_t found = vocabulary->fixed ? vocabulary->slot[find_slot(vocabulary, unit, hash_unit(unit))] : -1;
-        ids[count] = found < 0 ? AT_UNKNOWN : AT_SPECIALS + found;
-        if (pieces != NULL) {
-            pieces[2 * count] = (int32_t)(unit.text - line);
-            pieces[2 * count + 1] = (int32_t)(unit.text - line + (ptrdiff_t)unit.size);
-        }
-    }
-    return count;
-}
-
-bool at_vocabulary_decode(const at_vocabulary *vocabulary, const int32_t *ids, int64_t count, at_buffer *text)
-{
-    bool first = true;
-    for (int64_t i = 0; i < count && ids[i] != AT_END; i++) {
-        const word *found = word_of(vocabulary, ids[i]);
-        if (found == NULL && ids[i] != AT_UNKNOWN)
-            continue;
-        if (vocabulary->words && !first)
-            at_buffer_add(text, " ", 1);
-        if (found != NULL)
-            at_buffer_add(text, vocabulary->text.bytes + found->start, found->size);
-        else
-            at_buffer_print(text, "%s", special_names[AT_UNKNOWN]);
-        first = false;
-    }
-    at_buffer_add(text, "", 0); /* no id at all still gives a text that ends in a NUL */
-    return !text->failed;
-}
-
-/* ---- In a model file ------------------------------------------------------------------------------------------ */
-
-char *at_vocabulary_to_json(const at_vocabulary *vocabulary, at_error *error)
-{
-    if (error->code != AT_OK)
-        return NULL;
-    json_t *root = json_object(), *units = json_array(), *counts = json_array();
-    bool good = root != NULL && units != NULL && counts != NULL;
-    for (int32_t i = 0; good && vocabulary->fixed && i < vocabulary->count; i++) {
-        const word *one = &vocabulary->word[i];
-        good = json_array_append_new(units, json_stringn(vocabulary->text.bytes + one->start, one->size)) == 0 &&
-               json_array_append_new(counts, json_integer(one->count)) == 0;
-    }
-    good = good && json_object_set_new(root, "kind", json_string(vocabulary->words ? "word" : "char")) == 0;
-    good = good && json_object_set(root, "units", units) == 0 && json_object_set(root, "counts", counts) == 0;
-    char *text = good ? json_dumps(root, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
-    json_decref(units);
-    json_decref(counts);
-    json_decref(root);
-    if (text == NULL)
-        no_memory(error);
-    return text;
-}
-
-/* One unit of a file: it must be what its kind of vocabulary finds in a line, or it could never be told apart again. */
-static bool add_from_json(at_vocabulary *vocabulary, json_t *text, json_t *count, at_error *error)
-{
-    size_t index = (size_t)vocabulary->count;
-    if (!json_is_string(text) || !json_is_integer(count) || json_integer_value(count) < 0)
-        return at_fail(error, AT_FAILED, "unit %zu of a stored vocabulary is no text with its count", index);
-    const char *bytes = json_string_value(text);
-    size_t size = json_string_length(text);
-    at_units units = {bytes, bytes + size, vocabulary->words};
-    at_unit unit;
-    if (!at_units_next(&units, &unit) || unit.size != size || unit.broken != 0)
-        return at_fail(error, AT_FAILED, "unit %zu of a stored vocabulary is not one %s", index,
-                       vocabulary->words ? "word" : "character");
-    if (!add(vocabulary, unit, json_integer_value(count), error))
-        return false;
-    if ((size_t)vocabulary->count == index) {
-        char shown[AT_SHOWN];
-        return at_fail(error, AT_FAILED, "a stored vocabulary has '%s' twice", at_shown(bytes, shown, sizeof shown));
-    }
-    return true;
-}
-
-at_vocabulary *at_vocabulary_from_json(const char *json, at_error *error)
-{
-    if (error->code != AT_OK)
-        return NULL;
-    json_error_t trouble;
-    json_t *root = json_loads(json, JSON_REJECT_DUPLICATES, &trouble);
-    json_t *units = json_object_get(root, "units"), *counts = json_object_get(root, "counts");
-    const char *kind = json_string_value(json_object_get(root, "kind"));
-    at_vocabulary *vocabulary = NULL;
-    if (root == NULL)
-        at_fail(error, AT_FAILED, "a stored vocabulary is not JSON: %s", trouble.text);
-    else if (kind == NULL || !json_is_array(units) || json_array_size(units) != json_array_size(counts))
-        at_fail(error, AT_FAILED, "a stored vocabulary needs its kind, its units and as many counts");
-    else
-        vocabulary = at_vocabulary_new(kind, error);
-    for (size_t i = 0; vocabulary != NULL && error->code == AT_OK && i < json_array_size(units); i++)
-        add_from_json(vocabulary, json_array_get(units, i), json_array_get(counts, i), error);
-    if (vocabulary != NULL && error->code == AT_OK && vocabulary->count == 0)
-        at_fail(error, AT_FAILED, "a stored vocabulary has no unit");
-    json_decref(root);
-    if (error->code != AT_OK) {
-        at_vocabulary_free(vocabulary);
-        return NULL;
-    }
-    vocabulary->fixed = true; /* in the order of the file, whatever the counts say */
-    return vocabulary;
 }

@@ -1,8 +1,9 @@
-/* Vocabularies: text to ids and back. Units are characters or words; ids 0..3 are the specials. Any bytes are accepted:
- * what is not UTF-8 becomes U+FFFD and is counted (units.h has the details). */
+/* Vocabularies: text to ids and back. Units are characters, words or the pieces of a SentencePiece model; ids 0..3 are
+ * the specials. Any bytes are accepted: what is not UTF-8 becomes U+FFFD and is counted (units.h has the details). */
 #ifndef AT_VOCABULARY_H
 #define AT_VOCABULARY_H
 
+#include "clean.h"
 #include "error.h"
 #include "text.h"
 
@@ -12,9 +13,14 @@ typedef struct at_vocabulary at_vocabulary;
 
 /* `kind`: "char" or "word"; "word:8000" keeps the 8000 most frequent units (ties: first seen first), the specials not
  * counted. Counting, then fixing: ids go by falling frequency from AT_SPECIALS on. Text that looks like a special is a
- * unit like any other. */
+ * unit like any other.
+ * "spm:8000" makes a unigram model of 8000 pieces from the lines that are counted, "spm:8000:bpe" one of merged pairs;
+ * "FILE.spm" or "FILE.model" reads one, and counts nothing. The id of a piece is its id in the model plus AT_SPECIALS,
+ * but the unknown piece is AT_UNKNOWN. */
 at_vocabulary *at_vocabulary_new(const char *kind, at_error *error);
 void at_vocabulary_free(at_vocabulary *vocabulary);
+/* What every line goes through first; before any is counted. */
+void at_vocabulary_normalise(at_vocabulary *vocabulary, at_cleaning cleaning);
 bool at_vocabulary_count(at_vocabulary *vocabulary, const char *line, size_t size, at_error *error);
 bool at_vocabulary_fix(at_vocabulary *vocabulary, at_error *error); /* an empty one (no unit seen) is refused */
 
@@ -22,19 +28,37 @@ int64_t at_vocabulary_size(const at_vocabulary *vocabulary);                 /* 
 const char *at_vocabulary_unit(const at_vocabulary *vocabulary, int32_t id); /* "<unk>" ... for the specials */
 int64_t at_vocabulary_frequency(const at_vocabulary *vocabulary, int32_t id);
 
-/* Units of one line (no newline): ids into `ids` up to `room`; gives how many there are in all (may exceed room).
- * *replaced counts invalid byte sequences. No begin or end is added. `pieces`, if not NULL, gets each unit's place in
- * the line as begin and end bytes (2 * room numbers). */
+/* Units of one line (no newline): ids into `ids` up to `room`; gives how many there are in all (may exceed room, and
+ * the bytes of the line), -1 if memory ran out. *replaced counts invalid byte sequences. No begin or end is added.
+ * `places`, if not NULL, gets each unit's place in the line as begin and end bytes (2 * room numbers). Where
+ * normalising changes the line, that is the least stretch of whole characters, with the marks that belong to them, that
+ * the unit was made from; two units made from one character have the same place. The place of a piece is without the
+ * blank before it. */
 int64_t at_vocabulary_encode(const at_vocabulary *vocabulary, const char *line, size_t size, int32_t *ids, int64_t room,
-                             int64_t *replaced, int32_t *pieces);
-/* Text of ids up to the first end, appended to the buffer: words with blanks between, characters joined. An unknown
- * shows as "<unk>", so that it is not lost in silence; the other specials, and what is no id, are left out. False if
- * memory ran out. */
+                             int64_t *replaced, int32_t *places);
+/* Adds the line as the units are found in: normalised and clean. */
+bool at_vocabulary_clean(const at_vocabulary *vocabulary, const char *line, size_t size, at_buffer *text);
+bool at_vocabulary_cleans(const at_vocabulary *vocabulary); /* false: units are found in the line as it is */
+/* Text of ids up to the first end, appended to the buffer: words with blanks between, characters joined, pieces joined
+ * with blanks for their signs. An unknown shows as "<unk>", so that it is not lost in silence; the other specials, and
+ * what is no id, are left out. False if memory ran out. */
 bool at_vocabulary_decode(const at_vocabulary *vocabulary, const int32_t *ids, int64_t count, at_buffer *text);
 
+/* The same with something else for an unknown: `stand_in` adds it for unit `index` of the ids, or gives false. */
+typedef bool at_stand_in(void *context, int64_t index, at_buffer *text);
+bool at_vocabulary_write(const at_vocabulary *vocabulary, const int32_t *ids, int64_t count, at_stand_in *stand_in,
+                         void *context, at_buffer *text);
+
 /* For a model file: one JSON text {"kind":"word","units":[...],"counts":[...]}, without the specials; any unit
- * survives. Release with free. */
+ * survives. Release with free. Pieces are {"kind":"spm","hash":"..."}: the bytes of their model are kept beside it, and
+ * taken before the vocabulary is used. "normalise":"nfkc" and "lowercase":true are there if they are set. */
 char *at_vocabulary_to_json(const at_vocabulary *vocabulary, at_error *error);
 at_vocabulary *at_vocabulary_from_json(const char *json, at_error *error);
+const unsigned char *at_vocabulary_subwords(const at_vocabulary *vocabulary, size_t *size); /* NULL: none */
+bool at_vocabulary_needs_subwords(const at_vocabulary *vocabulary);
+bool at_vocabulary_take_subwords(at_vocabulary *vocabulary, const unsigned char *bytes, size_t size, at_error *error);
+at_vocabulary *at_vocabulary_copy(const at_vocabulary *vocabulary, at_error *error); /* of one that is fixed */
+/* What it is, for people: "spm (unigram), nfkc, lower case". */
+void at_vocabulary_describe(const at_vocabulary *vocabulary, char *text, size_t size);
 
 #endif

@@ -250,7 +250,11 @@ static void test_json_refusals(void **state)
         {"{\"kind\":\"char\",\"units\":[\"\"],\"counts\":[1]}", "unit 0 of a stored vocabulary is not one character"},
         {"{\"kind\":\"word\",\"units\":[\"a\",\"a\"],\"counts\":[1,1]}", "a stored vocabulary has 'a' twice"},
         {"{\"kind\":\"spm\",\"units\":[\"a\"],\"counts\":[1]}",
-         "no vocabulary 'spm'; there are 'char' and 'word', and with a size 'word:8000'"},
+         "a stored vocabulary does not say which subwords it has"},
+        {"{\"kind\":\"x.spm\",\"units\":[\"a\"],\"counts\":[1]}",
+         "no vocabulary 'x.spm'; there are 'char', 'word' and 'spm'"},
+        {"{\"kind\":\"char\",\"normalise\":\"nfd\",\"units\":[\"a\"],\"counts\":[1]}",
+         "a stored vocabulary is normalised in a way that is not known here"},
     };
     at_error error = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -267,7 +271,10 @@ static void test_refusals(void **state)
     (void)state;
     at_error error = {0};
     assert_null(at_vocabulary_new("words", &error));
-    expect_failure(&error, AT_USAGE, "no vocabulary 'words'; there are 'char' and 'word', and with a size 'word:8000'");
+    expect_failure(&error, AT_USAGE,
+                   "no vocabulary 'words'; there are 'char', 'word', 'word:8000', 'spm:8000', 'spm:8000:bpe' and files "
+                   "that end in "
+                   ".spm or .model");
     static const char *const sizes[] = {"word:0",  "word:",   "word:-3",
                                         "word: 5", "word:5x", "word:99999999999999999999"};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {

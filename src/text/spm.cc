@@ -1,0 +1,212 @@
+#include "spm.h"
+
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <sentencepiece_processor.h>
+#include <sentencepiece_trainer.h>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+/* In the library but in none of its installed headers; it would write to stderr otherwise. */
+namespace sentencepiece::logging
+{
+void SetMinLogLevel(int level);
+}
+
+struct at_spm {
+    sentencepiece::SentencePieceProcessor processor;
+};
+
+namespace
+{
+
+enum { SILENT = 3, LONGEST = 4000 /* bytes of a line to learn from; longer ones are cut at blanks */ };
+
+void be_silent()
+{
+    static std::once_flag once;
+    std::call_once(once, [] { sentencepiece::logging::SetMinLogLevel(SILENT); });
+}
+
+/* What a status says to a reader: without the place in the source that it begins with. */
+const char *said(const sentencepiece::util::Status &status)
+{
+    const char *text = status.error_message(), *place = strstr(text, "] ");
+    return place ? place + 2 : text;
+}
+
+void no_memory(at_error *error)
+{
+    at_fail(error, AT_FAILED, "memory ran out for a SentencePiece model");
+}
+
+/* Lines, one after the other. */
+class Lines : public sentencepiece::SentenceIterator
+{
+  public:
+    Lines(const char *text, size_t size) : at_(text), end_(text + size)
+    {
+        Next();
+    }
+    bool done() const override
+    {
+        return done_;
+    }
+    const std::string &value() const override
+    {
+        return line_;
+    }
+    sentencepiece::util::Status status() const override
+    {
+        return {};
+    }
+
+    void Next() override
+    {
+        do {
+            done_ = at_ == end_;
+            if (done_)
+                return;
+            const char *stop = static_cast<const char *>(memchr(at_, '\n', end_ - at_));
+            stop = stop ? stop : end_;
+            const char *next = stop < end_ ? stop + 1 : end_;
+            if (stop - at_ > LONGEST) {
+                stop = next = cut(at_ + LONGEST);
+            }
+            line_.assign(at_, stop - at_);
+            at_ = next;
+        } while (line_.find_first_not_of(' ') == std::string::npos); /* the trainer trips over empty lines */
+    }
+
+  private:
+    /* The last blank before `stop`, or at least no place within a code point. */
+    const char *cut(const char *stop) const
+    {
+        for (const char *blank = stop; blank > at_; blank--)
+            if (*blank == ' ')
+                return blank;
+        while ((static_cast<unsigned char>(*stop) & 0xc0) == 0x80)
+            stop--;
+        return stop;
+    }
+
+    const char *at_, *end_;
+    std::string line_;
+    bool done_ = false;
+};
+
+/* Why there is no model of so many pieces. */
+void refuse(const char *why, int64_t pieces, at_error *error)
+{
+    const char *most = strstr(why, "value <= "), *least = strstr(why, " vs ");
+    long long number;
+    if (most && sscanf(most, "value <= %lld", &number) == 1)
+        at_fail(error, AT_FAILED, "the text gives %lld pieces at most, so 'spm:%lld' asks for too many", number,
+                static_cast<long long>(pieces));
+    else if (least && sscanf(least, " vs %lld", &number) == 1)
+        at_fail(error, AT_FAILED,
+                "the text has so many different characters that 'spm:%lld' is too small; it takes %lld at least",
+                static_cast<long long>(pieces), number);
+    else
+        at_fail(error, AT_FAILED, "SentencePiece makes no model of %lld pieces from the text: %s",
+                static_cast<long long>(pieces), why);
+}
+
+std::unordered_map<std::string, std::string> trainer_settings(int64_t pieces, bool bpe, double coverage, size_t size)
+{
+    char share[32];
+    snprintf(share, sizeof share, "%.6f", coverage);
+    return {
+        {"model_type", bpe ? "bpe" : "unigram"},
+        {"vocab_size", std::to_string(pieces)},
+        {"character_coverage", share},
+        {"normalization_rule_name", "identity"}, /* ours comes first, and is an option of its own */
+        {"num_threads", "1"},                    /* sums of several threads would differ with their number */
+        {"shuffle_input_sentence", "false"},
+        {"unk_id", "0"}, /* begin, end and padding are ours too */
+        {"bos_id", "-1"},
+        {"eos_id", "-1"},
+        {"pad_id", "-1"},
+        {"train_extremely_large_corpus", size > INT_MAX / 2 ? "true" : "false"},
+        {"minloglevel", std::to_string(SILENT)},
+    };
+}
+
+} // namespace
+
+extern "C" at_spm *at_spm_load(const unsigned char *bytes, size_t size, at_error *error)
+{
+    if (error->code != AT_OK)
+        return nullptr;
+    at_spm *spm = nullptr;
+    try {
+        be_silent();
+        spm = new at_spm;
+        auto status = spm->processor.LoadFromSerializedProto({reinterpret_cast<const char *>(bytes), size});
+        if (status.ok())
+            return spm;
+        at_fail(error, AT_FAILED, "SentencePiece cannot use this model: %s", said(status));
+    } catch (...) {
+        no_memory(error);
+    }
+    delete spm;
+    return nullptr;
+}
+
+extern "C" void at_spm_free(at_spm *spm)
+{
+    delete spm;
+}
+
+extern "C" bool at_spm_encode(const at_spm *spm, const char *line, size_t size, at_spm_give *give, void *context)
+{
+    try {
+        sentencepiece::ImmutableSentencePieceText text;
+        auto status = spm->processor.Encode(std::string_view(line, size), text.mutable_proto());
+        if (!status.ok()) {
+            at_spm_found all = {spm->processor.unk_id(), 0, static_cast<int32_t>(size), line, size};
+            return give(context, &all);
+        }
+        for (size_t i = 0, count = text.pieces_size(); i < count; i++) {
+            auto piece = text.pieces(static_cast<int>(i));
+            at_spm_found found = {static_cast<int32_t>(piece.id()), static_cast<int32_t>(piece.begin()),
+                                  static_cast<int32_t>(piece.end()), piece.piece().data(), piece.piece().size()};
+            if (!give(context, &found))
+                return false;
+        }
+        return true;
+    } catch (...) {
+        return false;
+    }
+}
+
+extern "C" unsigned char *at_spm_train(const char *lines, size_t size, int64_t pieces, bool bpe, double coverage,
+                                       size_t *model_size, at_error *error)
+{
+    if (error->code != AT_OK)
+        return nullptr;
+    try {
+        Lines iterator(lines, size);
+        std::string model;
+        auto status = sentencepiece::SentencePieceTrainer::Train(trainer_settings(pieces, bpe, coverage, size),
+                                                                 &iterator, &model);
+        if (!status.ok()) {
+            refuse(said(status), pieces, error);
+            return nullptr;
+        }
+        unsigned char *bytes = static_cast<unsigned char *>(malloc(model.size() + 1));
+        if (!bytes)
+            throw std::bad_alloc();
+        memcpy(bytes, model.data(), model.size());
+        *model_size = model.size();
+        return bytes;
+    } catch (...) {
+        no_memory(error);
+        return nullptr;
+    }
+}

@@ -1,0 +1,166 @@
+/* From lines to ids and back. */
+#include "vocabulary_work.h"
+
+#include <string.h>
+
+static const char *const special_names[AT_SPECIALS] = {"<pad>", "<unk>", "<s>", "</s>"};
+
+int64_t at_vocabulary_size(const at_vocabulary *vocabulary)
+{
+    return vocabulary->fixed ? AT_SPECIALS + (int64_t)vocabulary->count : AT_SPECIALS;
+}
+
+static const at_word *word_of(const at_vocabulary *vocabulary, int32_t id)
+{
+    return id < AT_SPECIALS || id >= at_vocabulary_size(vocabulary) ? NULL : &vocabulary->word[id - AT_SPECIALS];
+}
+
+const char *at_vocabulary_unit(const at_vocabulary *vocabulary, int32_t id)
+{
+    if (id >= 0 && id < AT_SPECIALS)
+        return special_names[id];
+    const at_word *found = word_of(vocabulary, id);
+    return found == NULL ? NULL : vocabulary->text.bytes + found->start;
+}
+
+int64_t at_vocabulary_frequency(const at_vocabulary *vocabulary, int32_t id)
+{
+    const at_word *found = word_of(vocabulary, id);
+    return found == NULL ? 0 : found->count;
+}
+
+/* ---- To ids --------------------------------------------------------------------------------------------------- */
+
+bool at_vocabulary_cleans(const at_vocabulary *vocabulary)
+{
+    return vocabulary->subwords != NULL || vocabulary->cleaning.form != AT_FORM_NONE || vocabulary->cleaning.lowercase;
+}
+
+static int64_t encode_units(const at_vocabulary *vocabulary, const char *line, size_t size, int32_t *ids, int64_t room,
+                            int64_t *replaced, int32_t *places)
+{
+    at_units units = {line, line + size, vocabulary->words};
+    at_unit unit;
+    int64_t count = 0;
+    for (; at_units_next(&units, &unit); count++) {
+        *replaced += unit.broken;
+        if (count >= room)
+            continue;
+        int32_t found = at_vocabulary_find(vocabulary, unit);
+        ids[count] = found < 0 ? AT_UNKNOWN : AT_SPECIALS + found;
+        if (places != NULL) {
+            places[2 * count] = (int32_t)(unit.text - line);
+            places[2 * count + 1] = (int32_t)(unit.text - line + (ptrdiff_t)unit.size);
+        }
+    }
+    return count;
+}
+
+/* A place in the clean text as the bytes of the line that it came from. An empty place is before what follows it. */
+static void find_origin(const at_clean *clean, size_t line_size, int32_t place[2])
+{
+    size_t begin = (size_t)place[0], end = (size_t)place[1];
+    place[0] = begin < clean->text.size ? clean->origin[2 * begin] : (int32_t)line_size;
+    place[1] = end > begin ? clean->origin[2 * end - 1] : place[0];
+}
+
+int64_t at_vocabulary_encode(const at_vocabulary *vocabulary, const char *line, size_t size, int32_t *ids, int64_t room,
+                             int64_t *replaced, int32_t *places)
+{
+    *replaced = 0;
+    if (!at_vocabulary_cleans(vocabulary))
+        return encode_units(vocabulary, line, size, ids, room, replaced, places);
+    at_clean clean = {0};
+    int64_t count = -1;
+    if (at_clean_line(&clean, vocabulary->cleaning, line, size)) {
+        const char *text = clean.text.bytes;
+        count = vocabulary->subwords == NULL
+                    ? encode_units(vocabulary, text, clean.text.size, ids, room, replaced, places)
+                    : at_subwords_encode(vocabulary->subwords, text, clean.text.size, ids, room, places, NULL);
+    }
+    for (int64_t i = 0; places != NULL && i < count && i < room; i++)
+        find_origin(&clean, size, places + 2 * i);
+    *replaced = clean.replaced;
+    at_clean_free(&clean);
+    return count;
+}
+
+bool at_vocabulary_clean(const at_vocabulary *vocabulary, const char *line, size_t size, at_buffer *text)
+{
+    at_clean clean = {0};
+    bool good = at_clean_line(&clean, vocabulary->cleaning, line, size);
+    if (good)
+        at_buffer_add(text, clean.text.bytes, clean.text.size);
+    at_clean_free(&clean);
+    return good && !text->failed;
+}
+
+/* ---- To text -------------------------------------------------------------------------------------------------- */
+
+/* What pieces of bytes, or pieces with a newline, may have made of the text from `start` on: no UTF-8, or two lines. */
+static void make_clean(at_buffer *text, size_t start)
+{
+    bool sound = true;
+    for (size_t at = start; at < text->size;) {
+        int32_t point;
+        bool broken;
+        at += at_point_read(text->bytes + at, text->size - at, &point, &broken);
+        sound = sound && !broken;
+    }
+    at_clean clean = {0};
+    if (sound)
+        return;
+    if (at_clean_line(&clean, (at_cleaning){0}, text->bytes + start, text->size - start)) {
+        text->size = start;
+        at_buffer_add(text, clean.text.bytes, clean.text.size);
+    } else {
+        text->failed = true;
+    }
+    at_clean_free(&clean);
+}
+
+/* A line of pieces begins, or ends, with the blank of its first, or last, word. */
+static void trim(const at_vocabulary *vocabulary, at_buffer *text, size_t start)
+{
+    size_t blanks = 0;
+    while (start + blanks < text->size && text->bytes[start + blanks] == ' ')
+        blanks++;
+    if (blanks > 0) {
+        memmove(text->bytes + start, text->bytes + start + blanks, text->size - start - blanks);
+        text->size -= blanks;
+    }
+    while (vocabulary->subwords->info.ends_words && text->size > start && text->bytes[text->size - 1] == ' ')
+        text->size--;
+}
+
+bool at_vocabulary_write(const at_vocabulary *vocabulary, const int32_t *ids, int64_t count, at_stand_in *stand_in,
+                         void *context, at_buffer *text)
+{
+    bool first = true;
+    size_t start = text->size;
+    for (int64_t i = 0; i < count && ids[i] != AT_END; i++) {
+        const at_word *found = word_of(vocabulary, ids[i]);
+        if (found == NULL && ids[i] != AT_UNKNOWN)
+            continue;
+        if (vocabulary->words && !first)
+            at_buffer_add(text, " ", 1);
+        if (found != NULL && vocabulary->subwords != NULL)
+            at_subwords_write(vocabulary->subwords, ids[i] - AT_SPECIALS, text);
+        else if (found != NULL)
+            at_buffer_add(text, vocabulary->text.bytes + found->start, found->size);
+        else if (stand_in == NULL || !stand_in(context, i, text))
+            at_buffer_print(text, "%s", special_names[AT_UNKNOWN]);
+        first = false;
+    }
+    if (vocabulary->subwords != NULL && !text->failed) {
+        trim(vocabulary, text, start);
+        make_clean(text, start);
+    }
+    at_buffer_add(text, "", 0); /* no id at all still gives a text that ends in a NUL */
+    return !text->failed;
+}
+
+bool at_vocabulary_decode(const at_vocabulary *vocabulary, const int32_t *ids, int64_t count, at_buffer *text)
+{
+    return at_vocabulary_write(vocabulary, ids, count, NULL, NULL, text);
+}
