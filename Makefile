@@ -3,7 +3,7 @@
 #   make            deps + build: the command is build/attend, the libraries lie beside it
 #   make demo       self-attention step by step, then three small models that learn as you watch
 #   make test       builds with the sanitizers in build/check and runs every test
-#   make check-long the tests again, on the optimised build as it ships
+#   make check-long the tests again, on the optimised build as it ships, with more models and a million lines
 #   make bench      times the inner product, attention, and a recurrent layer against attention
 #   make peers      installs the rivals that it is timed against
 #   make install    PREFIX=/usr/local, DESTDIR honoured

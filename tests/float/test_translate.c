@@ -96,7 +96,6 @@ static at_translator *untrained(const at_model_kind *kind)
 typedef struct record {
     at_buffer bytes;
     int64_t lines;
-    bool with_text_only;
 } record;
 
 static bool note(void *context, int64_t line, const at_found *found)
@@ -108,8 +107,6 @@ static bool note(void *context, int64_t line, const at_found *found)
         const at_hypothesis *h = &found->best[i];
         assert_true(at_is_utf8(h->text) && strlen(h->text) == h->size && !strchr(h->text, '\n'));
         assert_true(isfinite(h->score) && isfinite(h->penalised));
-        if (r->with_text_only)
-            continue;
         at_buffer_print(&r->bytes, "%s %a %a ", h->text, h->score, h->penalised);
         if (h->weights)
             at_buffer_add(&r->bytes, h->weights, (size_t)((h->count + 1) * h->source_units) * sizeof *h->weights);
@@ -127,7 +124,7 @@ static void draw_lines(char bytes[][LONGEST], const char **lines, size_t *sizes,
         lines[i] = bytes[i];
         sizes[i] = at_rng_below(&rng, LONGEST);
         for (size_t c = 0; c < sizes[i]; c++)
-            bytes[i][c] = from ? from[at_rng_below(&rng, (uint32_t)strlen(from))] : (char)at_rng_below(&rng, 256);
+            bytes[i][c] = from[at_rng_below(&rng, (uint32_t)strlen(from))];
     }
 }
 
@@ -160,29 +157,6 @@ static void test_every_model_translates_the_same_in_any_batch(void **unused)
         at_translator_free(t);
     }
     at_threads_set(0);
-}
-
-/* ---- Any bytes ------------------------------------------------------------------------------------------------ */
-
-static void test_ten_thousand_lines_of_any_bytes(void **unused)
-{
-    (void)unused;
-    enum { MANY = 10000 };
-    at_error error = {0};
-    char(*bytes)[LONGEST] = malloc((size_t)MANY * sizeof *bytes);
-    const char **lines = malloc(MANY * sizeof *lines);
-    size_t *sizes = malloc(MANY * sizeof *sizes);
-    draw_lines(bytes, lines, sizes, MANY, NULL, 2);
-    at_translator *t = untrained(at_model_kind_at(0));
-    record r = {.with_text_only = true};
-    at_search_settings settings = {.max_length_factor = 0.01,
-                                   .replace_unknown = strstr(t->model->kind->fields, "score")};
-    assert_true(at_translate(t, &settings, lines, sizes, MANY, note, &r, &error));
-    assert_int_equal(r.lines, MANY);
-    at_translator_free(t);
-    free(bytes);
-    free(lines);
-    free(sizes);
 }
 
 /* Parameters that are not numbers still give a line for each line. */
@@ -353,7 +327,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_model_translates_the_same_in_any_batch),
-        cmocka_unit_test(test_ten_thousand_lines_of_any_bytes),
         cmocka_unit_test(test_a_damaged_model_ends_its_lines),
         cmocka_unit_test(test_forced_scores_are_those_of_search),
         cmocka_unit_test(test_steady_steps_take_no_memory),
