@@ -1,5 +1,5 @@
-/* Dropout's choice and layer norm, row by row. A row is read two or three times, and from the second time on it lies in
- * the L1 cache. */
+/* Dropout's choice, layer norm and the softmax of a cross-entropy, row by row. A row is read two or three times, and
+ * from the second time on it lies in the cache. */
 #include "isa_internal.h"
 #include "passes.h"
 #include "rng.h"
@@ -82,26 +82,6 @@ static void mask(at_real *mask, uint64_t seed, uint64_t counter, int64_t first, 
  * What happens to a vector is an inlined function of its place c and how many numbers n there are: LANES, a constant,
  * or what is left at the end of a row. */
 
-INLINE vec load(const at_real *p, int64_t n)
-{
-    if (n == LANES)
-        return v_load(p);
-    at_real part[LANES] = {0};
-    memcpy(part, p, (size_t)n * sizeof *p);
-    return v_load(part);
-}
-
-INLINE void store(at_real *p, vec x, int64_t n)
-{
-    if (n == LANES) {
-        v_store(p, x);
-        return;
-    }
-    at_real part[LANES];
-    v_store(part, x);
-    memcpy(p, part, (size_t)n * sizeof *p);
-}
-
 INLINE vec let_through(vec x, vec mask)
 {
     return v_pick((veci)(mask > 0), x * mask, v_set(0));
@@ -109,8 +89,8 @@ INLINE vec let_through(vec x, vec mask)
 
 INLINE void masked_lanes(at_real *to, const at_real *from, const at_real *mask, int64_t c, int64_t n, bool add)
 {
-    vec x = let_through(load(from + c, n), load(mask + c, n));
-    store(to + c, add ? load(to + c, n) + x : x, n);
+    vec x = let_through(v_load_first(from + c, n), v_load_first(mask + c, n));
+    v_store_first(to + c, add ? v_load_first(to + c, n) + x : x, n);
 }
 
 static void masked(at_real *to, const at_real *from, const at_real *mask, int64_t count, bool add)
@@ -127,24 +107,26 @@ static void masked(at_real *to, const at_real *from, const at_real *mask, int64_
 /* s = x + dropout(y), added to the total */
 INLINE void sum_lanes(const norm_row *j, int64_t c, int64_t n, vec *total)
 {
-    vec s = load(j->x + c, n);
+    vec s = v_load_first(j->x + c, n);
     if (j->y) {
-        vec y = load(j->y + c, n);
-        s += j->mask ? let_through(y, load(j->mask + c, n)) : y;
-        store(j->sum + c, s, n);
+        vec y = v_load_first(j->y + c, n);
+        s += j->mask ? let_through(y, v_load_first(j->mask + c, n)) : y;
+        v_store_first(j->sum + c, s, n);
     }
     *total += s;
 }
 
 INLINE void square_lanes(const at_real *s, at_real mean, int64_t c, int64_t n, vec *square)
 {
-    vec d = v_pick((veci)(v_lanes() < (at_index)n), load(s + c, n) - mean, v_set(0));
+    vec d = v_pick((veci)(v_lanes() < (at_index)n), v_load_first(s + c, n) - mean, v_set(0));
     *square = v_fma(d, d, *square);
 }
 
 INLINE void scale_lanes(const norm_row *j, const at_real *s, at_real mean, at_real r, int64_t c, int64_t n)
 {
-    store(j->out + c, v_fma((load(s + c, n) - mean) * r, load(j->gain + c, n), load(j->bias + c, n)), n);
+    v_store_first(
+        j->out + c,
+        v_fma((v_load_first(s + c, n) - mean) * r, v_load_first(j->gain + c, n), v_load_first(j->bias + c, n)), n);
 }
 
 static void norm(norm_row *row)
@@ -174,27 +156,28 @@ static void norm(norm_row *row)
 /* With h = g gain and z = (s - mean) r:  the sums of h and h z over the row;  dgain = g z,  dbias = g */
 INLINE void back_sums(const norm_back *j, int64_t c, int64_t n, vec *sum, vec *along)
 {
-    vec g = load(j->g + c, n), z = (load(j->s + c, n) - j->mean) * j->r, h = g * load(j->gain + c, n);
+    vec g = v_load_first(j->g + c, n), z = (v_load_first(j->s + c, n) - j->mean) * j->r,
+        h = g * v_load_first(j->gain + c, n);
     *sum += h;
     *along = v_fma(h, z, *along);
     if (j->gain_grad)
-        store(j->gain_grad + c, v_fma(g, z, load(j->gain_grad + c, n)), n);
+        v_store_first(j->gain_grad + c, v_fma(g, z, v_load_first(j->gain_grad + c, n)), n);
     if (j->bias_grad)
-        store(j->bias_grad + c, load(j->bias_grad + c, n) + g, n);
+        v_store_first(j->bias_grad + c, v_load_first(j->bias_grad + c, n) + g, n);
 }
 
 /* ds = r (h - mean(h) - z mean(h z)) + g_sum,  dx = ds,  dy = ds where it was let through */
 INLINE void back_lanes(const norm_back *j, at_real mean_h, at_real mean_hz, int64_t c, int64_t n)
 {
-    vec z = (load(j->s + c, n) - j->mean) * j->r, h = load(j->g + c, n) * load(j->gain + c, n);
+    vec z = (v_load_first(j->s + c, n) - j->mean) * j->r, h = v_load_first(j->g + c, n) * v_load_first(j->gain + c, n);
     vec ds = (h - mean_h - z * mean_hz) * j->r;
     if (j->g_sum)
-        ds += load(j->g_sum + c, n);
+        ds += v_load_first(j->g_sum + c, n);
     if (j->x_grad)
-        store(j->x_grad + c, j->x_add ? load(j->x_grad + c, n) + ds : ds, n);
+        v_store_first(j->x_grad + c, j->x_add ? v_load_first(j->x_grad + c, n) + ds : ds, n);
     if (j->y_grad) {
-        vec dy = j->mask ? let_through(ds, load(j->mask + c, n)) : ds;
-        store(j->y_grad + c, j->y_add ? load(j->y_grad + c, n) + dy : dy, n);
+        vec dy = j->mask ? let_through(ds, v_load_first(j->mask + c, n)) : ds;
+        v_store_first(j->y_grad + c, j->y_add ? v_load_first(j->y_grad + c, n) + dy : dy, n);
     }
 }
 
@@ -216,4 +199,89 @@ static void norm_row_back(const norm_back *row)
         back_lanes(&j, mean_h, mean_hz, whole, rest);
 }
 
-const pass_kernels AT_ISA_NAME(at_pass_kernels) = {mask, masked, norm, norm_row_back};
+/* ---- Softmax of a row of logits ---- */
+
+enum { AT_ONCE = 4, STRETCH = 256 }; /* vectors side by side; numbers that are summed in at_real, sums in double */
+
+INLINE vec only(vec x, int64_t n, at_real otherwise)
+{
+    return n == LANES ? x : v_pick((veci)(v_lanes() < (at_index)n), x, v_set(otherwise));
+}
+
+/* e^(z - max), as 2^((z - max) log2 e) */
+INLINE vec above_max(vec z, vec max)
+{
+    return v_exp2_below((z - max) * (at_real)1.4426950408889634074);
+}
+
+/* The largest of up to STRETCH numbers, lane by lane, and their sum. */
+INLINE double max_of_stretch(const at_real *z, int64_t size, vec *max)
+{
+    vec top[AT_ONCE], sum[AT_ONCE];
+    for (int l = 0; l < AT_ONCE; l++) {
+        top[l] = *max;
+        sum[l] = v_set(0);
+    }
+    int64_t c = 0;
+    for (; c + AT_ONCE * LANES <= size; c += AT_ONCE * LANES)
+#pragma GCC unroll 4
+        for (int l = 0; l < AT_ONCE; l++) {
+            vec x = v_load(z + c + l * LANES);
+            top[l] = v_max(top[l], x);
+            sum[l] += x;
+        }
+    for (; c < size; c += LANES) {
+        int64_t n = size - c < LANES ? size - c : LANES;
+        vec x = v_load_first(z + c, n);
+        top[0] = v_max(top[0], only(x, n, top[0][0]));
+        sum[0] += x;
+    }
+    *max = v_max(v_max(top[0], top[1]), v_max(top[2], top[3]));
+    return v_sum((sum[0] + sum[1]) + (sum[2] + sum[3]));
+}
+
+/* The sum of e^(z - max) over up to STRETCH numbers. */
+INLINE double sum_of_stretch(const at_real *z, int64_t size, vec max)
+{
+    vec sum[2] = {v_set(0), v_set(0)};
+    int64_t c = 0;
+    for (; c + 2 * LANES <= size; c += 2 * LANES) {
+        sum[0] += above_max(v_load(z + c), max);
+        sum[1] += above_max(v_load(z + c + LANES), max);
+    }
+    for (; c < size; c += LANES) {
+        int64_t n = size - c < LANES ? size - c : LANES;
+        sum[0] += only(above_max(v_load_first(z + c, n), max), n, 0);
+    }
+    return v_sum(sum[0] + sum[1]);
+}
+
+static log_sum_row log_sum(const at_real *z, int64_t size)
+{
+    log_sum_row row = {0};
+    vec max = v_set(z[0]);
+    for (int64_t c = 0; c < size; c += STRETCH)
+        row.total += max_of_stretch(z + c, size - c < STRETCH ? size - c : STRETCH, &max);
+    row.max = v_top(max);
+    for (int64_t c = 0; c < size; c += STRETCH)
+        row.sum += sum_of_stretch(z + c, size - c < STRETCH ? size - c : STRETCH, v_set(row.max));
+    return row;
+}
+
+INLINE void softmax_lanes(at_real *to, const at_real *z, int64_t n, vec max, vec factor, vec each, bool add)
+{
+    vec x = v_fma(factor, above_max(v_load_first(z, n), max), -each);
+    v_store_first(to, add ? v_load_first(to, n) + x : x, n);
+}
+
+static void softmax_back(at_real *to, const at_real *z, int64_t size, at_real max, at_real factor, at_real each,
+                         bool add)
+{
+    int64_t c = 0;
+    for (; c + LANES <= size; c += LANES)
+        softmax_lanes(to + c, z + c, LANES, v_set(max), v_set(factor), v_set(each), add);
+    if (c < size)
+        softmax_lanes(to + c, z + c, size - c, v_set(max), v_set(factor), v_set(each), add);
+}
+
+const pass_kernels AT_ISA_NAME(at_pass_kernels) = {mask, masked, norm, norm_row_back, log_sum, softmax_back};

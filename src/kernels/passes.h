@@ -1,5 +1,5 @@
 /* Whole passes over rows that are bound by memory, each read and written once: dropout's choice, layer norm around a
- * residual. */
+ * residual, the softmax of a cross-entropy. */
 #ifndef AT_PASSES_H
 #define AT_PASSES_H
 
@@ -31,6 +31,13 @@ typedef struct norm_back {
     at_real *gain_grad, *bias_grad;
 } norm_back;
 
+/* What a row of logits z comes to. */
+typedef struct log_sum_row {
+    at_real max;
+    double sum;   /* of e^(z - max) */
+    double total; /* of z */
+} log_sum_row;
+
 typedef struct pass_kernels {
     /* mask[i] = 1/keep with probability keep, else 0, for the numbers first .. first + count - 1 of the draw (seed,
      * counter): number i has word i % 4 of lane i / 4 (see at_philox). */
@@ -39,6 +46,10 @@ typedef struct pass_kernels {
                    bool add); /* to = or += from mask, 0 where the mask is, whatever `from` is there */
     void (*norm)(norm_row *row);
     void (*norm_back)(const norm_back *row);
+    log_sum_row (*log_sum)(const at_real *z, int64_t size);
+    /* to = or += factor e^(z - max) - each; `to` may be z */
+    void (*softmax_back)(at_real *to, const at_real *z, int64_t size, at_real max, at_real factor, at_real each,
+                         bool add);
 } pass_kernels;
 
 #endif

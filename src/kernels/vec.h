@@ -39,6 +39,27 @@ INLINE void v_store(at_real *p, vec x)
     *(vec_unaligned *)p = (vec_unaligned)x;
 }
 
+/* n numbers, zeros after them: what is left at the end of a row, or LANES, a constant that leaves a plain load. */
+INLINE vec v_load_first(const at_real *p, int64_t n)
+{
+    if (n == LANES)
+        return v_load(p);
+    at_real part[LANES] = {0};
+    memcpy(part, p, (size_t)n * sizeof *p);
+    return v_load(part);
+}
+
+INLINE void v_store_first(at_real *p, vec x, int64_t n)
+{
+    if (n == LANES) {
+        v_store(p, x);
+        return;
+    }
+    at_real part[LANES];
+    v_store(part, x);
+    memcpy(p, part, (size_t)n * sizeof *p);
+}
+
 INLINE vec v_set(at_real x)
 {
     return x - (vec){0};

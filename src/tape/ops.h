@@ -47,8 +47,6 @@ at_tensor *at_embedding(at_tensor *table, const int32_t *ids,
                         at_shape ids_shape);                    /* [V,D], ids [...] -> [...,D]; id -1: zeros */
 at_tensor *at_dropout(at_tensor *x, at_real keep, at_rng *rng); /* keep 1: x itself */
 at_tensor *at_maxout(at_tensor *x);                             /* [...,2n] -> [...,n], max over neighbouring pairs */
-at_tensor *at_cross_entropy(at_tensor *logits, const int32_t *targets,
-                            at_real smoothing); /* [N,V] -> summed loss [1]; target -1: ignored */
 
 /* norm.c: over each row, gain (s - mean) / sqrt(variance + eps) + bias */
 at_tensor *at_layer_norm(at_tensor *x, at_tensor *gain, at_tensor *bias, at_real eps);
@@ -56,6 +54,10 @@ at_tensor *at_layer_norm(at_tensor *x, at_tensor *gain, at_tensor *bias, at_real
  * if wanted, is s. */
 at_tensor *at_residual_norm(at_tensor *x, at_tensor *y, at_tensor *gain, at_tensor *bias, at_real eps, at_real keep,
                             at_rng *rng, at_tensor **sum);
+
+/* entropy.c: [N,V] -> summed loss [1]; target -1: ignored. If nothing else reads the logits, their gradient takes the
+ * place of their values on the way back. */
+at_tensor *at_cross_entropy(at_tensor *logits, const int32_t *targets, at_real smoothing);
 
 /* normalise.c: over the last dimension of e [B,H,Q,K], only the keys of each row's span; zeros elsewhere */
 at_tensor *at_softmax(at_tensor *e, const at_spans *spans);

@@ -208,6 +208,7 @@ at_tensor *at_matmul(at_tensor *a, at_tensor *b, bool transpose_a, bool transpos
                     .c_row = x.n};
     if (!for_batches(a->tape, &x, gemm, x.a_step, x.b_step, x.c_step, 0))
         return NULL;
+    c->spare = true;
     return at_record_one(&matmul_op, c, (at_tensor *[]){a, b}, 2, at_keep(a->tape, &x, sizeof x));
 }
 
@@ -410,5 +411,6 @@ at_tensor *at_linear(at_tensor *x, at_tensor *w, at_tensor *b, at_act act)
                     .act = act};
     if (!product(x->tape, &gemm))
         return NULL;
+    y->spare = act == AT_ACT_NONE;
     return at_record_one(&linear_op, y, (at_tensor *[]){x, w, b}, 3, at_keep(x->tape, &act, sizeof act));
 }

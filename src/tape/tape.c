@@ -184,13 +184,39 @@ at_real *at_tensor_grad(at_tensor *tensor)
     return tensor->grad;
 }
 
+static at_tensor *root_of(at_tensor *tensor)
+{
+    return tensor->base ? tensor->base : tensor;
+}
+
+/* Whether the tensor wants a gradient that nobody has touched yet, and is all of its base. */
+static bool untouched(at_tensor *tensor)
+{
+    if (!tensor || !tensor->wants_grad)
+        return false;
+    const at_tensor *root = root_of(tensor);
+    return root->wants_grad && !root->grad && at_shape_count(root->shape) == at_shape_count(tensor->shape);
+}
+
 at_real *at_tensor_grad_whole(at_tensor *tensor, bool *add)
 {
-    at_tensor *root = tensor && tensor->base ? tensor->base : tensor;
-    *add = !root || !root->wants_grad || root->grad || at_shape_count(root->shape) != at_shape_count(tensor->shape);
-    if (!*add)
+    *add = !untouched(tensor);
+    if (!*add) {
+        at_tensor *root = root_of(tensor);
         root->grad = take_numbers(root->tape, root->shape, "gradients");
-    return *add || root->grad ? at_tensor_grad(tensor) : NULL;
+        if (!root->grad)
+            return NULL;
+    }
+    return at_tensor_grad(tensor);
+}
+
+at_real *at_tensor_grad_over(at_tensor *tensor, bool *add)
+{
+    if (!untouched(tensor) || !root_of(tensor)->spare || root_of(tensor)->readers != 1)
+        return at_tensor_grad_whole(tensor, add);
+    *add = false;
+    root_of(tensor)->grad = root_of(tensor)->value;
+    return at_tensor_grad(tensor);
 }
 
 /* ---- Recording and the way back ---- */
@@ -218,8 +244,11 @@ at_tensor *at_record(at_tape *tape, const at_op *op, at_tensor *const *outputs, 
                       .inputs = links,
                       .outputs = links + input_count,
                       .saved = saved};
-    for (int i = 0; i < input_count; i++)
+    for (int i = 0; i < input_count; i++) {
         node->inputs[i] = inputs[i];
+        if (inputs[i])
+            root_of(inputs[i])->readers++;
+    }
     for (int i = 0; i < output_count; i++) {
         node->outputs[i] = outputs[i];
         if (outputs[i])

@@ -29,6 +29,8 @@ struct at_tensor {
     at_tensor *base; /* a view shares this tensor's memory, starting at `offset` */
     int64_t offset;
     bool wants_grad; /* some parameter or marked leaf lies behind it, on a recording tape */
+    bool spare;      /* the operation that made it does not read its values on the way back */
+    int readers;     /* recorded operations that it or a view of it is an input of; counted at the base */
     struct at_params
         *params; /* a whole parameter: of these params the one at `param`, so that its packed form is found */
     int param;
@@ -83,6 +85,10 @@ at_real *at_tensor_grad(at_tensor *tensor);
 /* The same for an operation that goes through all of it: *add false says that nobody has been there, so the memory is
  * uninitialised and is to be written; else it is to be added to. */
 at_real *at_tensor_grad_whole(at_tensor *tensor, bool *add);
+
+/* The same for an operation that reads the values for the last time: if it is their only reader and the tensor is
+ * `spare`, the gradient takes their place. */
+at_real *at_tensor_grad_over(at_tensor *tensor, bool *add);
 
 /* Records the operation if the tape records and any input wants a gradient; marks the outputs as wanting one. `saved`
  * lives in the tape's arena. Gives outputs[0], or NULL if the tape has failed. */

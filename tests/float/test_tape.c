@@ -406,6 +406,61 @@ static void memory_that_runs_out(void **state)
     at_params_free(params);
 }
 
+/* ---- The logits ---- */
+
+enum { LOGIT_ROWS = 600, LOGIT_SIZE = 4, CLASSES = 2000 };
+
+/* How a loss over logits h w^T [N,V] may be written. */
+typedef enum logits_use { PLAIN, VIEWED, READ_TWICE, READ_THROUGH_A_VIEW, SQUASHED, TOUCHED } logits_use;
+
+/* Gives the gradient of h [N,D] and the most memory it took. */
+static size_t logits_walk(logits_use use, at_real *grad)
+{
+    at_arena *arena = at_arena_new(), *other = at_arena_new();
+    at_tape *tape = at_tape_new(arena, true);
+    int32_t targets[LOGIT_ROWS];
+    for (int i = 0; i < LOGIT_ROWS; i++)
+        targets[i] = i % 7 == 3 ? -1 : i * 11 % CLASSES;
+    at_tensor *h =
+        at_leaf(tape, AT_SHAPE(LOGIT_ROWS, LOGIT_SIZE), numbers(other, LOGIT_ROWS * LOGIT_SIZE, 1), NULL, true);
+    at_tensor *w = at_leaf(tape, AT_SHAPE(CLASSES, LOGIT_SIZE), numbers(other, CLASSES * LOGIT_SIZE, 2), NULL, false);
+    at_tensor *z = at_linear(h, w, NULL, use == SQUASHED ? AT_ACT_TANH : AT_ACT_NONE), *flat = z;
+    if (use == VIEWED || use == READ_THROUGH_A_VIEW)
+        flat = at_reshape(at_reshape(z, AT_SHAPE(4, LOGIT_ROWS / 4, CLASSES)), AT_SHAPE(LOGIT_ROWS, CLASSES));
+    at_tensor *loss = at_cross_entropy(flat, targets, (at_real)0.1);
+    if (use == READ_TWICE || use == READ_THROUGH_A_VIEW) /* nothing comes of it, but the values are read */
+        loss = at_add(loss, at_scale(at_sum(at_mul(z, flat), -1), 0));
+    if (use == TOUCHED)
+        memset(at_tensor_grad(z), 0, LOGIT_ROWS * CLASSES * sizeof *grad);
+    assert_true(loss && at_backward(loss));
+    bool over = use == PLAIN || use == VIEWED;
+    assert_true((z->grad == z->value) == over);
+    memcpy(grad, h->grad, LOGIT_ROWS * LOGIT_SIZE * sizeof *grad);
+    size_t peak = at_arena_peak(arena);
+    at_arena_free(arena);
+    at_arena_free(other);
+    return peak;
+}
+
+static void logits_are_held_once(void **state)
+{
+    (void)state;
+    at_threads_set(1);
+    const size_t once = LOGIT_ROWS * CLASSES * sizeof(at_real);
+    at_real right[LOGIT_ROWS * LOGIT_SIZE], grad[LOGIT_ROWS * LOGIT_SIZE];
+    assert_true(logits_walk(TOUCHED, right) >= 2 * once);
+    for (int use = PLAIN; use <= SQUASHED; use++) {
+        size_t peak = logits_walk((logits_use)use, grad);
+        if (use == PLAIN || use == VIEWED)
+            assert_in_range(peak, once, once * 3 / 2); /* the product's scratch is in it */
+        else
+            assert_true(peak >= 2 * once);
+        if (use != SQUASHED)
+            assert_memory_equal(grad, right, sizeof grad);
+    }
+    at_threads_set(0);
+}
+
 static void threads_do_not_change_a_bit(void **state)
 {
     (void)state;
@@ -474,6 +529,7 @@ int main(void)
         cmocka_unit_test(packed_weights_follow_changes),
         cmocka_unit_test(steady_steps_ask_for_nothing),
         cmocka_unit_test(memory_that_runs_out),
+        cmocka_unit_test(logits_are_held_once),
         cmocka_unit_test(threads_do_not_change_a_bit),
         cmocka_unit_test(shared_gradients_are_summed_in_order),
     };
