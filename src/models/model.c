@@ -85,7 +85,7 @@ static bool is_complete(const at_model_settings *settings, const at_model_kind *
     return true;
 }
 
-at_model *at_model_new(const at_model_settings *settings, uint64_t seed, at_error *error)
+at_model *at_model_blank(const at_model_settings *settings, at_error *error)
 {
     if (error->code != AT_OK)
         return NULL;
@@ -101,13 +101,20 @@ at_model *at_model_new(const at_model_settings *settings, uint64_t seed, at_erro
         at_fail(error, AT_FAILED, "memory is out: a model '%s' cannot be made", kind->name);
     } else if (at_model_attention(settings, kind, &model->attention, error) && kind->declare(model, error) &&
                at_params_fix(params, error)) {
-        at_init_all(params, seed);
         return model;
     }
     if (!model)
         at_params_free(params);
     at_model_free(model);
     return NULL;
+}
+
+at_model *at_model_new(const at_model_settings *settings, uint64_t seed, at_error *error)
+{
+    at_model *model = at_model_blank(settings, error);
+    if (model)
+        at_init_all(model->params, seed);
+    return model;
 }
 
 void at_model_free(at_model *model)

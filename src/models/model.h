@@ -95,6 +95,8 @@ struct at_model {
 
 /* A model with freshly drawn parameters (uniform or normal as its paper says, from the seed). */
 at_model *at_model_new(const at_model_settings *settings, uint64_t seed, at_error *error);
+/* One whose parameters are zeros, to be filled from a file: drawing takes longer than reading. */
+at_model *at_model_blank(const at_model_settings *settings, at_error *error);
 void at_model_free(at_model *model);
 at_parts at_model_encode(at_model *model, const at_pass *pass, const at_source *source);
 at_parts at_model_start(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory);

@@ -309,7 +309,7 @@ static bool load_parts(at_translator *t, const at_tensors *file, const char *pat
         return at_fail(error, AT_FAILED, "the settings of '%s' cannot be used: %s", path, said.text);
     settings.source_size = at_vocabulary_size(t->source);
     settings.target_size = at_vocabulary_size(t->target);
-    t->model = at_model_new(&settings, 0, error);
+    t->model = at_model_blank(&settings, error);
     t->history = history ? strdup(history) : NULL;
     if (history && !t->history)
         return at_fail(error, AT_FAILED, "cannot read '%s': memory ran out", path);

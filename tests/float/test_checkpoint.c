@@ -14,6 +14,7 @@
 
 #include "checkpoint.h"
 #include "files.h"
+#include "gemm.h"
 
 static char folder[] = "/tmp/attend-checkpoint-XXXXXX";
 
@@ -243,11 +244,53 @@ static void wrong_parameters(void **state)
     at_tensors_free(less);
 }
 
+/* What a product reads of every matrix, each way round, is packed from the values that are there now. */
+static void packed_is_fresh(at_params *params)
+{
+    for (int i = 0; i < at_params_number(params); i++) {
+        at_shape shape = at_params_shape(params, i);
+        for (int turned = 0; shape.rank == 2 && turned < 2; turned++) {
+            int64_t rows = shape.dim[0], columns = shape.dim[1], k = turned ? columns : rows,
+                    n = turned ? rows : columns;
+            size_t bytes = (size_t)at_gemm_packed_size(k, n) * sizeof(at_real);
+            at_real *should = aligned_alloc(64, (bytes + 63) / 64 * 64);
+            at_gemm_pack(at_params_value(params, i), turned ? 1 : columns, turned ? columns : 1, k, n, should);
+            const at_real *packed = at_params_packed(params, i, turned);
+            assert_non_null(packed);
+            if (memcmp(packed, should, bytes) != 0)
+                fail_msg("the packed form of %s is that of other values", at_params_name(params, i));
+            free(should);
+        }
+    }
+}
+
+/* Values that come from a file are what the next product sees, also where others had been packed before. */
+static void nothing_stale(void **state)
+{
+    (void)state;
+    at_error error = {0};
+    at_translator *one = small(7), *two = small(8);
+    assert_true(save(one, "one") && save(two, "two"));
+    at_translator *back = at_translator_load("one", &error);
+    assert_non_null(back);
+    at_params *params = back->model->params;
+    packed_is_fresh(params);
+    at_tensors *file = at_tensors_read("two", &error);
+    assert_true(at_params_take(params, file, "two", NULL, &error));
+    assert_memory_equal(at_params_values(params), at_params_values(two->model->params),
+                        (size_t)at_params_count(params) * sizeof(at_real));
+    packed_is_fresh(params);
+    at_tensors_free(file);
+    at_translator_free(one);
+    at_translator_free(two);
+    at_translator_free(back);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_bits_back),   cmocka_unit_test(previous_is_kept), cmocka_unit_test(full_disk),
-        cmocka_unit_test(what_is_no_model), cmocka_unit_test(wrong_parameters),
+        cmocka_unit_test(same_bits_back), cmocka_unit_test(nothing_stale),    cmocka_unit_test(previous_is_kept),
+        cmocka_unit_test(full_disk),      cmocka_unit_test(what_is_no_model), cmocka_unit_test(wrong_parameters),
     };
     return cmocka_run_group_tests(tests, enter, leave);
 }
