@@ -200,8 +200,8 @@ static bool make_outputs(at_tape *tape, job *j)
     if (what->bias) {
         j->bias = at_arena_take(arena, (size_t)(j->heads * j->bias_row) * sizeof *j->bias);
         for (int64_t h = 0; j->bias && h < j->heads; h++) {
-            memcpy(j->bias + h * j->bias_row + width, what->bias->value + h * entries,
-                   (size_t)entries * sizeof *j->bias);
+            for (int64_t r = 0; r < entries; r++)
+                j->bias[h * j->bias_row + width + r] = j->unit * what->bias->value[h * entries + r];
             at_pad_table(j->bias + h * j->bias_row, entries, entries);
         }
         if (!j->bias)

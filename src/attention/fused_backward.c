@@ -109,7 +109,7 @@ static void load_rows(const job *j, const block *blk, const room *r, rows *x)
         x->pull[i] = dlog ? dlog[row] : 0;
         x->dcentre[i] = 0;
     }
-    x->offsets = (tile_table){.row = j->bias_row, .reach = j->reach, .place = blk->place, .unit = 1};
+    x->offsets = (tile_table){.row = j->bias_row, .reach = j->reach, .place = blk->place};
     if (j->what.value_table) {
         int64_t each = at_round_up(count, width) * j->value_size;
         at_isa()->tile->multiply(blk->rows, j->value_size, blk->entries, r->dout, r->dv_row,

@@ -120,10 +120,9 @@ void at_block_load(const job *j, block *blk, cutter *scratch, int64_t b, int64_t
         blk->centre[r] = what->centre->value[at_row_of(j, b, h, blk->index[r])];
     blk->from = lowest / TILE_KEYS * TILE_KEYS;
     blk->to = highest;
-    blk->table = (tile_table){.reach = j->reach, .place = blk->place, .unit = j->unit};
+    blk->table = (tile_table){.reach = j->reach, .place = blk->place};
     if (what->key_table)
-        blk->table =
-            (tile_table){.at = tables + width, .row = j->bias_row, .reach = j->reach, .place = blk->place, .unit = 1};
+        blk->table = (tile_table){.at = tables + width, .row = j->bias_row, .reach = j->reach, .place = blk->place};
     else if (what->bias)
         blk->table.at = j->bias + h * j->bias_row + width;
 }

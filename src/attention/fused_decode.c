@@ -108,7 +108,7 @@ void at_decode_task(void *context, int64_t index, int worker)
     blk.from = blk.from / TILE_KEYS * TILE_KEYS;
     rows_of->copy(r.q, r.q_row, j->size_panels, what->q->value + at_start_of(&j->q, b, first, 0), j->size, rows,
                   j->size, what->scale * j->unit, NULL);
-    blk.table = (tile_table){.row = j->bias_row, .reach = j->reach, .place = blk.place, .unit = j->unit};
+    blk.table = (tile_table){.row = j->bias_row, .reach = j->reach, .place = blk.place};
     if (what->bias)
         blk.table.at = j->bias + first * j->bias_row + k->width;
     for (int64_t h = 0; what->key_table && h < rows; h++) {
@@ -118,7 +118,6 @@ void at_decode_task(void *context, int64_t index, int worker)
                     r.tables + h * j->bias_row + k->width, j->bias_row, false);
         at_pad_table(r.tables + h * j->bias_row, count, count);
         blk.table.at = r.tables + k->width;
-        blk.table.unit = 1;
     }
     memset(r.out, 0, (size_t)(rows * r.out_row) * sizeof *r.out);
     memset(r.offsets, 0, (size_t)(rows * r.offsets_row) * sizeof *r.offsets);

@@ -21,7 +21,7 @@ typedef struct job {
     tile_rule rule;
     at_real unit;     /* scores are kept times log2 e where they end in an exponential: 2^x is cheaper than e^x */
     int64_t reach;    /* of the bias and of Shaw's tables */
-    at_real *bias;    /* the shared table padded for vector reads, [H, bias_row]; NULL: none */
+    at_real *bias;    /* the shared table times unit, padded for vector reads, [H, bias_row]; NULL: none */
     int64_t bias_row; /* length of a padded table */
     at_real *key_panels_of, *value_panels_of; /* Shaw's tables as panels, one set or one per head */
     at_real *key_rows_of, *value_columns_of;  /* the same the other way round, for the way back */

@@ -13,7 +13,7 @@ void AT_ISA_NAME(at_tile_look_up)(const tile *t, const tile_table *table)
         at_real *s = t->s + i * t->s_row;
         int64_t offset = t->from - table->place[i];
         for (int64_t c = panel_floor(a); c < panel_ceil(b); c += LANES)
-            v_store(s + c, v_fma(v_set(table->unit), table_lanes(table, i, offset + c), v_load(s + c)));
+            v_store(s + c, v_load(s + c) + table_lanes(table, i, offset + c));
     }
 }
 
@@ -43,13 +43,12 @@ void AT_ISA_NAME(at_tile_blank)(const tile *t, bool everywhere)
 }
 
 /* s += table over the panels [from, to), all of whose columns the row uses; the largest of each lane so far. */
-INLINE vec biased_top(at_real *s, int64_t from, int64_t to, vec unit, const tile_table *table, int64_t i,
-                      int64_t offset, vec top)
+INLINE vec biased_top(at_real *s, int64_t from, int64_t to, const tile_table *table, int64_t i, int64_t offset, vec top)
 {
     vec other = top;
     for (int64_t c = from; c < to; c += WIDTH) {
-        vec x = v_fma(unit, table_lanes(table, i, offset + c), v_load(s + c));
-        vec y = v_fma(unit, table_lanes(table, i, offset + c + LANES), v_load(s + c + LANES));
+        vec x = v_load(s + c) + table_lanes(table, i, offset + c);
+        vec y = v_load(s + c + LANES) + table_lanes(table, i, offset + c + LANES);
         v_store(s + c, x);
         v_store(s + c + LANES, y);
         top = v_max(top, x);
@@ -88,12 +87,11 @@ INLINE vec row_top(const tile *t, int64_t i, int64_t a, int64_t b, const bool bi
         int64_t offset = t->from - table->place[i];
         int64_t left = clamp(panel_floor(-table->reach - offset + 1), from, to);
         int64_t right = clamp(panel_ceil(table->reach - offset), left, to);
-        vec unit = v_set(table->unit);
         const at_real *at = table->at + i * table->row;
         fence(s, a, b, -INFINITY); /* a masked score stays -inf whatever is added */
-        top = shifted_top(s, from, left, unit * v_set(at[0]), top);
-        top = biased_top(s, left, right, unit, table, i, offset, top);
-        return shifted_top(s, right, to, unit * v_set(at[2 * table->reach]), top);
+        top = shifted_top(s, from, left, v_set(at[0]), top);
+        top = biased_top(s, left, right, table, i, offset, top);
+        return shifted_top(s, right, to, v_set(at[2 * table->reach]), top);
     }
     fence(s, a, b, -INFINITY);
     for (int64_t c = from; c < to; c += WIDTH) {

@@ -64,7 +64,6 @@ typedef struct tile_table {
     int64_t row;       /* distance of the rows' tables; 0: shared */
     int64_t reach;
     const int32_t *place; /* [rows] position of each query */
-    at_real unit;         /* factor on lookup */
 } tile_table;
 
 /* How weights follow from scores once a row's statistics are known, and scores' gradients from weights'. */
