@@ -1,7 +1,9 @@
 #include "files.h"
 
 #include "error.h"
+#include "text.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -106,18 +108,27 @@ static size_t directory_length(const char *path)
     return slash == NULL ? 0 : (size_t)(slash - path) + 1;
 }
 
-/* A new file beside the target under a name that nobody has. The name does not hold the target's, which may already be
- * as long as a name can be. */
+/* How the temporary files of a target begin: ".attend-HASH-". The name itself may already be as long as a name can be.
+ */
+enum { PREFIX = 32 };
+static void temporary_prefix(const char *target, char prefix[PREFIX])
+{
+    snprintf(prefix, PREFIX, ".attend-%016llx-", (unsigned long long)at_hash_text(target + directory_length(target)));
+}
+
+/* A new file beside the target under a name that nobody has. */
 static bool open_temporary(at_writer *writer, at_error *error)
 {
     static atomic_uint serial;
-    size_t room = directory_length(writer->target) + 48;
+    char prefix[PREFIX];
+    size_t room = directory_length(writer->target) + sizeof prefix + 40;
+    temporary_prefix(writer->target, prefix);
     writer->temporary = malloc(room);
     if (writer->temporary == NULL)
         return at_fail(error, AT_FAILED, "cannot write '%s': memory ran out", writer->path);
     do {
-        snprintf(writer->temporary, room, "%.*s.attend-%ld-%u.tmp", (int)directory_length(writer->target),
-                 writer->target, (long)getpid(), atomic_fetch_add(&serial, 1));
+        snprintf(writer->temporary, room, "%.*s%s%ld-%u.tmp", (int)directory_length(writer->target), writer->target,
+                 prefix, (long)getpid(), atomic_fetch_add(&serial, 1));
         writer->file = open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     } while (writer->file < 0 && errno == EEXIST);
     if (writer->file >= 0)
@@ -156,6 +167,13 @@ static bool open_target(at_writer *writer, at_error *error)
     return true;
 }
 
+/* Follows links, so that a link stays a link. */
+static char *target_of(const char *path)
+{
+    char *target = realpath(path, NULL);
+    return target != NULL ? target : strdup(path);
+}
+
 at_writer *at_writer_open(const char *path, at_error *error)
 {
     if (error->code != AT_OK)
@@ -172,9 +190,7 @@ at_writer *at_writer_open(const char *path, at_error *error)
     }
     writer->file = -1;
     writer->path = strdup(path);
-    writer->target = realpath(path, NULL); /* follows links, so that a link stays a link */
-    if (writer->target == NULL)
-        writer->target = strdup(path);
+    writer->target = target_of(path);
     bool open_now = writer->path != NULL && writer->target != NULL;
     if (!open_now)
         at_fail(error, AT_FAILED, "cannot write '%s': memory ran out", path);
@@ -252,4 +268,23 @@ void at_writer_cancel(at_writer *writer)
     if (writer->temporary != NULL)
         unlink(writer->temporary);
     release(writer);
+}
+
+void at_writer_tidy(const char *path)
+{
+    char prefix[PREFIX], *target = target_of(path);
+    if (target == NULL)
+        return;
+    temporary_prefix(target, prefix);
+    target[directory_length(target)] = '\0';
+    DIR *directory = opendir(*target ? target : ".");
+    for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;) {
+        size_t length = strlen(entry->d_name), start = strlen(prefix);
+        if (length > start + 4 && strncmp(entry->d_name, prefix, start) == 0 &&
+            strcmp(entry->d_name + length - 4, ".tmp") == 0)
+            unlinkat(dirfd(directory), entry->d_name, 0);
+    }
+    if (directory != NULL)
+        closedir(directory);
+    free(target);
 }

@@ -14,6 +14,8 @@ at_writer *at_writer_open(const char *path, at_error *error);
 bool at_writer_add(at_writer *writer, const void *bytes, size_t size, at_error *error);
 bool at_writer_commit(at_writer *writer, at_error *error); /* releases the writer either way */
 void at_writer_cancel(at_writer *writer);
+/* Removes the temporary files of writers to `path` that were killed. Only for whoever knows that none is alive. */
+void at_writer_tidy(const char *path);
 
 /* product = a * b and sum = a + b of sizes that come from outside; false if they overflow. */
 bool at_size_mul(size_t a, size_t b, size_t *product);

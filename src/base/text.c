@@ -97,6 +97,14 @@ void at_nearest(const char *word, const char *const *names, int count, char *out
         out[0] = '\0';
 }
 
+uint64_t at_hash_text(const char *text)
+{
+    uint64_t hash = 0xcbf29ce484222325;
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
+    return hash;
+}
+
 bool at_is_utf8(const char *text)
 {
     const utf8proc_uint8_t *from = (const utf8proc_uint8_t *)text;

@@ -9,6 +9,9 @@ void at_nearest(const char *word, const char *const *names, int count, char *out
 
 bool at_is_utf8(const char *text);
 
+/* FNV-1a: enough to tell texts apart. */
+uint64_t at_hash_text(const char *text);
+
 /* A name from outside made fit for a sentence: control characters and bytes that are not UTF-8 as \xNN, a long name cut
  * with an ellipsis so that it fits into `size` bytes. Gives `out`. */
 enum { AT_SHOWN = 96 };

@@ -200,6 +200,18 @@ static bool hold(const char *path, const char *held, at_error *error)
     return copy_file(path, held, error); /* a file system without links */
 }
 
+void at_file_tidy(const char *path)
+{
+    at_buffer held = {0};
+    at_buffer_print(&held, "%s.previous.new", path);
+    at_writer_tidy(path);
+    if (!held.failed) {
+        unlink(held.bytes);
+        at_writer_tidy(held.bytes);
+    }
+    at_buffer_free(&held);
+}
+
 bool at_file_replace(const at_tensors *file, const char *path, bool keep_previous, at_error *error)
 {
     if (error->code != AT_OK)

@@ -29,6 +29,9 @@ bool at_params_put(at_params *params, at_tensors *file, at_error *error);
 bool at_params_take(at_params *params, const at_tensors *file, const char *path, const char *other_prefix,
                     at_error *error);
 
+/* Removes what a run that was killed while it wrote PATH has left beside it. Only for whoever alone may write it. */
+void at_file_tidy(const char *path);
+
 /* Writes the file atomically; what was there before stays as PATH.previous. */
 bool at_file_replace(const at_tensors *file, const char *path, bool keep_previous, at_error *error);
 

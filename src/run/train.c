@@ -177,6 +177,7 @@ static bool prepare(at_trainer *trainer, at_error *error)
 
 static void release(at_trainer *trainer)
 {
+    at_trainer_unlock(trainer);
     at_model_free(trainer->translator.model);
     at_vocabulary_free(trainer->translator.source);
     at_vocabulary_free(trainer->translator.target);
@@ -192,8 +193,6 @@ static void release(at_trainer *trainer)
     free(trainer->state_path);
     free(trainer->log_path);
     free(trainer->identity);
-    if (trainer->log >= 0)
-        close(trainer->log); /* which lets go of the lock */
 }
 
 /* ---- The run -------------------------------------------------------------------------------------------------- */

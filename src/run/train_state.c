@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "kinds.h"
@@ -21,20 +22,44 @@ bool at_trainer_lock(at_trainer *trainer, at_error *error)
     if (error->code != AT_OK)
         return false;
     const char *path = trainer->log_path;
-    trainer->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (trainer->log < 0)
-        return at_fail(error, AT_FAILED, "cannot write '%s': %s", path, strerror(errno));
-    if (flock(trainer->log, LOCK_EX | LOCK_NB) != 0) {
-        if (errno == EWOULDBLOCK)
-            return at_fail(error, AT_FAILED,
-                           "another attend train is writing '%s'; choose another output or wait for it",
-                           trainer->settings->output);
-        return at_fail(error, AT_FAILED, "cannot lock '%s': %s", path, strerror(errno));
-    }
+    struct stat locked, named;
+    do {
+        if (trainer->log >= 0)
+            close(trainer->log);
+        trainer->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+        if (trainer->log < 0)
+            return at_fail(error, AT_FAILED, "cannot write '%s': %s", path, strerror(errno));
+        if (flock(trainer->log, LOCK_EX | LOCK_NB) != 0) {
+            bool taken = errno == EWOULDBLOCK;
+            int reason = errno;
+            close(trainer->log);
+            trainer->log = -1; /* it is not ours */
+            return taken ? at_fail(error, AT_FAILED,
+                                   "another attend train is writing '%s'; choose another output or wait for it",
+                                   trainer->settings->output)
+                         : at_fail(error, AT_FAILED, "cannot lock '%s': %s", path, strerror(reason));
+        }
+        /* Whoever held the lock may have removed the file since it was opened: then the lock is on nothing. */
+    } while (fstat(trainer->log, &locked) != 0 || stat(path, &named) != 0 || locked.st_ino != named.st_ino);
+    /* What a run that was killed in the middle of a save has left behind. */
+    at_file_tidy(trainer->settings->output);
+    at_file_tidy(trainer->last_path);
+    at_file_tidy(trainer->state_path);
     /* A run that starts anew starts its log anew. */
     if (!trainer->settings->resume && ftruncate(trainer->log, 0) != 0)
         return at_fail(error, AT_FAILED, "cannot write '%s': %s", path, strerror(errno));
     return true;
+}
+
+void at_trainer_unlock(at_trainer *trainer)
+{
+    struct stat status;
+    if (trainer->log < 0)
+        return;
+    if (fstat(trainer->log, &status) == 0 && status.st_size == 0)
+        unlink(trainer->log_path); /* a run that was refused leaves no trace */
+    close(trainer->log);           /* which lets go of the lock */
+    trainer->log = -1;
 }
 
 bool at_trainer_log(at_trainer *trainer, const char *line, size_t size, at_error *error)
@@ -92,21 +117,12 @@ bool at_trainer_save_best(at_trainer *trainer, at_error *error)
 
 /* ---- What must not change between a run and its resumption ---------------------------------------------------- */
 
-/* FNV-1a of a text: enough to notice that a vocabulary is another one. */
-static uint64_t hash_text(const char *text)
-{
-    uint64_t hash = 0xcbf29ce484222325;
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
-    return hash;
-}
-
 static bool add_vocabulary(at_buffer *lines, const char *name, const at_vocabulary *vocabulary, at_error *error)
 {
     char *json = at_vocabulary_to_json(vocabulary, error);
     if (json)
         at_buffer_print(lines, "%s of %lld units (%016llx)\n", name, (long long)at_vocabulary_size(vocabulary),
-                        (unsigned long long)hash_text(json));
+                        (unsigned long long)at_hash_text(json));
     free(json);
     return json != NULL;
 }

@@ -49,6 +49,7 @@ bool at_metric_better(const char *metric, double score, double best);
 
 /* train_state.c */
 bool at_trainer_lock(at_trainer *trainer, at_error *error);
+void at_trainer_unlock(at_trainer *trainer);
 bool at_trainer_log(at_trainer *trainer, const char *line, size_t size, at_error *error);
 bool at_trainer_identify(at_trainer *trainer, at_error *error);
 bool at_trainer_save(at_trainer *trainer, at_error *error); /* the last model and the state */

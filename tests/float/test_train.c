@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <dirent.h>
 #include <jansson.h>
 #include <math.h>
 #include <signal.h>
@@ -277,6 +278,57 @@ static void other_settings_are_refused(void **state)
           "without --resume, or as before");
 }
 
+static int temporaries(void)
+{
+    int count = 0;
+    DIR *here = opendir(".");
+    for (struct dirent *entry; (entry = readdir(here));)
+        count += strncmp(entry->d_name, ".attend-", 8) == 0;
+    closedir(here);
+    return count;
+}
+
+/* A run killed while it saves leaves half-written files; the next one of the same output removes them, and no others.
+ */
+static void half_written_files_are_removed(void **state)
+{
+    (void)state;
+    at_error error = {0};
+    ear e = {0};
+    const char *const paths[] = {"torn", "torn.last", "torn.state", "torn.previous.new", "torns", "torn.log"};
+    at_writer *left[6]; /* never committed, as if killed */
+    for (int i = 0; i < 6; i++) {
+        left[i] = at_writer_open(paths[i], &error);
+        assert_non_null(left[i]);
+    }
+    assert_int_equal(symlink("train", "torn.state.previous.new"), 0);
+    assert_int_equal(temporaries(), 6);
+    run(training_of("torn", DATA, "updates", "2", NULL), &e);
+    assert_int_equal(temporaries(), 2);
+    assert_true(access("torn.state.previous.new", F_OK) != 0 && access("train", F_OK) == 0);
+    for (int i = 0; i < 6; i++)
+        at_writer_cancel(left[i]);
+    assert_int_equal(temporaries(), 0);
+}
+
+/* A refusal after the lock is taken leaves no log that was not there. */
+static void refused_resumption_leaves_no_log(void **state)
+{
+    (void)state;
+    ear e = {0};
+    run(training_of("alone", DATA, "updates", "2", NULL), &e);
+    assert_int_equal(unlink("alone.log.jsonl"), 0);
+    fails(training_of("alone", DATA, "updates", "3", "hidden", "25", "resume", "true", NULL), &e,
+          "cannot go on from 'alone.state', which was written with --hidden 24 and not with --hidden 25; train anew "
+          "without --resume, or as before");
+    assert_true(access("alone.log.jsonl", F_OK) != 0);
+    run(training_of("alone", DATA, "updates", "3", "resume", "true", NULL), &e);
+    fails(training_of("alone", DATA, "updates", "3", "hidden", "25", "resume", "true", NULL), &e,
+          "cannot go on from 'alone.state', which was written with --hidden 24 and not with --hidden 25; train anew "
+          "without --resume, or as before");
+    assert_true(access("alone.log.jsonl", F_OK) == 0);
+}
+
 typedef struct forced {
     double log_prob, tokens;
 } forced;
@@ -475,6 +527,8 @@ int main(void)
         cmocka_unit_test(killed_is_uninterrupted),
         cmocka_unit_test(limits_can_be_raised),
         cmocka_unit_test(other_settings_are_refused),
+        cmocka_unit_test(half_written_files_are_removed),
+        cmocka_unit_test(refused_resumption_leaves_no_log),
         cmocka_unit_test(score_is_of_the_saved_model),
         cmocka_unit_test(gradients_not_finite),
         cmocka_unit_test(two_trainers),
