@@ -38,7 +38,7 @@ typedef struct job {
 static bool give(void *context, int64_t line, const at_found *found)
 {
     job *j = context;
-    const char *const lines[] = {j->source->line[line].text, j->target->line[line].text};
+    const at_line lines[] = {j->source->line[line], j->target->line[line]};
     const at_hypothesis *h = &found->best[0];
     bool linked = h->links; /* none for a source without a unit */
     bool good =

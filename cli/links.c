@@ -1,7 +1,6 @@
 #include "links.h"
 
 #include <stdlib.h>
-#include <utf8proc.h>
 
 typedef struct pair {
     int32_t source;
@@ -32,36 +31,7 @@ bool print_links(FILE *stream, const int32_t *links, int64_t target_units)
     return true;
 }
 
-static bool is_space(const char *text, int32_t size)
-{
-    utf8proc_int32_t sign;
-    if (utf8proc_iterate((const utf8proc_uint8_t *)text, size, &sign) <= 0)
-        return false;
-    utf8proc_category_t category = utf8proc_category(sign);
-    return (sign >= '\t' && sign <= '\r') || category == UTF8PROC_CATEGORY_ZS || category == UTF8PROC_CATEGORY_ZL ||
-           category == UTF8PROC_CATEGORY_ZP;
-}
-
-/* The number of the word that each unit is part of, -1 for white space; gives how many words there are. */
-static int64_t number_words(const char *line, const int32_t *places, int64_t units, int64_t *word)
-{
-    int64_t count = 0;
-    int32_t end = -1; /* of the unit before, if it was part of a word */
-    for (int64_t u = 0; u < units; u++) {
-        int32_t from = places[2 * u], to = places[2 * u + 1];
-        word[u] = -1;
-        if (is_space(line + from, to - from)) {
-            end = -1;
-            continue;
-        }
-        count += from != end;
-        word[u] = count - 1;
-        end = to;
-    }
-    return count;
-}
-
-bool print_word_links(FILE *stream, const at_found *found, const char *const lines[2])
+bool print_word_links(FILE *stream, const at_found *found, const at_line lines[2])
 {
     const at_hypothesis *h = &found->best[0];
     int64_t *source = malloc((size_t)(found->source_units + 1) * sizeof *source);
@@ -69,8 +39,10 @@ bool print_word_links(FILE *stream, const at_found *found, const char *const lin
     int32_t *links = malloc((size_t)(h->count + 1) * sizeof *links);
     double *sums = NULL;
     bool good = source && target && links;
-    int64_t source_words = good ? number_words(lines[0], found->source_places, found->source_units, source) : 0;
-    int64_t target_words = good ? number_words(lines[1], found->target_places, h->count, target) : 0;
+    int64_t source_words =
+        good ? at_word_numbers(lines[0].text, lines[0].size, found->source_places, found->source_units, source) : 0;
+    int64_t target_words =
+        good ? at_word_numbers(lines[1].text, lines[1].size, found->target_places, h->count, target) : 0;
     good = good && (sums = calloc((size_t)(source_words + 1), sizeof *sums));
     for (int64_t word = 0, t = 0; good && word < target_words; word++) {
         for (int64_t s = 0; s < source_words; s++)

@@ -291,7 +291,9 @@ typedef struct at_found {
     const at_hypothesis *best;
     const char *const *source_names; /* [source_units]; NULL unless weights are wanted */
     int64_t source_units;
-    const int32_t *source_places; /* [source_units, 2] where each unit begins and ends in the line, in bytes */
+    /* [source_units, 2] where each unit begins and ends in the line as it was given, in bytes. A piece's place is without
+     * the blank before it. Where normalising changed the line, the place is that of the characters the unit came from. */
+    const int32_t *source_places;
     const int32_t *target_places; /* [count of best[0], 2] the same for the target that at_align was given */
     int64_t replaced;             /* byte sequences that were not UTF-8 and were read as U+FFFD */
     bool is_long;                 /* the line has more units than the model was trained for; it is not cut */
@@ -310,6 +312,11 @@ AT_API bool at_translate(at_translator *translator, const at_search_settings *se
 AT_API bool at_align(at_translator *translator, const at_search_settings *settings, const char *const *sources,
                      const size_t *source_sizes, const char *const *targets, const size_t *target_sizes, int64_t count,
                      at_give *give, void *context, at_error *error);
+
+/* Which word each unit is part of: words[u] counts from 0 the words of the line, which are what stands between white
+ * space; -1 for a unit of white space alone. `places` are those of at_found. A unit that reaches over several words
+ * counts for the first. Gives how many words the line has. */
+AT_API int64_t at_word_numbers(const char *line, size_t size, const int32_t *places, int64_t units, int64_t *words);
 
 /* ---- Listings ------------------------------------------------------------------------------------------------- */
 

@@ -107,6 +107,9 @@ static bool prepare_data(at_trainer *trainer, at_error *error)
                                : count_units(lines, s->target_vocabulary, s->cleaning, 1, 1, error);
     }
     trainer->train = t->target ? make_corpus(trainer, lines, "training", error) : NULL;
+    if (trainer->train && s->subword_sampling > 0)
+        trainer->draws = at_draws_new(trainer->train, lines, t->source, t->target, s->subword_sampling, s->max_length,
+                                      s->seed, error);
     at_lines_free(lines);
     if (error->code != AT_OK)
         return false;
@@ -182,6 +185,7 @@ static void release(at_trainer *trainer)
     at_vocabulary_free(trainer->translator.source);
     at_vocabulary_free(trainer->translator.target);
     at_buffer_free(&trainer->history);
+    at_draws_free(trainer->draws);
     at_batches_free(trainer->batches);
     at_batches_free(trainer->valid_batches);
     at_corpus_free(trainer->train);
@@ -394,6 +398,12 @@ static bool after_update(run *r, at_error *error)
     return (!valid_due || validate(r, error)) && (!(valid_due || save_due) || save(r, error));
 }
 
+/* The pieces and batches of an epoch, from one of them on. */
+static bool go_to(at_trainer *t, int64_t epoch, int64_t batch, at_error *error)
+{
+    return (!t->draws || at_draws_go(t->draws, epoch, error)) && at_batches_go(t->batches, epoch, batch, error);
+}
+
 static bool after_epoch(run *r, at_error *error)
 {
     at_trainer *t = r->trainer;
@@ -406,8 +416,7 @@ static bool after_epoch(run *r, at_error *error)
     r->unsaved = true;
     p->epoch++;
     p->batch = p->sentences = 0;
-    return at_batches_go(t->batches, p->epoch, 0, error) &&
-           (!(valid_due || t->settings->save_every == 0) || save(r, error));
+    return go_to(t, p->epoch, 0, error) && (!(valid_due || t->settings->save_every == 0) || save(r, error));
 }
 
 /* Ten in a row are no accident. The parameters are those of the last good update, and they are kept. */
@@ -425,7 +434,7 @@ static bool give_up(run *r, at_error *error)
 static bool train(run *r, at_error *error)
 {
     at_trainer *t = r->trainer;
-    if (!at_batches_go(t->batches, t->place.epoch, t->place.batch, error))
+    if (!go_to(t, t->place.epoch, t->place.batch, error))
         return false;
     while (!limits_reached(r)) {
         bool moved, skipped;

@@ -162,6 +162,7 @@ bool at_trainer_identify(at_trainer *trainer, at_error *error)
         at_buffer_print(&lines, "the decays %.17g, %.17g and %.17g\n", o->beta1, o->beta2, o->weight_decay);
         at_buffer_print(&lines, "--clip-norm %.17g\n--ema %.17g\n", o->clip_norm, o->ema);
         at_buffer_print(&lines, "--label-smoothing %.17g\n", s->label_smoothing);
+        at_buffer_print(&lines, "--subword-sampling %.17g\n", s->subword_sampling);
         at_buffer_print(&lines, "--valid-metric %s\n", s->valid_metric);
         at_buffer_print(&lines, "a baseline of %.17g and an entropy of %.17g\n", s->baseline, s->entropy);
         if (o->schedule == AT_COSINE)

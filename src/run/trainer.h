@@ -2,6 +2,7 @@
 #ifndef AT_TRAINER_H
 #define AT_TRAINER_H
 
+#include "draws.h"
 #include "train.h"
 
 /* Where training stands, beside the parameters and moments. Everything here decides what comes next, so all of it is in
@@ -27,6 +28,7 @@ typedef struct at_trainer {
     at_buffer history;        /* JSON objects with commas between: one per validation */
     at_lines *valid_lines;
     at_corpus *train, *valid;
+    at_draws *draws; /* NULL: an epoch has the same pieces as any other */
     at_batches *batches, *valid_batches;
     at_optimiser *optimiser;
     at_arena *arena; /* of the tapes */

@@ -39,6 +39,8 @@ int64_t at_vocabulary_encode(const at_vocabulary *vocabulary, const char *line, 
 /* Adds the line as the units are found in: normalised and clean. */
 bool at_vocabulary_clean(const at_vocabulary *vocabulary, const char *line, size_t size, at_buffer *text);
 bool at_vocabulary_cleans(const at_vocabulary *vocabulary); /* false: units are found in the line as it is */
+/* Adds the line as the pieces of its model spell it, with signs for blanks; only for pieces. */
+bool at_vocabulary_spell(const at_vocabulary *vocabulary, const char *line, size_t size, at_buffer *text);
 /* Text of ids up to the first end, appended to the buffer: words with blanks between, characters joined, pieces joined
  * with blanks for their signs. An unknown shows as "<unk>", so that it is not lost in silence; the other specials, and
  * what is no id, are left out. False if memory ran out. */

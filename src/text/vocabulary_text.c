@@ -95,6 +95,15 @@ bool at_vocabulary_clean(const at_vocabulary *vocabulary, const char *line, size
     return good && !text->failed;
 }
 
+bool at_vocabulary_spell(const at_vocabulary *vocabulary, const char *line, size_t size, at_buffer *text)
+{
+    at_clean clean = {0};
+    bool good = at_clean_line(&clean, vocabulary->cleaning, line, size) &&
+                at_subwords_encode(vocabulary->subwords, clean.text.bytes, clean.text.size, NULL, 0, NULL, text) >= 0;
+    at_clean_free(&clean);
+    return good;
+}
+
 /* ---- To text -------------------------------------------------------------------------------------------------- */
 
 /* What pieces of bytes, or pieces with a newline, may have made of the text from `start` on: no UTF-8, or two lines. */

@@ -1,0 +1,370 @@
+#include "sampler.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rng.h"
+#include "vocabulary_work.h"
+
+#define UNKNOWN_PENALTY 10 /* an unknown character is e^10 times less likely than the least likely piece */
+
+/* A beginning of some piece, whole characters of it; `id` of the piece that it is, -1 if it is none. */
+typedef struct prefix {
+    uint64_t hash;
+    const char *text;
+    uint32_t size;
+    int32_t id;
+} prefix;
+
+struct at_sampler {
+    const at_spm_info *info;
+    double alpha, unknown; /* score of an unknown character */
+    prefix *slot;          /* open addressing; text NULL: free */
+    size_t slots;          /* a power of two */
+};
+
+/* ---- The pieces and their beginnings -------------------------------------------------------------------------- */
+
+static prefix *find_slot(const at_sampler *sampler, uint64_t hash, const char *text, size_t size)
+{
+    size_t at = hash & (sampler->slots - 1);
+    for (;; at = (at + 1) & (sampler->slots - 1)) {
+        prefix *there = &sampler->slot[at];
+        if (there->text == NULL || (there->hash == hash && there->size == size && memcmp(there->text, text, size) == 0))
+            return there;
+    }
+}
+
+static size_t next_length(const char *text, size_t size)
+{
+    int32_t point;
+    bool broken;
+    return at_point_read(text, size, &point, &broken);
+}
+
+static void add_piece(at_sampler *sampler, const at_spm_piece *piece, int32_t id)
+{
+    uint64_t hash = AT_HASH_START;
+    for (size_t size = 0; size < piece->size;) {
+        size_t length = next_length(piece->text + size, piece->size - size);
+        hash = at_hash_bytes(hash, piece->text + size, length);
+        size += length;
+        prefix *slot = find_slot(sampler, hash, piece->text, size);
+        if (slot->text == NULL)
+            *slot = (prefix){hash, piece->text, (uint32_t)size, -1};
+        if (size == piece->size)
+            slot->id = id;
+    }
+}
+
+/* The piece that this text is, -1 if it is none. */
+static int32_t find_piece(const at_sampler *sampler, const char *text, size_t size)
+{
+    const prefix *slot = find_slot(sampler, at_hash_bytes(AT_HASH_START, text, size), text, size);
+    return slot->text != NULL ? slot->id : -1;
+}
+
+static bool fill(at_sampler *sampler, at_error *error)
+{
+    const at_spm_info *info = sampler->info;
+    size_t characters = 1;
+    sampler->unknown = INFINITY;
+    for (int32_t i = 0; i < info->count; i++) {
+        const at_spm_piece *piece = &info->piece[i];
+        if (piece->type == AT_PIECE_USER || piece->type == AT_PIECE_UNUSED || piece->type == AT_PIECE_BYTE)
+            return at_fail(error, AT_USAGE,
+                           "--subword-sampling cannot draw the pieces of a model with user-defined, unused or byte "
+                           "pieces");
+        characters += piece->size;
+        if (piece->type == AT_PIECE_NORMAL && (double)piece->score < sampler->unknown)
+            sampler->unknown = (double)piece->score;
+    }
+    sampler->unknown -= UNKNOWN_PENALTY;
+    for (sampler->slots = 1; sampler->slots < 2 * characters;)
+        sampler->slots *= 2;
+    sampler->slot = calloc(sampler->slots, sizeof *sampler->slot);
+    for (int32_t i = 0; sampler->slot != NULL && i < info->count; i++)
+        if (info->piece[i].type == AT_PIECE_NORMAL)
+            add_piece(sampler, &info->piece[i], i);
+    return sampler->slot != NULL || at_vocabulary_no_memory(error);
+}
+
+bool at_sampler_can(const at_vocabulary *vocabulary)
+{
+    const at_subwords *subwords = vocabulary->subwords;
+    return subwords != NULL && (subwords->info.model == AT_SPM_UNIGRAM || subwords->info.model == AT_SPM_BPE);
+}
+
+at_sampler *at_sampler_new(const at_vocabulary *vocabulary, double alpha, at_error *error)
+{
+    at_sampler *sampler = error->code == AT_OK ? calloc(1, sizeof *sampler) : NULL;
+    if (sampler == NULL) {
+        at_vocabulary_no_memory(error);
+        return NULL;
+    }
+    sampler->info = &vocabulary->subwords->info;
+    sampler->alpha = alpha;
+    if (fill(sampler, error))
+        return sampler;
+    at_sampler_free(sampler);
+    return NULL;
+}
+
+void at_sampler_free(at_sampler *sampler)
+{
+    if (sampler == NULL)
+        return;
+    free(sampler->slot);
+    free(sampler);
+}
+
+/* ---- Room ----------------------------------------------------------------------------------------------------- */
+
+/* Unigram: a piece in the text, from character to character, and the next one that ends where it does. */
+typedef struct node {
+    int32_t from, id, next;
+    double score;
+} node;
+
+/* BPE: a stretch of the text, size 0 once it is part of the one before; and two that may become one. */
+typedef struct symbol {
+    int32_t begin, size, before, after;
+} symbol;
+typedef struct pair {
+    float score;
+    int32_t left, right, size;
+} pair;
+
+struct at_draw_room {
+    int32_t *begin;  /* [characters + 1] */
+    int32_t *head;   /* [characters + 1] the last node that ends here, -1: none */
+    double *forward; /* [characters + 1] */
+    symbol *symbol;  /* [characters] */
+    size_t characters;
+    node *node;
+    size_t nodes;
+    pair *heap;
+    size_t pairs;
+};
+
+at_draw_room *at_draw_room_new(void)
+{
+    return calloc(1, sizeof(at_draw_room));
+}
+
+void at_draw_room_free(at_draw_room *room)
+{
+    if (room == NULL)
+        return;
+    free(room->begin);
+    free(room->head);
+    free(room->forward);
+    free(room->symbol);
+    free(room->node);
+    free(room->heap);
+    free(room);
+}
+
+/* At least `count` of something; what was there stays. */
+static bool grow(void **block, size_t *room, size_t count, size_t size)
+{
+    if (count <= *room)
+        return true;
+    size_t larger = count + count / 2 + 64;
+    void *more = realloc(*block, larger * size);
+    if (more == NULL)
+        return false;
+    *block = more;
+    *room = larger;
+    return true;
+}
+
+static bool grow_characters(at_draw_room *room, size_t count)
+{
+    size_t was[4] = {room->characters, room->characters, room->characters, room->characters};
+    if (!grow((void **)&room->begin, &was[0], count, sizeof *room->begin) ||
+        !grow((void **)&room->head, &was[1], count, sizeof *room->head) ||
+        !grow((void **)&room->forward, &was[2], count, sizeof *room->forward) ||
+        !grow((void **)&room->symbol, &was[3], count, sizeof *room->symbol))
+        return false;
+    room->characters = was[0];
+    return true;
+}
+
+/* Where each character begins; gives how many there are, -1 if memory ran out. */
+static int32_t cut_characters(at_draw_room *room, const char *text, size_t size)
+{
+    int32_t count = 0;
+    if (!grow_characters(room, size + 1))
+        return -1;
+    for (size_t at = 0; at < size; at += next_length(text + at, size - at))
+        room->begin[count++] = (int32_t)at;
+    room->begin[count] = (int32_t)size;
+    return count;
+}
+
+/* ---- Unigram: filter forwards, sample backwards ---------------------------------------------------------------- */
+
+static double log_add(double a, double b)
+{
+    double high = a > b ? a : b, low = a > b ? b : a;
+    return high == -INFINITY ? high : high + log1p(exp(low - high));
+}
+
+/* f_j = log sum over pieces from i to j of exp(f_i + alpha score) */
+static bool add_node(const at_sampler *sampler, at_draw_room *room, size_t *count, int32_t from, int32_t to, int32_t id)
+{
+    double score = id < 0 ? sampler->unknown : (double)sampler->info->piece[id].score;
+    if (!grow((void **)&room->node, &room->nodes, *count + 1, sizeof *room->node))
+        return false;
+    double along = room->forward[from] + sampler->alpha * score;
+    room->node[*count] = (node){from, id, room->head[to], along};
+    room->head[to] = (int32_t)(*count)++;
+    room->forward[to] = log_add(room->forward[to], along);
+    return true;
+}
+
+static bool filter(const at_sampler *sampler, at_draw_room *room, const char *text, int32_t length)
+{
+    size_t count = 0;
+    for (int32_t i = 0; i <= length; i++) {
+        room->head[i] = -1;
+        room->forward[i] = i == 0 ? 0 : -INFINITY;
+    }
+    for (int32_t from = 0; from < length; from++) {
+        uint64_t hash = AT_HASH_START;
+        bool alone = false; /* the character has a piece of its own */
+        for (int32_t to = from + 1; to <= length; to++) {
+            const char *last = text + room->begin[to - 1], *start = text + room->begin[from];
+            hash = at_hash_bytes(hash, last, (size_t)(room->begin[to] - room->begin[to - 1]));
+            const prefix *slot = find_slot(sampler, hash, start, (size_t)(room->begin[to] - room->begin[from]));
+            if (slot->text == NULL)
+                break;
+            if (slot->id >= 0 && !add_node(sampler, room, &count, from, to, slot->id))
+                return false;
+            alone |= slot->id >= 0 && to == from + 1;
+        }
+        if (!alone && !add_node(sampler, room, &count, from, from + 1, -1))
+            return false;
+    }
+    return true;
+}
+
+/* From the end on: a piece that ends here with the probability exp(f_i + alpha score - f_j). Ids come out backwards. */
+static int64_t sample(const at_draw_room *room, int32_t length, uint64_t seed, uint64_t number, int32_t *ids)
+{
+    int64_t count = 0;
+    for (int32_t to = length; to > 0; count++) {
+        double left = at_uniform_at(seed, number, (uint64_t)count);
+        int32_t chosen = room->head[to];
+        for (int32_t i = chosen; i >= 0; i = room->node[i].next) {
+            chosen = i;
+            left -= exp(room->node[i].score - room->forward[to]);
+            if (left <= 0)
+                break;
+        }
+        ids[count] = room->node[chosen].id;
+        to = room->node[chosen].from;
+    }
+    for (int64_t i = 0, j = count - 1; i < j; i++, j--) {
+        int32_t kept = ids[i];
+        ids[i] = ids[j];
+        ids[j] = kept;
+    }
+    return count;
+}
+
+/* ---- BPE: the best pair becomes one, again and again ------------------------------------------------------------ */
+
+static bool comes_before(const pair *a, const pair *b)
+{
+    return a->score > b->score || (a->score == b->score && a->left < b->left);
+}
+
+static bool push(at_draw_room *room, size_t *count, pair new_pair)
+{
+    if (!grow((void **)&room->heap, &room->pairs, *count + 1, sizeof *room->heap))
+        return false;
+    size_t at = (*count)++;
+    for (; at > 0 && comes_before(&new_pair, &room->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        room->heap[at] = room->heap[(at - 1) / 2];
+    room->heap[at] = new_pair;
+    return true;
+}
+
+static pair pop(at_draw_room *room, size_t *count)
+{
+    pair top = room->heap[0], last = room->heap[--*count];
+    size_t at = 0;
+    for (size_t child; (child = 2 * at + 1) < *count; at = child) {
+        if (child + 1 < *count && comes_before(&room->heap[child + 1], &room->heap[child]))
+            child++;
+        if (!comes_before(&room->heap[child], &last))
+            break;
+        room->heap[at] = room->heap[child];
+    }
+    room->heap[at] = last;
+    return top;
+}
+
+static bool push_if_piece(const at_sampler *sampler, at_draw_room *room, size_t *count, const char *text, int32_t left,
+                          int32_t right)
+{
+    if (left < 0 || right < 0)
+        return true;
+    int32_t size = room->symbol[left].size + room->symbol[right].size;
+    int32_t id = find_piece(sampler, text + room->symbol[left].begin, (size_t)size);
+    return id < 0 || push(room, count, (pair){sampler->info->piece[id].score, left, right, size});
+}
+
+static int64_t merge(const at_sampler *sampler, at_draw_room *room, const char *text, int32_t length, uint64_t seed,
+                     uint64_t number, int32_t *ids)
+{
+    symbol *symbols = room->symbol;
+    size_t pairs = 0;
+    for (int32_t i = 0; i < length; i++)
+        symbols[i] = (symbol){room->begin[i], room->begin[i + 1] - room->begin[i], i - 1, i + 1 < length ? i + 1 : -1};
+    for (int32_t i = 1; i < length; i++)
+        if (!push_if_piece(sampler, room, &pairs, text, i - 1, i))
+            return -1;
+    for (uint64_t drawn = 0; pairs > 0;) {
+        pair best = pop(room, &pairs);
+        symbol *left = &symbols[best.left], *right = &symbols[best.right];
+        if (left->size == 0 || right->size == 0 || left->size + right->size != best.size)
+            continue; /* one of them is something else by now */
+        if (at_uniform_at(seed, number, drawn++) < sampler->alpha)
+            continue;
+        left->size = best.size;
+        right->size = 0;
+        left->after = right->after;
+        if (right->after >= 0)
+            symbols[right->after].before = best.left;
+        if (!push_if_piece(sampler, room, &pairs, text, left->before, best.left) ||
+            !push_if_piece(sampler, room, &pairs, text, best.left, left->after))
+            return -1;
+    }
+    int64_t count = 0;
+    for (int32_t i = length > 0 ? 0 : -1; i >= 0; i = symbols[i].after)
+        ids[count++] = find_piece(sampler, text + symbols[i].begin, (size_t)symbols[i].size);
+    return count;
+}
+
+/* ---- Both ----------------------------------------------------------------------------------------------------- */
+
+int64_t at_sampler_draw(const at_sampler *sampler, at_draw_room *room, const char *text, size_t size, uint64_t seed,
+                        uint64_t number, int32_t *ids)
+{
+    int32_t length = cut_characters(room, text, size);
+    int64_t drawn = -1, count = 0;
+    if (length >= 0 && sampler->info->model == AT_SPM_BPE)
+        drawn = merge(sampler, room, text, length, seed, number, ids);
+    else if (length >= 0 && filter(sampler, room, text, length))
+        drawn = sample(room, length, seed, number, ids);
+    for (int64_t i = 0; i < drawn; i++) { /* unknown characters side by side are one unknown unit */
+        int32_t id = ids[i] < 0 ? AT_UNKNOWN : AT_SPECIALS + ids[i];
+        if (id != AT_UNKNOWN || count == 0 || ids[count - 1] != AT_UNKNOWN)
+            ids[count++] = id;
+    }
+    return drawn < 0 ? -1 : count;
+}
