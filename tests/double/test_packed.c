@@ -106,11 +106,11 @@ static void unpacking_has_right_gradients(void **state)
     }
 }
 
-/* Columns that meet, in the fused operation: many sequences, and heads that take what their neighbours take. */
+/* Columns that meet, in the fused operation: each head takes what its neighbours take. */
 static void shared_columns_add_up(void **state)
 {
     (void)state;
-    enum { B = 9, N = 40, WIDTH = 6 };
+    enum { B = 2, N = 250, WIDTH = 6 };
     int64_t at[B], count[B];
     at_real *first = NULL;
     at_arena *arena = at_arena_new();
