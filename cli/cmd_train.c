@@ -9,7 +9,7 @@
 
 #include "commands.h"
 
-enum { MOST = 80, HELP = 300 };
+enum { MOST = 128, HELP = 300 };
 
 typedef struct train_options {
     cli_common common;

@@ -193,7 +193,8 @@ static bool translate(const translate_options *o, at_translator *translator, out
                                    .batch = o->batch_size,
                                    .max_length_factor = o->max_length_factor,
                                    .replace_unknown = o->replace_unknown,
-                                   .wants_weights = out->soft};
+                                   .wants_weights = out->soft,
+                                   .wants_links = o->alignment};
     while (next_lines(in, error)) {
         if (!at_translate(translator, &settings, in->line, in->size, in->count, give, out, error))
             return false;

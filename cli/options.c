@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_OPTIONS = 64, FIRST_CODE = 1000 };
+enum { MOST_OPTIONS = 160, FIRST_CODE = 1000 };
 
 const cli_option common_options[] = {
     {OPTION_HEADING, .help = "Of every command"},

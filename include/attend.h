@@ -269,6 +269,8 @@ typedef struct at_search_settings {
     double max_length_factor; /* 2. The longest output has this many times the source's units, and 10 more */
     bool replace_unknown;     /* an unknown word becomes the source word with the largest weight, not "<unk>" */
     bool wants_weights;       /* fill in the weights and names below */
+    bool wants_links;         /* fill in the links: a transformer does so only if asked */
+    int layer, head;          /* 0: the mean of all. Of a transformer: whose weights, both from 1 */
 } at_search_settings;
 
 /* One translation. */
@@ -308,7 +310,7 @@ AT_API bool at_translate(at_translator *translator, const at_search_settings *se
                          const size_t *sizes, int64_t count, at_give *give, void *context, at_error *error);
 
 /* The same for translations that are there already (forced decoding): log-probability, links, weights and names of the
- * given targets. Of the settings only first_line, batch and wants_weights count. */
+ * given targets. Of the settings only first_line, batch, wants_weights, layer and head count. */
 AT_API bool at_align(at_translator *translator, const at_search_settings *settings, const char *const *sources,
                      const size_t *source_sizes, const char *const *targets, const size_t *target_sizes, int64_t count,
                      at_give *give, void *context, at_error *error);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache.h"
 #include "layers.h"
 #include "model.h"
 
@@ -54,17 +55,27 @@ static const char *const model_cases[] = {
     "rnn-encdec reset=after",
     "rnn-encdec cell=lstm",
     "rnn-encdec cell=rnn dropout=0.2",
+    "transformer layers=2 heads=2 dropout=0",
+    "transformer layers=2 heads=2 norm=pre activation=gelu position=learned tie=false output-bias=true dropout=0",
+    "transformer layers=1 heads=2 kv-heads=1 norm=pre final-norm=false activation=swish position=shaw:1 dropout=0.2",
+    "transformer layers=1 heads=2 decoder-layers=2 share-embeddings=true final-norm=true position=rope dropout=0",
+    "transformer layers=1 heads=1 normaliser=sparsemax window=sliding:1 position=alibi dropout=0",
+    "transformer layers=1 heads=2 position=t5:4 score=general cross-attention=additive,local-p:1 dropout=0",
+    "transformer layers=1 heads=2 score=additive encoder-attention=dot,entmax15,local-m:1 position-layout=halves "
+    "position-denominator=half-1 first-position=1 scale-embedding=false dropout=0",
+    "transformer-lm layers=2 heads=2 activation=gelu dropout=0",
+    "transformer-lm layers=1 heads=2 norm=pre normaliser=relu position=rope decoder-attention=sliding:1 dropout=0",
 };
 enum { MODEL_CASES = sizeof model_cases / sizeof *model_cases };
 
 /* A model of the size given, every parameter drawn, biases too: with zeros a padded step could hide. */
 static inline at_model *case_model(const char *text, int size, uint64_t seed)
 {
-    static const char *const sizes[] = {"embedding", "hidden", "attention", "maxout"};
+    static const char *const sizes[] = {"embedding", "hidden", "attention", "maxout", "ffn"};
     at_error error = {0};
     at_model_settings settings = {.source_size = WORDS, .target_size = WORDS};
     uint64_t given = 0;
-    char copy[200], *rest = NULL, number[16];
+    char copy[240], *rest = NULL, number[16];
     snprintf(copy, sizeof copy, "%s", text);
     at_field_set(&settings, &given, "model", strtok_r(copy, " ", &rest), &error);
     for (char *word; (word = strtok_r(NULL, " ", &rest));) {
@@ -73,7 +84,7 @@ static inline at_model *case_model(const char *text, int size, uint64_t seed)
         at_field_set(&settings, &given, word, equals + 1, &error);
     }
     at_model_settings probe = settings;
-    for (int i = 0; i < 4; i++) { /* those the model takes */
+    for (int i = 0; i < 5; i++) { /* those the model takes */
         at_error refused = {0};
         uint64_t more = given;
         snprintf(number, sizeof number, "%d", size + 2 * (i == 0));
@@ -114,7 +125,7 @@ static inline void case_steps(at_model *model, at_real *logits, at_real *weights
 {
     at_error error = {0};
     at_arena *arena = at_arena_new();
-    at_pass pass = {.tape = at_tape_new(arena, false)};
+    at_pass pass = {.tape = at_tape_new(arena, false), .cache = at_cache_new(), .wants_weights = true};
     at_kept *memory = at_kept_new(), *state = at_kept_new();
     at_parts parts = at_model_encode(model, &pass, &whole_source);
     at_parts begun = at_model_start(model, &pass, &whole_source, &parts);
@@ -123,6 +134,9 @@ static inline void case_steps(at_model *model, at_real *logits, at_real *weights
     for (int t = 0; t < TARGET; t++) {
         const int64_t turn[] = {2, 0, 1}, back[] = {1, 2, 0};
         assert_true(at_kept_select(state, turn, ROWS, &error) && at_kept_select(state, back, ROWS, &error));
+        if (at_cache_rows(pass.cache) > 0)
+            assert_true(at_cache_select(pass.cache, turn, ROWS, &error) &&
+                        at_cache_select(pass.cache, back, ROWS, &error));
         at_arena_reset(arena);
         pass.tape = at_tape_new(arena, false);
         int32_t ids[ROWS];
@@ -139,6 +153,7 @@ static inline void case_steps(at_model *model, at_real *logits, at_real *weights
         }
         assert_true(at_kept_store(state, &begun, &error));
     }
+    at_cache_free(pass.cache);
     at_kept_free(memory);
     at_kept_free(state);
     at_arena_free(arena);

@@ -25,6 +25,7 @@ typedef struct at_attention {
     int64_t clip; /* shaw's k */
     int64_t buckets;
     int64_t heads, kv_heads;
+    bool causal; /* no key after the query, whatever the window */
     bool plain;
 } at_attention;
 

@@ -96,6 +96,8 @@ bool at_spans_build(at_operands *o)
             around_centre((double)o->centre->value[r], a->reach, &lo, &hi);
         else
             window->interval(o->in->query_start + r % o->Q, a->reach, &lo, &hi);
+        if (a->causal && hi > o->in->query_start + r % o->Q + 1)
+            hi = o->in->query_start + r % o->Q + 1;
         o->spans.lo[r] = (int32_t)(lo < 0 ? 0 : lo > length ? length : lo);
         o->spans.hi[r] = (int32_t)(hi < 0 ? 0 : hi > length ? length : hi);
     }

@@ -5,7 +5,8 @@
 #include "layers.h"
 #include "model.h"
 
-extern const at_model_kind at_rnn_plain, at_rnn_encdec, at_rnn_attention, at_bahdanau, at_luong;
+extern const at_model_kind at_rnn_plain, at_rnn_encdec, at_rnn_attention, at_bahdanau, at_luong, at_transformer,
+    at_transformer_lm;
 
 /* settings.c */
 bool at_model_uses(const at_model_kind *kind, const char *field);
@@ -17,6 +18,7 @@ const at_model_kind *at_model_kind_find(const char *name, at_error *error);
 bool at_cell_kind_parse(const at_model_settings *settings, at_cell_kind *kind, at_error *error);
 bool at_model_attention(const at_model_settings *settings, const at_model_kind *kind, at_attention *attention,
                         at_error *error); /* true with zeros for a model without attention */
+bool at_is_added(const char *position); /* sinusoidal, learned: added to the words, not inside attention */
 /* The kind's record of parameter numbers, zeroed and kept at model->extra; NULL with a sentence if memory is out. */
 void *at_model_extra(at_model *model, size_t size, at_error *error);
 at_cell_kind at_model_cell(const at_model *model);
@@ -52,6 +54,12 @@ typedef struct at_look {
 /* The parameters that the settings' score, window and position take, as NAME.W_a and so on. */
 bool at_look_declare(at_model *model, at_look *look, const char *name, int64_t width, int64_t value_width, bool ready,
                      at_error *error);
+
+/* The same for settings of attention that are not the model's one and only. */
+bool at_look_declare_for(at_model *model, const at_attention *attention, at_look *look, const char *name, int64_t width,
+                         int64_t value_width, bool ready, at_error *error);
+/* The parameters as leaves where the operator expects them. */
+void at_look_params(at_tape *tape, at_params *params, const at_look *look, at_attention_in *in);
 
 /* What a decoder's looks leave behind, gathered over its steps. */
 typedef struct at_looks {

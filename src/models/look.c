@@ -16,7 +16,12 @@ static int declare(at_model *model, const char *name, const char *what, at_shape
 bool at_look_declare(at_model *model, at_look *look, const char *name, int64_t width, int64_t value_width, bool ready,
                      at_error *error)
 {
-    const at_attention *a = &model->attention;
+    return at_look_declare_for(model, &model->attention, look, name, width, value_width, ready, error);
+}
+
+bool at_look_declare_for(at_model *model, const at_attention *a, at_look *look, const char *name, int64_t width,
+                         int64_t value_width, bool ready, at_error *error)
+{
     const int64_t H = a->heads, D = width / H, Dv = value_width / H;
     int64_t A = model->settings.attention;
     *look = (at_look){ready, width, -1, -1, -1, -1, -1, -1, -1, -1, -1};
@@ -59,9 +64,12 @@ at_looks at_looks_begin(at_model *model, const at_pass *pass, const at_source *s
                       .place = place};
 }
 
-static at_tensor *param(const at_looks *looks, int index)
+void at_look_params(at_tape *tape, at_params *params, const at_look *look, at_attention_in *in)
 {
-    return index < 0 ? NULL : at_param(looks->pass->tape, looks->model->params, index);
+    const int index[] = {look->W, look->U, look->v, look->b, look->Wp, look->vp, look->wK, look->wV, look->bias};
+    at_tensor **slot[] = {&in->W, &in->U, &in->v, &in->b, &in->Wp, &in->vp, &in->wK, &in->wV, &in->bias};
+    for (size_t i = 0; i < sizeof index / sizeof *index; i++)
+        *slot[i] = index[i] < 0 ? NULL : at_param(tape, params, index[i]);
 }
 
 /* The mean over the heads of w [B,H,Q,S], into the rows of weights [B,n,S]. */
@@ -120,16 +128,8 @@ at_tensor *at_looks_next(at_looks *looks, at_tensor *query, at_tensor *key, at_t
                           .sample = draws,
                           .seed = draws ? (uint64_t)at_rng_u32(rng) << 32 | at_rng_u32(rng) : 0,
                           .prepared = look->ready && attention->score == AT_ADDITIVE,
-                          .W = param(looks, look->W),
-                          .U = param(looks, look->U),
-                          .v = param(looks, look->v),
-                          .b = param(looks, look->b),
-                          .Wp = param(looks, look->Wp),
-                          .vp = param(looks, look->vp),
-                          .wK = param(looks, look->wK),
-                          .wV = param(looks, look->wV),
-                          .bias = param(looks, look->bias),
                           .weights = w};
+    at_look_params(tape, looks->model->params, look, &in);
     at_attention_out out = at_attention_run(tape, attention, &in);
     if (!w || !out.out)
         return NULL;

@@ -5,7 +5,8 @@
 #include "kinds.h"
 #include "text.h"
 
-static const at_model_kind *const kinds[] = {&at_rnn_plain, &at_rnn_encdec, &at_rnn_attention, &at_bahdanau, &at_luong};
+static const at_model_kind *const kinds[] = {&at_rnn_plain, &at_rnn_encdec,  &at_rnn_attention, &at_bahdanau,
+                                             &at_luong,     &at_transformer, &at_transformer_lm};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 const at_model_kind *at_model_kind_at(int index)
@@ -36,16 +37,24 @@ bool at_cell_kind_parse(const at_model_settings *settings, at_cell_kind *kind, a
     return true;
 }
 
+bool at_is_added(const char *position)
+{
+    return strcmp(position, "sinusoidal") == 0 || strcmp(position, "learned") == 0;
+}
+
 bool at_model_attention(const at_model_settings *settings, const at_model_kind *kind, at_attention *attention,
                         at_error *error)
 {
     *attention = (at_attention){0};
     if (!at_model_uses(kind, "score"))
         return true;
+    if (at_is_added(settings->position) && !at_model_uses(kind, "positions"))
+        return at_fail(error, AT_FAILED, "--position %s is added to a transformer's words, and model '%s' is none",
+                       settings->position, kind->name);
     at_settings names = {.score = settings->score,
                          .normaliser = settings->normaliser,
                          .window = settings->window,
-                         .position = settings->position,
+                         .position = at_is_added(settings->position) ? "none" : settings->position,
                          .heads = (int)settings->heads};
     return at_attention_parse(&names, attention, error);
 }
@@ -73,12 +82,14 @@ static bool is_complete(const at_model_settings *settings, const at_model_kind *
         const at_field *field = at_field_at(i);
         char text[64];
         at_field_text(settings, field, text, sizeof text);
-        if (field->type == AT_FIELD_COUNT && at_model_uses(kind, field->name) && strtoll(text, NULL, 10) < 1)
+        if (field->type == AT_FIELD_COUNT && *field->standard && at_model_uses(kind, field->name) &&
+            strtoll(text, NULL, 10) < 1)
             return at_fail(error, AT_FAILED, "--%s is %s and must be at least 1", field->name, text);
     }
-    if (settings->layers > AT_MOST_LAYERS)
-        return at_fail(error, AT_FAILED, "--layers is %lld and may be at most %d", (long long)settings->layers,
-                       AT_MOST_LAYERS);
+    const int most = kind->most_layers ? kind->most_layers : AT_MOST_LAYERS;
+    if (settings->layers > most)
+        return at_fail(error, AT_FAILED, "--layers is %lld, and model '%s' has at most %d", (long long)settings->layers,
+                       kind->name, most);
     if (settings->source_size < 1 || settings->target_size < 1)
         return at_fail(error, AT_FAILED, "the vocabularies have %lld and %lld entries, and each needs at least 1",
                        (long long)settings->source_size, (long long)settings->target_size);
@@ -91,7 +102,8 @@ at_model *at_model_blank(const at_model_settings *settings, at_error *error)
         return NULL;
     at_cell_kind cell;
     const at_model_kind *kind = at_model_kind_find(settings->model, error);
-    if (!kind || !is_complete(settings, kind, error) || !at_cell_kind_parse(settings, &cell, error))
+    if (!kind || !is_complete(settings, kind, error) ||
+        (at_model_uses(kind, "cell") && !at_cell_kind_parse(settings, &cell, error)))
         return NULL;
     at_model *model = calloc(1, sizeof *model);
     at_params *params = at_params_new();
@@ -114,6 +126,8 @@ at_model *at_model_new(const at_model_settings *settings, uint64_t seed, at_erro
     at_model *model = at_model_blank(settings, error);
     if (model)
         at_init_all(model->params, seed);
+    if (model && model->kind->draw)
+        model->kind->draw(model, seed);
     return model;
 }
 
@@ -126,10 +140,10 @@ void at_model_free(at_model *model)
     free(model);
 }
 
-static bool source_fits(const at_pass *pass, const at_source *source)
+static bool source_fits(const at_model *model, const at_pass *pass, const at_source *source)
 {
     at_error *error = at_tape_error(pass->tape);
-    for (int64_t b = 0; b < source->rows; b++)
+    for (int64_t b = 0; !model->kind->alone && b < source->rows; b++)
         if (source->lengths[b] < 1 || source->lengths[b] > source->length)
             return at_fail(error, AT_FAILED, "the source in row %lld has %lld units and must have 1 to %lld",
                            (long long)b, (long long)source->lengths[b], (long long)source->length);
@@ -138,7 +152,7 @@ static bool source_fits(const at_pass *pass, const at_source *source)
 
 at_parts at_model_encode(at_model *model, const at_pass *pass, const at_source *source)
 {
-    return source_fits(pass, source) ? model->kind->encode(model, pass, source) : (at_parts){0};
+    return source_fits(model, pass, source) ? model->kind->encode(model, pass, source) : (at_parts){0};
 }
 
 at_parts at_model_start(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory)
@@ -149,7 +163,7 @@ at_parts at_model_start(at_model *model, const at_pass *pass, const at_source *s
 at_decoded at_model_decode(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory,
                            at_parts *state, const int32_t *ids, int64_t n)
 {
-    if (!source_fits(pass, source))
+    if (!source_fits(model, pass, source))
         return (at_decoded){0};
     if (n < 1) {
         at_fail(at_tape_error(pass->tape), AT_FAILED, "decoding takes at least 1 target position, and got %lld",

@@ -13,24 +13,39 @@
  * default in the table of fields (settings.c), which also yields the command's options, their help and what a model
  * does not use. */
 typedef struct at_model_settings {
-    char model[24];                               /* rnn-plain rnn-encdec rnn-attention bahdanau luong */
-    char cell[8];                                 /* rnn gru lstm */
-    char reset[8];                                /* before after: of a gru; empty for other cells */
+    char model[24]; /* rnn-plain rnn-encdec rnn-attention bahdanau luong transformer transformer-lm */
+    char cell[8];   /* rnn gru lstm */
+    char reset[8];  /* before after: of a gru; empty for other cells */
     int64_t layers, embedding, hidden, attention; /* attention: A of the additive score and of local-p */
     int64_t maxout;                               /* units after maxout */
     double dropout;                               /* share dropped in training */
     char score[32], normaliser[16], window[24], position[24];
     int64_t heads;
     bool input_feeding, bidirectional;
-    int64_t source_size, target_size; /* vocabularies */
+    /* the Transformer's */
+    int64_t ffn, kv_heads, decoder_layers; /* inner size of FFN; kv_heads, decoder_layers 0: as heads, layers */
+    int64_t positions;                     /* rows of a learned table */
+    char activation[8], norm[8];           /* relu gelu swish; post pre */
+    char final_norm[8];                    /* auto (pre: true, post: false) true false */
+    double norm_epsilon, first_position;
+    char position_layout[16], position_denominator[8]; /* interleaved halves; half half-1 */
+    bool scale_embedding, tie, share_embeddings, output_bias;
+    char encoder_attention[64], decoder_attention[64], cross_attention[64]; /* "scaled,sliding:8,shaw:16" */
+    int64_t source_size, target_size;                                       /* vocabularies */
 } at_model_settings;
 
-typedef enum at_field_type { AT_FIELD_NAME, AT_FIELD_COUNT, AT_FIELD_SHARE, AT_FIELD_SWITCH } at_field_type;
+typedef enum at_field_type {
+    AT_FIELD_NAME,
+    AT_FIELD_COUNT,
+    AT_FIELD_SHARE,  /* from 0 to below 1 */
+    AT_FIELD_NUMBER, /* not below 0 */
+    AT_FIELD_SWITCH
+} at_field_type;
 typedef struct at_field {
     const char *name; /* "hidden": the option is --hidden, the key in a model file "hidden" */
     at_field_type type;
     size_t offset, size;  /* in at_model_settings */
-    const char *standard; /* the default, as text */
+    const char *standard; /* the default, as text; "": may stay empty */
     const char *help;
 } at_field;
 const at_field *at_field_at(int index); /* NULL past the last */
@@ -49,7 +64,7 @@ typedef struct at_source {
 
 /* A few tensors that belong together, each with the batch as its first dimension: an encoded source, or a decoder's
  * state. */
-enum { AT_MOST_PARTS = 12 };
+enum { AT_MOST_PARTS = 40 };
 typedef struct at_parts {
     int count;
     at_tensor *part[AT_MOST_PARTS];
@@ -59,10 +74,15 @@ typedef struct at_parts {
 typedef struct at_pass {
     at_tape *tape;
     at_rng *rng;
+    struct at_cache *cache; /* search: where a decoder keeps what it has seen; NULL: it is given whole targets */
+    const int64_t *lengths; /* [B]: target positions that count, NULL: all; the others' logits may be left out */
+    bool wants_weights;     /* a model that can do without gives none unless asked */
+    int layer, head;        /* whose weights, from 1; 0: the mean of all */
 } at_pass;
 
 typedef struct at_decoded {
-    at_tensor *logits;   /* [B, n, V] */
+    at_tensor *logits;   /* [B, n, V], or [sum of lengths, V] if packed */
+    bool packed;         /* the positions that do not count are left out */
     at_tensor *weights;  /* [B, n, S] attention weights, not differentiable; NULL for a model without attention */
     at_tensor *log_prob; /* [B, n] hard attention: log-probability of its choices; else NULL */
     at_tensor *entropy;  /* [B, n] hard attention: entropy of the softmax it drew from; else NULL */
@@ -75,12 +95,17 @@ typedef struct at_model_kind {
     const char *name, *formula, *paper;
     const char *fields;   /* names of the settings it uses, blank between */
     const char *defaults; /* "cell=lstm score=general": where it differs from the table of fields */
+    bool alone;           /* a language model: there is no source */
+    int most_layers;      /* 0: AT_MOST_LAYERS */
     bool (*declare)(at_model *model, at_error *error);
+    void (*draw)(at_model *model, uint64_t seed); /* NULL, or what begins otherwise than at_init_all has it */
     at_parts (*encode)(at_model *model, const at_pass *pass, const at_source *source);
     at_parts (*start)(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory);
     /* ids [B, n]: the previous target words. Replaces *state by the state after them. */
     at_decoded (*decode)(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory,
                          at_parts *state, const int32_t *ids, int64_t n);
+    /* The encoder alone: a source's features [sum of lengths, d]; NULL: this model has none to give. */
+    at_tensor *(*features)(at_model *model, const at_pass *pass, const at_source *source);
 } at_model_kind;
 
 const at_model_kind *at_model_kind_at(int index); /* NULL past the last */

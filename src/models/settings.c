@@ -18,23 +18,45 @@ static const at_field fields[] = {
     FIELD("model", model, AT_FIELD_NAME, "bahdanau", "which model; `attend list models` shows them"),
     FIELD("cell", cell, AT_FIELD_NAME, "gru", "the recurrent cell: rnn, gru or lstm"),
     FIELD("reset", reset, AT_FIELD_NAME, "before", "a gru resets the state before or after the product with U"),
-    FIELD("layers", layers, AT_FIELD_COUNT, "1", "recurrent layers on each side, 4 at most"),
+    FIELD("layers", layers, AT_FIELD_COUNT, "1", "layers on each side; recurrent ones 4 at most"),
     FIELD("embedding", embedding, AT_FIELD_COUNT, "256", "size of a word's vector"),
-    FIELD("hidden", hidden, AT_FIELD_COUNT, "256", "size of a recurrent state"),
+    FIELD("hidden", hidden, AT_FIELD_COUNT, "256", "size of a recurrent state, or of a transformer's rows"),
     FIELD("attention", attention, AT_FIELD_COUNT, "256", "size A inside the additive score and local-p"),
     FIELD("maxout", maxout, AT_FIELD_COUNT, "256", "units after the maxout before the output"),
     FIELD("dropout", dropout, AT_FIELD_SHARE, "0", "share of the units dropped in training"),
     FIELD("score", score, AT_FIELD_NAME, "additive", "how a query meets a key"),
     FIELD("normaliser", normaliser, AT_FIELD_NAME, "softmax", "how scores become weights"),
     FIELD("window", window, AT_FIELD_NAME, "global", "which source positions a step sees"),
-    FIELD("position", position, AT_FIELD_NAME, "none", "relative positions inside attention"),
+    FIELD("position", position, AT_FIELD_NAME, "none",
+          "positions inside attention; a transformer's also sinusoidal or learned, added to its words"),
     FIELD("heads", heads, AT_FIELD_COUNT, "1", "attention heads"),
     FIELD("input-feeding", input_feeding, AT_FIELD_SWITCH, "false", "the attentional state enters the next step"),
     FIELD("bidirectional", bidirectional, AT_FIELD_SWITCH, "false", "the encoder reads both ways, half the units each"),
+    FIELD("ffn", ffn, AT_FIELD_COUNT, "1024", "size inside a transformer's feed-forward layers"),
+    FIELD("kv-heads", kv_heads, AT_FIELD_COUNT, "", "heads of keys and values, shared by groups of heads"),
+    FIELD("decoder-layers", decoder_layers, AT_FIELD_COUNT, "", "layers of the decoder, if not as many as --layers"),
+    FIELD("activation", activation, AT_FIELD_NAME, "relu", "inside the feed-forward layers: relu, gelu or swish"),
+    FIELD("norm", norm, AT_FIELD_NAME, "post", "layer norm after each sub-layer (post) or before it (pre)"),
+    FIELD("norm-epsilon", norm_epsilon, AT_FIELD_NUMBER, "1e-05", "added to the variance in layer norm"),
+    FIELD("final-norm", final_norm, AT_FIELD_NAME, "auto", "a norm after the last layer; auto: with --norm pre"),
+    FIELD("positions", positions, AT_FIELD_COUNT, "512", "places in the table of --position learned"),
+    FIELD("position-layout", position_layout, AT_FIELD_NAME, "interleaved",
+          "sines and cosines of --position sinusoidal: interleaved or halves"),
+    FIELD("position-denominator", position_denominator, AT_FIELD_NAME, "half",
+          "what divides their exponents: half of --hidden (half), or one less (half-1)"),
+    FIELD("first-position", first_position, AT_FIELD_NUMBER, "0", "the place of the first word"),
+    FIELD("scale-embedding", scale_embedding, AT_FIELD_SWITCH, "true", "words enter times the root of --hidden"),
+    FIELD("tie", tie, AT_FIELD_SWITCH, "true", "the output shares its matrix with the target's words"),
+    FIELD("share-embeddings", share_embeddings, AT_FIELD_SWITCH, "false", "one table of words for both sides"),
+    FIELD("output-bias", output_bias, AT_FIELD_SWITCH, "false", "a bias for every word of the output"),
+    FIELD("encoder-attention", encoder_attention, AT_FIELD_NAME, "",
+          "score, normaliser, window and position of the encoder, as in scaled,sliding:8,shaw:16"),
+    FIELD("decoder-attention", decoder_attention, AT_FIELD_NAME, "", "the same of the decoder's self-attention"),
+    FIELD("cross-attention", cross_attention, AT_FIELD_NAME, "", "the same of its attention to the source"),
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
-enum { MOST_UNITS = 1 << 20 };
+enum { MOST_UNITS = 1 << 20, MOST_LAYERS = 32 };
 
 const at_field *at_field_at(int index)
 {
@@ -54,7 +76,7 @@ static bool set_count(int64_t *to, const char *name, const char *text, at_error 
     char *end, shown[AT_SHOWN];
     errno = 0;
     long long value = strtoll(text, &end, 10);
-    int64_t most = strcmp(name, "layers") == 0 ? AT_MOST_LAYERS : MOST_UNITS;
+    int64_t most = strstr(name, "layers") ? MOST_LAYERS : MOST_UNITS;
     if (end == text || *end || errno || value < 1 || value > most)
         return at_fail(error, AT_FAILED, "--%s is '%s' and must be a whole number from 1 to %lld", name,
                        at_shown(text, shown, sizeof shown), (long long)most);
@@ -73,6 +95,17 @@ static bool set_share(double *to, const char *name, const char *text, at_error *
     return true;
 }
 
+static bool set_number(double *to, const char *name, const char *text, at_error *error)
+{
+    char *end, shown[AT_SHOWN];
+    double value = strtod(text, &end);
+    if (end == text || *end || !(value >= 0 && value < 1e9))
+        return at_fail(error, AT_FAILED, "--%s is '%s' and must be a number from 0 to below 1e9", name,
+                       at_shown(text, shown, sizeof shown));
+    *to = value;
+    return true;
+}
+
 static bool set_value(at_model_settings *settings, const at_field *field, const char *text, at_error *error)
 {
     void *place = (char *)settings + field->offset;
@@ -82,6 +115,8 @@ static bool set_value(at_model_settings *settings, const at_field *field, const 
         return set_count(place, field->name, text, error);
     case AT_FIELD_SHARE:
         return set_share(place, field->name, text, error);
+    case AT_FIELD_NUMBER:
+        return set_number(place, field->name, text, error);
     case AT_FIELD_SWITCH:
         if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
             return at_fail(error, AT_FAILED, "--%s is '%s' and must be true or false", field->name,
@@ -91,7 +126,7 @@ static bool set_value(at_model_settings *settings, const at_field *field, const 
     case AT_FIELD_NAME:
         break;
     }
-    if (!*text || strlen(text) >= field->size)
+    if ((!*text && *field->standard) || strlen(text) >= field->size)
         return at_fail(error, AT_FAILED, "--%s is '%s' and must be a name of 1 to %zu characters", field->name,
                        at_shown(text, shown, sizeof shown), field->size - 1);
     memcpy(place, text, strlen(text) + 1);
@@ -124,6 +159,7 @@ void at_field_text(const at_model_settings *settings, const at_field *field, cha
         snprintf(text, size, "%lld", (long long)*(const int64_t *)place);
         break;
     case AT_FIELD_SHARE:
+    case AT_FIELD_NUMBER:
         /* the shortest text that reads back as the same number */
         for (int digits = 1; digits <= 17; digits++) {
             snprintf(text, size, "%.*g", digits, *(const double *)place);
@@ -155,9 +191,27 @@ bool at_model_uses(const at_model_kind *kind, const char *field)
     return find_word(kind->fields, field) != NULL;
 }
 
+static bool is_empty(const at_model_settings *settings, const at_field *field)
+{
+    const char *place = (const char *)settings + field->offset;
+    switch (field->type) {
+    case AT_FIELD_NAME:
+        return !*place;
+    case AT_FIELD_COUNT:
+        return *(const int64_t *)place == 0;
+    case AT_FIELD_SHARE:
+    case AT_FIELD_NUMBER:
+        return *(const double *)place == 0;
+    case AT_FIELD_SWITCH:
+        break;
+    }
+    return !*(const bool *)place;
+}
+
 bool at_model_says(const at_model_settings *settings, const at_model_kind *kind, const at_field *field)
 {
-    const bool empty = field->type == AT_FIELD_NAME && !*((const char *)settings + field->offset);
+    const bool may_be_empty = field->type == AT_FIELD_NAME || !*field->standard;
+    const bool empty = may_be_empty && is_empty(settings, field);
     return field == &fields[0] || (!empty && at_model_uses(kind, field->name));
 }
 
@@ -169,15 +223,6 @@ static void default_of(const at_model_kind *kind, const at_field *field, char *t
         snprintf(text, size, "%.*s", (int)strcspn(own + 1, " "), own + 1);
     else
         snprintf(text, size, "%s", field->standard);
-}
-
-static bool is_empty(const at_model_settings *settings, const at_field *field)
-{
-    const char *place = (const char *)settings + field->offset;
-    return field->type == AT_FIELD_NAME    ? !*place
-           : field->type == AT_FIELD_COUNT ? *(const int64_t *)place == 0
-           : field->type == AT_FIELD_SHARE ? *(const double *)place == 0
-                                           : false;
 }
 
 const at_model_kind *at_model_kind_find(const char *name, at_error *error)
@@ -212,12 +257,12 @@ bool at_model_settings_complete(at_model_settings *settings, uint64_t given, at_
         if (named && !uses)
             return at_fail(error, AT_FAILED, "model '%s' does not use --%s", kind->name, field->name);
         default_of(kind, field, text, sizeof text);
-        if (uses && !named && is_empty(settings, field) && !set_value(settings, field, text, error))
+        if (uses && !named && *text && is_empty(settings, field) && !set_value(settings, field, text, error))
             return false;
     }
     at_attention attention;
     at_cell_kind cell;
-    if (!kind || !at_cell_kind_parse(settings, &cell, error))
+    if (!kind || (at_model_uses(kind, "cell") && !at_cell_kind_parse(settings, &cell, error)))
         return false;
     if (given >> reset & 1 && strcmp(settings->cell, "gru") != 0)
         return at_fail(error, AT_FAILED, "--reset is for --cell gru only, and the cell is '%s'", settings->cell);

@@ -151,10 +151,10 @@ static const at_training_option *field_option(int index)
 {
     static _Thread_local at_training_option options[MOST_FIELDS];
     const at_field *field = at_field_at(index);
-    static const char *const arguments[] = {"NAME", "N", "SHARE", "true|false"};
+    static const char *const arguments[] = {"NAME", "N", "SHARE", "NUMBER", "true|false"};
     bool is_flag = field->type == AT_FIELD_SWITCH && (!field->standard || strcmp(field->standard, "false") == 0);
     options[index] = (at_training_option){"The model", field->name, is_flag ? NULL : arguments[field->type],
-                                          is_flag ? NULL : field->standard, field->help};
+                                          is_flag || !*field->standard ? NULL : field->standard, field->help};
     return &options[index];
 }
 

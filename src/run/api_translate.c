@@ -20,8 +20,12 @@ bool at_align(at_translator *translator, const at_search_settings *settings, con
               const size_t *source_sizes, const char *const *targets, const size_t *target_sizes, int64_t count,
               at_give *give, void *context, at_error *error)
 {
-    at_search_settings complete = {
-        .first_line = settings->first_line, .batch = settings->batch, .wants_weights = settings->wants_weights};
+    at_search_settings complete = {.first_line = settings->first_line,
+                                   .batch = settings->batch,
+                                   .wants_weights = settings->wants_weights,
+                                   .wants_links = true,
+                                   .layer = settings->layer,
+                                   .head = settings->head};
     return error->code == AT_OK && at_search_complete(&complete, error) &&
            at_forced(translator, &complete, sources, source_sizes, targets, target_sizes, count, give, context, error);
 }

@@ -61,10 +61,11 @@ static json_t *field_to_json(const at_model_settings *settings, const at_field *
     case AT_FIELD_SWITCH:
         return json_boolean(*(const bool *)((const char *)settings + field->offset));
     case AT_FIELD_SHARE:
+    case AT_FIELD_NUMBER:
     case AT_FIELD_NAME:
         break;
     }
-    return json_string(text); /* a share is kept as it was typed, so that it comes back bit for bit */
+    return json_string(text); /* a number is kept as it was typed, so that it comes back bit for bit */
 }
 
 /* The settings that the model uses, as one JSON object. Release with free. */

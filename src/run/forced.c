@@ -70,7 +70,7 @@ static bool read_positions(forced *f, int64_t from)
     at_tape *tape = at_search_tape(work);
     if (!tape)
         return false;
-    at_pass pass = {tape, NULL};
+    at_pass pass = at_search_pass(work, tape);
     for (int64_t r = 0; r < f->rows; r++)
         for (int64_t i = 0; i < POSITIONS; i++)
             f->ids[r * POSITIONS + i] = unit_at(f->batch[r], from + i - 1);

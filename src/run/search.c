@@ -34,12 +34,15 @@ static bool open_work(at_search_work *work)
     work->steps = at_arena_new();
     work->memory = at_kept_new();
     work->state = at_kept_new();
-    return (work->window && work->batch && work->steps && work->memory && work->state) || at_search_memory(work);
+    work->cache = at_cache_new();
+    return (work->window && work->batch && work->steps && work->memory && work->state && work->cache) ||
+           at_search_memory(work);
 }
 
 static void close_work(at_search_work *work)
 {
     at_nodes_free(work->nodes);
+    at_cache_free(work->cache);
     at_kept_free(work->state);
     at_kept_free(work->memory);
     at_arena_free(work->steps);

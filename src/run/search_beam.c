@@ -292,7 +292,9 @@ static bool move_rows(field *f)
     }
     moved = moved || f->rows != f->source.rows;
     f->source = (at_source){f->rows, f->source.length, f->source_ids, f->source_lengths};
-    return !moved || at_kept_select(f->work->state, f->pick, f->rows, f->work->error);
+    return !moved ||
+           (at_kept_select(f->work->state, f->pick, f->rows, f->work->error) &&
+            (at_cache_rows(f->work->cache) == 0 || at_cache_select(f->work->cache, f->pick, f->rows, f->work->error)));
 }
 
 static bool settle(field *f)
@@ -324,7 +326,7 @@ static bool step(field *f)
     at_tape *tape = at_search_tape(work);
     if (!tape)
         return false;
-    at_pass pass = {tape, NULL};
+    at_pass pass = at_search_pass(work, tape);
     at_parts memory = at_kept_load(work->memory, tape), state = at_kept_load(work->state, tape);
     at_decoded decoded = at_model_decode(work->translator->model, &pass, &f->source, &memory, &state, f->ids, 1);
     if (!at_search_ok(work, tape) || !at_search_has_weights(work, &decoded) ||

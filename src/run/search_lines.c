@@ -35,6 +35,16 @@ at_tape *at_search_tape(at_search_work *work)
     return tape;
 }
 
+at_pass at_search_pass(const at_search_work *work, at_tape *tape)
+{
+    const at_search_settings *settings = work->settings;
+    return (at_pass){.tape = tape,
+                     .cache = work->cache,
+                     .wants_weights = settings->wants_weights || settings->replace_unknown || settings->wants_links,
+                     .layer = settings->layer,
+                     .head = settings->head};
+}
+
 bool at_search_ok(at_search_work *work, at_tape *tape)
 {
     if (!at_tape_ok(tape))
@@ -87,7 +97,7 @@ bool at_search_begin(at_search_work *work, const at_source *source)
     at_tape *tape = at_search_tape(work);
     if (!tape)
         return false;
-    at_pass pass = {tape, NULL};
+    at_pass pass = at_search_pass(work, tape);
     at_model *model = work->translator->model;
     at_parts memory = at_model_encode(model, &pass, source);
     at_parts state = at_model_start(model, &pass, source, &memory);

@@ -2,6 +2,7 @@
 #ifndef AT_SEARCH_WORK_H
 #define AT_SEARCH_WORK_H
 
+#include "cache.h"
 #include "search.h"
 
 /* One line on its way. Its memory is the window's. */
@@ -30,6 +31,7 @@ struct at_search_work {
     at_arena *batch;         /* what lives as long as a batch */
     at_arena *steps;         /* one step's tape */
     at_kept *memory, *state; /* the encoded source and the decoder's state between steps */
+    at_cache *cache;         /* what a decoder keeps of both, if it is of that kind */
     at_search_batch *run;
     struct at_nodes *nodes; /* search: the tree of units that hypotheses are paths of */
     at_buffer text;
@@ -47,6 +49,8 @@ bool at_search_pad(at_search_work *work, at_sentence *const *batch, int64_t rows
 bool at_search_begin(at_search_work *work, const at_source *source);
 /* A tape for one step over memory that is used again; NULL with the error set if there is none. */
 at_tape *at_search_tape(at_search_work *work);
+/* A pass of the search on this tape. */
+at_pass at_search_pass(const at_search_work *work, at_tape *tape);
 /* The tape's error, if any, becomes the work's. Gives whether all is well. */
 bool at_search_ok(at_search_work *work, at_tape *tape);
 /* False with a sentence if weights are needed but the model gave none. */

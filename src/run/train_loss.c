@@ -1,6 +1,7 @@
 /* The loss of a batch: teacher forcing, cross-entropy, and REINFORCE for hard attention. */
 #include <math.h>
 
+#include "block.h"
 #include "ops.h"
 #include "trainer.h"
 
@@ -44,6 +45,17 @@ static void seed_choices(at_trainer *trainer, const at_batch *batch, const at_de
         trainer->place.baseline = 0.9 * before + 0.1 * total / (double)batch->rows;
 }
 
+/* The targets [B,T] without what lies beyond the lengths, which is how packed logits lie. */
+static const int32_t *packed_targets(at_tape *tape, const at_batch *batch)
+{
+    int32_t *targets = at_room(tape, (size_t)batch->target_tokens * sizeof *targets);
+    int64_t count = 0;
+    for (int64_t row = 0; targets && row < batch->rows; row++)
+        for (int64_t t = 0; t < batch->target_lengths[row]; t++)
+            targets[count++] = batch->target[row * batch->target_length + t];
+    return targets;
+}
+
 bool at_batch_loss(at_trainer *trainer, const at_batch *batch, bool learn, double *loss, at_error *error)
 {
     if (error->code != AT_OK)
@@ -53,7 +65,7 @@ bool at_batch_loss(at_trainer *trainer, const at_batch *batch, bool learn, doubl
     at_tape *tape = at_tape_new(trainer->arena, learn);
     if (!tape)
         return at_fail(error, AT_FAILED, "memory is out: there is no room for a batch");
-    at_pass pass = {.tape = tape, .rng = learn ? &trainer->rng : NULL};
+    at_pass pass = {.tape = tape, .rng = learn ? &trainer->rng : NULL, .lengths = batch->target_lengths};
     at_source source = {batch->rows, batch->source_length, batch->source, batch->source_lengths};
     at_normaliser normaliser = model->attention.normaliser;
     /* Half the batches of hard attention look at the expectation instead of a sample (Xu et al. 2015): the softmax in
@@ -64,11 +76,14 @@ bool at_batch_loss(at_trainer *trainer, const at_batch *batch, bool learn, doubl
     at_parts state = at_model_start(model, &pass, &source, &memory);
     at_decoded decoded = at_model_decode(model, &pass, &source, &memory, &state, batch->input, batch->target_length);
     model->attention.normaliser = normaliser;
-    at_tensor *flat = NULL;
-    if (decoded.logits) /* [B, T, V] -> [B T, V] */
-        flat = at_reshape(decoded.logits, AT_SHAPE(batch->rows * batch->target_length, decoded.logits->shape.dim[2]));
-    at_tensor *sum =
-        at_cross_entropy(flat, batch->target, learn ? (at_real)trainer->settings->label_smoothing : (at_real)0);
+    const int32_t *targets = batch->target;
+    at_tensor *flat = decoded.logits; /* [sum of lengths, V] */
+    if (decoded.packed)
+        targets = packed_targets(tape, batch);
+    else if (flat) /* [B, T, V] -> [B T, V] */
+        flat = at_reshape(flat, AT_SHAPE(batch->rows * batch->target_length, flat->shape.dim[2]));
+    const at_real smoothing = learn ? (at_real)trainer->settings->label_smoothing : (at_real)0;
+    at_tensor *sum = targets ? at_cross_entropy(flat, targets, smoothing) : NULL;
     if (learn && sum && decoded.log_prob)
         seed_choices(trainer, batch, &decoded);
     bool done = sum && (!learn || at_backward(sum));

@@ -67,7 +67,7 @@ static void test_steps(void **state)
         at_model *model = case_model(model_cases[i], 4, 3);
         double logits[ROWS * TARGET * WORDS], weights[ROWS * TARGET * SOURCE] = {0};
         case_steps(model, logits, weights);
-        at_pass pass = {.tape = at_tape_new(arena, false)};
+        at_pass pass = {.tape = at_tape_new(arena, false), .wants_weights = true};
         at_decoded d = case_decode(model, &pass, &whole_source, target_in, TARGET);
         check_tape(model_cases[i], pass.tape);
         for (int k = 0; k < ROWS * TARGET * WORDS; k++)

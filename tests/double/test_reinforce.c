@@ -74,7 +74,7 @@ static outcome look(uint64_t counter)
     at_arena_reset(trainer.arena);
     at_tape *tape = at_tape_new(trainer.arena, false);
     at_rng rng = {.seed = 99, .counter = counter};
-    at_pass pass = {tape, &rng};
+    at_pass pass = {.tape = tape, .rng = &rng};
     at_source source = {1, KEYS, source_ids, source_lengths};
     at_parts memory = at_model_encode(model, &pass, &source);
     at_parts state = at_model_start(model, &pass, &source, &memory);

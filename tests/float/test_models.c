@@ -11,7 +11,7 @@ static void alone_is_among(at_model *model, const char *name, const at_decoded *
     const int64_t length = source_lengths[b];
     const at_source source = {
         .rows = 1, .length = length, .ids = source_ids + b * SOURCE, .lengths = source_lengths + b};
-    at_pass pass = {.tape = at_tape_new(arena, false)};
+    at_pass pass = {.tape = at_tape_new(arena, false), .wants_weights = true};
     at_decoded one = case_decode(model, &pass, &source, target_in + b * TARGET, TARGET);
     check_tape(name, pass.tape);
     const float *logits = all->logits->value + b * TARGET * WORDS;
@@ -33,11 +33,35 @@ static void test_batch(void **state)
     at_arena *arena = at_arena_new();
     for (int i = 0; i < MODEL_CASES; i++) {
         at_model *model = case_model(model_cases[i], SIZE, 3);
-        at_pass pass = {.tape = at_tape_new(arena, false)};
+        at_pass pass = {.tape = at_tape_new(arena, false), .wants_weights = true};
         at_decoded all = case_decode(model, &pass, &whole_source, target_in, TARGET);
         check_tape(model_cases[i], pass.tape);
         for (int b = 0; b < ROWS; b++)
             alone_is_among(model, model_cases[i], &all, b);
+        at_arena_reset(arena);
+        at_model_free(model);
+    }
+    at_arena_free(arena);
+}
+
+/* With lengths, a model may leave the other positions out; those that count keep their bits. */
+static void test_lengths(void **state)
+{
+    (void)state;
+    static const int64_t lengths[ROWS] = {3, 2, 1};
+    at_arena *arena = at_arena_new();
+    for (int i = 0; i < MODEL_CASES; i++) {
+        at_model *model = case_model(model_cases[i], SIZE, 3);
+        at_pass pass = {.tape = at_tape_new(arena, false)}, some = {.tape = pass.tape, .lengths = lengths};
+        at_decoded all = case_decode(model, &pass, &whole_source, target_in, TARGET);
+        at_decoded d = case_decode(model, &some, &whole_source, target_in, TARGET);
+        check_tape(model_cases[i], pass.tape);
+        assert_int_equal(d.packed, strncmp(model_cases[i], "transformer", 11) == 0);
+        int64_t row = 0;
+        for (int b = 0; b < ROWS; b++)
+            for (int t = 0; t < lengths[b]; t++, row++)
+                assert_memory_equal(d.logits->value + (d.packed ? row : b * TARGET + t) * WORDS,
+                                    all.logits->value + (b * TARGET + t) * WORDS, WORDS * sizeof(float));
         at_arena_reset(arena);
         at_model_free(model);
     }
@@ -52,7 +76,7 @@ static void test_steps(void **state)
         at_model *model = case_model(model_cases[i], SIZE, 3);
         float logits[ROWS * TARGET * WORDS], weights[ROWS * TARGET * SOURCE] = {0};
         case_steps(model, logits, weights);
-        at_pass pass = {.tape = at_tape_new(arena, false)};
+        at_pass pass = {.tape = at_tape_new(arena, false), .wants_weights = true};
         at_decoded d = case_decode(model, &pass, &whole_source, target_in, TARGET);
         for (int k = 0; k < ROWS * TARGET * WORDS; k++)
             if (!(fabsf(logits[k] - d.logits->value[k]) <= 2e-6f))
@@ -228,7 +252,7 @@ static void test_bad_source(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_batch), cmocka_unit_test(test_steps),      cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_batch), cmocka_unit_test(test_lengths), cmocka_unit_test(test_steps),      cmocka_unit_test(test_threads),
         cmocka_unit_test(test_seed),  cmocka_unit_test(test_settings),   cmocka_unit_test(test_field_text),
         cmocka_unit_test(test_kept),  cmocka_unit_test(test_bad_source),
     };

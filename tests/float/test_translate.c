@@ -73,7 +73,7 @@ static at_translator *untrained(const at_model_kind *kind)
     t->source = vocabulary("char", letters);
     t->target = vocabulary("word", "the cat sat on a mat while it rained");
     t->max_length = 20;
-    at_model_settings settings = {.embedding = 9, .hidden = 10, .attention = 7, .maxout = 5};
+    at_model_settings settings = {.embedding = 9, .hidden = 12, .attention = 7, .maxout = 5};
     uint64_t given = 0;
     snprintf(settings.model, sizeof settings.model, "%s", kind->name);
     settings.source_size = at_vocabulary_size(t->source);
@@ -311,7 +311,7 @@ static void test_a_saved_model_translates_and_tells_about_itself(void **unused)
     assert_true(at_translate(back, &(at_search_settings){.beam = 2}, &line, &size, 1, note, &second, &error));
     assert_string_equal(first.bytes.bytes, second.bytes.bytes);
     char *text = at_translator_info(back, &error);
-    assert_non_null(strstr(text, "hidden           10\n"));
+    assert_non_null(strstr(text, "hidden           12\n"));
     assert_non_null(strstr(text, "source           char, 9 units and 4 specials\n"));
     assert_non_null(strstr(text, "target           word, 9 units and 4 specials\n"));
     assert_non_null(strstr(text, "history\n  epoch 1  update 32  loss 0.5000\n"));

@@ -1,0 +1,79 @@
+/* Rows without padding, and the vectors of their places. */
+#include <math.h>
+#include <string.h>
+
+#include "block.h"
+#include "transformer.h"
+
+bool at_rows_of(const at_pass *pass, const int32_t *ids, int64_t batch, int64_t n, const int64_t *lengths,
+                at_rows *rows)
+{
+    int64_t *at = at_room(pass->tape, (size_t)(2 * batch + 1) * sizeof *at), *count = at + batch;
+    int32_t *packed = ids ? at_room(pass->tape, (size_t)(batch * n) * 2 * sizeof *packed) : NULL;
+    if (!at || (ids && !packed))
+        return false;
+    int32_t *places = packed ? packed + batch * n : NULL;
+    *rows = (at_rows){.batch = batch, .at = at, .count = count, .ids = packed, .places = places};
+    for (int64_t b = 0; b < batch; b++) {
+        at[b] = rows->total;
+        count[b] = lengths ? lengths[b] : n;
+        rows->longest = count[b] > rows->longest ? count[b] : rows->longest;
+        for (int64_t i = 0; ids && i < count[b]; i++) {
+            packed[rows->total + i] = ids[b * n + i];
+            places[rows->total + i] = (int32_t)i;
+        }
+        rows->total += count[b];
+    }
+    return true;
+}
+
+bool at_rows_in_step(const at_pass *pass, const int32_t *ids, int64_t batch, int64_t n, at_rows *rows)
+{
+    int32_t *turned = at_room(pass->tape, (size_t)(batch * n + 1) * 2 * sizeof *turned);
+    if (!turned)
+        return false;
+    int32_t *places = turned + batch * n;
+    for (int64_t t = 0; t < n; t++)
+        for (int64_t b = 0; b < batch; b++) {
+            turned[t * batch + b] = ids[b * n + t];
+            places[t * batch + b] = (int32_t)t;
+        }
+    *rows = (at_rows){.batch = batch, .total = batch * n, .longest = n, .ids = turned, .places = places};
+    return true;
+}
+
+/* sin and cos of p / 10000^(2i/d): PE(p,2i) and PE(p,2i+1), or in halves PE(p,i) and PE(p,d/2+i). The exponent's
+ * denominator is d/2, or d/2 - 1 as some toolkits have it. */
+static void sinusoid(const at_model_settings *s, int64_t place, at_real *row)
+{
+    const int64_t half = s->hidden / 2;
+    const bool halves = strcmp(s->position_layout, "halves") == 0;
+    const double over = strcmp(s->position_denominator, "half-1") == 0 ? (double)(half - 1) : (double)half;
+    for (int64_t i = 0; i < half; i++) {
+        double angle = (double)place * exp(-log(10000.0) * (double)i / (over > 0 ? over : 1));
+        row[halves ? i : 2 * i] = (at_real)sin(angle);
+        row[halves ? half + i : 2 * i + 1] = (at_real)cos(angle);
+    }
+}
+
+at_tensor *at_places(at_model *model, const at_pass *pass, int learned, int64_t first, int64_t count)
+{
+    const at_model_settings *s = &model->settings;
+    at_tape *tape = pass->tape;
+    first += (int64_t)s->first_position;
+    if (!at_tape_ok(tape))
+        return NULL;
+    if (learned >= 0 && first + count > s->positions)
+        return AT_REFUSE(tape,
+                         "a sentence of %lld units is longer than the learned table of %lld places; train with "
+                         "--positions %lld or more, or with --position sinusoidal, which has no end",
+                         (long long)(first + count), (long long)s->positions, (long long)(first + count));
+    if (learned >= 0)
+        return at_slice(at_param(tape, model->params, learned), 0, first, first + count);
+    if (strcmp(s->position, "sinusoidal") != 0)
+        return NULL;
+    at_tensor *table = at_tensor_make(tape, AT_SHAPE(count, s->hidden));
+    for (int64_t i = 0; table && i < count; i++)
+        sinusoid(s, first + i, table->value + i * s->hidden);
+    return table;
+}

@@ -1,0 +1,395 @@
+/* Vaswani et al. 2017: attention is all there is.
+ *
+ *     x = E y sqrt(d) + P                                    the words and their places
+ *     encoder layer   self-attention, FFN                    N times
+ *     decoder layer   causal self-attention, cross-attention, FFN
+ *     MultiHead(Q,K,V) = [head_1; ...; head_h] W_O           head_i = attention(Q W_Qi, K W_Ki, V W_Vi)
+ *     FFN(x) = act(x W_1 + b_1) W_2 + b_2
+ *     each sub-layer f   post-norm: x = LN(x + f(x))         pre-norm: x = x + f(LN(x))
+ *     p(y_t) = softmax(x E^T)                                the output tied to the target's words, or a matrix of its
+ * own
+ *
+ * A batch is rows without padding, [N,d], its sentences one after another; attention is told where each one lies.
+ * `transformer-lm` is the decoder alone. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "block.h"
+#include "transformer.h"
+
+enum { MOST_LAYERS = 32, MOST_NORMS = 3 * MOST_LAYERS };
+
+/* ---- Parameters ----------------------------------------------------------------------------------------------- */
+
+typedef struct layer {
+    at_multihead self, cross;
+    at_ffn ffn;
+} layer;
+
+/* A stack of layers and their norms: norm s belongs to sub-layer s. */
+typedef struct side {
+    int layers, norms;
+    layer layer[MOST_LAYERS];
+    at_norm norm[MOST_NORMS], final;
+    bool has_final;
+} side;
+
+typedef struct transformer {
+    int source_words, words;   /* E of either side */
+    int source_places, places; /* learned P of either side; -1: none */
+    int output, output_bias;   /* the matrix of its own and the bias; -1: none */
+    side encoder, decoder;
+} transformer;
+
+/* One of a few names, or a sentence with all of them. */
+static bool is_one_of(const char *option, const char *name, const char *const *names, at_error *error)
+{
+    char all[80] = "";
+    for (int i = 0; names[i]; i++) {
+        if (strcmp(name, names[i]) == 0)
+            return true;
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s'%s'",
+                 i == 0         ? ""
+                 : names[i + 1] ? ", "
+                                : " or ",
+                 names[i]);
+    }
+    return at_fail(error, AT_FAILED, "--%s is '%s' and must be %s", option, name, all);
+}
+
+static const char *const activations[] = {"relu", "gelu", "swish", NULL};
+
+static at_ffn_act activation_of(const char *name)
+{
+    return strcmp(name, "gelu") == 0 ? AT_FFN_GELU : strcmp(name, "swish") == 0 ? AT_FFN_SWISH : AT_FFN_RELU;
+}
+
+static bool settings_fit(const at_model *model, at_error *error)
+{
+    const at_model_settings *s = &model->settings;
+    if (!is_one_of("activation", s->activation, activations, error) ||
+        !is_one_of("norm", s->norm, (const char *const[]){"post", "pre", NULL}, error) ||
+        !is_one_of("final-norm", s->final_norm, (const char *const[]){"auto", "true", "false", NULL}, error) ||
+        !is_one_of("position-layout", s->position_layout, (const char *const[]){"interleaved", "halves", NULL},
+                   error) ||
+        !is_one_of("position-denominator", s->position_denominator, (const char *const[]){"half", "half-1", NULL},
+                   error))
+        return false;
+    if (strcmp(s->position, "sinusoidal") == 0 && s->hidden % 2)
+        return at_fail(error, AT_FAILED, "--hidden is %lld and must be even for --position sinusoidal",
+                       (long long)s->hidden);
+    if (s->share_embeddings && s->source_size != s->target_size)
+        return at_fail(error, AT_FAILED,
+                       "--share-embeddings needs one vocabulary for both sides, and they have %lld and %lld entries; "
+                       "--joint-vocab makes one",
+                       (long long)s->source_size, (long long)s->target_size);
+    return true;
+}
+
+static at_real keep_of(const at_model *model)
+{
+    return (at_real)(1 - model->settings.dropout);
+}
+
+static bool is_pre(const at_model *model)
+{
+    return strcmp(model->settings.norm, "pre") == 0;
+}
+
+static bool declare_stack(at_model *model, side *s, const char *which, int layers, bool crosses, at_error *error)
+{
+    const at_model_settings *m = &model->settings;
+    char name[80];
+    const bool decodes = strcmp(which, "decoder") == 0;
+    s->layers = layers;
+    for (int l = 0; l < layers && error->code == AT_OK; l++) {
+        layer *at = &s->layer[l];
+        const int sublayers = crosses ? 3 : 2;
+        snprintf(name, sizeof name, "%s.%d.self", which, l + 1);
+        at->self = at_multihead_declare(model, name, decodes ? AT_USE_DECODER : AT_USE_ENCODER, error);
+        snprintf(name, sizeof name, "%s.%d.cross", which, l + 1);
+        if (crosses)
+            at->cross = at_multihead_declare(model, name, AT_USE_CROSS, error);
+        snprintf(name, sizeof name, "%s.%d.ffn", which, l + 1);
+        at->ffn = at_ffn_declare(model->params, name, m->hidden, m->ffn, activation_of(m->activation), error);
+        for (int i = 0; i < sublayers; i++) {
+            snprintf(name, sizeof name, "%s.%d.norm%d", which, l + 1, i + 1);
+            s->norm[s->norms++] = at_norm_declare(model->params, name, m->hidden, m->norm_epsilon, error);
+        }
+    }
+    s->has_final = strcmp(m->final_norm, "auto") == 0 ? is_pre(model) : strcmp(m->final_norm, "true") == 0;
+    snprintf(name, sizeof name, "%s.norm", which);
+    if (s->has_final)
+        s->final = at_norm_declare(model->params, name, m->hidden, m->norm_epsilon, error);
+    return error->code == AT_OK;
+}
+
+static bool declare(at_model *model, at_error *error)
+{
+    transformer *m = at_model_extra(model, sizeof *m, error);
+    const at_model_settings *s = &model->settings;
+    at_params *p = model->params;
+    const int64_t d = s->hidden;
+    const bool alone = model->kind->alone, learned = strcmp(s->position, "learned") == 0;
+    if (!m || !settings_fit(model, error))
+        return false;
+    m->source_words = m->source_places = m->places = m->output = m->output_bias = -1;
+    m->words = at_params_add(p, "target.E", AT_SHAPE(s->target_size, d), error);
+    if (learned)
+        m->places = at_params_add(p, "target.P", AT_SHAPE(s->positions, d), error);
+    if (!alone) {
+        m->source_words =
+            s->share_embeddings ? m->words : at_params_add(p, "source.E", AT_SHAPE(s->source_size, d), error);
+        if (learned)
+            m->source_places = at_params_add(p, "source.P", AT_SHAPE(s->positions, d), error);
+        if (!declare_stack(model, &m->encoder, "encoder", (int)s->layers, false, error))
+            return false;
+    }
+    if (!s->tie)
+        m->output = at_params_add(p, "output.W", AT_SHAPE(s->target_size, d), error);
+    if (s->output_bias)
+        m->output_bias = at_params_add(p, "output.b", AT_SHAPE(s->target_size), error);
+    const int64_t layers = s->decoder_layers ? s->decoder_layers : s->layers;
+    return declare_stack(model, &m->decoder, "decoder", (int)layers, !alone, error);
+}
+
+/* Words begin normal with deviation d^-1/2, so that times sqrt(d) they are of size 1; places with a tenth of that. */
+static void draw(at_model *model, uint64_t seed)
+{
+    const transformer *m = model->extra;
+    const int words[] = {m->source_words, m->words}, places[] = {m->source_places, m->places};
+    const double deviation = 1 / sqrt((double)model->settings.hidden);
+    for (int i = 0; i < 2; i++) {
+        if (words[i] >= 0)
+            at_init_normal(model->params, words[i], deviation, seed);
+        if (places[i] >= 0)
+            at_init_normal(model->params, places[i], deviation / 10, seed);
+    }
+}
+
+/* ---- Sub-layers ----------------------------------------------------------------------------------------------- */
+
+/* The stream through a stack: `x` is what sub-layers add to, `in` what the next one reads. */
+typedef struct stream {
+    at_model *model;
+    const at_pass *pass;
+    const side *stack;
+    int sublayer;
+    at_tensor *x, *in; /* [N,d] */
+} stream;
+
+static at_tensor *norm(const stream *s, const at_norm *n, at_tensor *x)
+{
+    return at_norm_apply(s->pass->tape, s->model->params, n, x);
+}
+
+static stream enter(at_model *model, const at_pass *pass, const side *stack, at_tensor *x)
+{
+    stream s = {.model = model, .pass = pass, .stack = stack, .x = x, .in = x};
+    if (is_pre(model))
+        s.in = norm(&s, &stack->norm[0], x);
+    return s;
+}
+
+/* post-norm: x = LN(x + y).  pre-norm: x = x + y, and the next sub-layer reads LN(x), with the norm that is its own. */
+static void add(stream *s, at_tensor *y)
+{
+    const side *stack = s->stack;
+    const at_real keep = s->pass->rng ? keep_of(s->model) : 1;
+    const int number = s->sublayer++;
+    const bool pre = is_pre(s->model), last = s->sublayer == stack->norms;
+    if (pre && last && !stack->has_final) {
+        s->x = s->in = at_add(s->x, s->pass->rng ? at_dropout(y, keep, s->pass->rng) : y);
+        return;
+    }
+    const at_norm *n = !pre ? &stack->norm[number] : last ? &stack->final : &stack->norm[number + 1];
+    at_tensor *sum = NULL;
+    s->in = at_norm_residual(s->pass->tape, s->model->params, n, s->x, y, keep, s->pass->rng, pre ? &sum : NULL);
+    s->x = pre ? sum : s->in;
+}
+
+static void feed_forward(stream *s, const layer *l)
+{
+    const at_real keep = s->pass->rng ? keep_of(s->model) : 1;
+    add(s, at_ffn_apply(s->pass->tape, s->model->params, &l->ffn, s->in, keep, s->pass->rng));
+}
+
+static at_tensor *leave(const stream *s)
+{
+    return !is_pre(s->model) && s->stack->has_final ? norm(s, &s->stack->final, s->in) : s->in;
+}
+
+/* ---- The two sides -------------------------------------------------------------------------------------------- */
+
+/* x = E y sqrt(d) + P for the rows: [N,d] */
+static at_tensor *embed(at_model *model, const at_pass *pass, int words, int places, const at_rows *rows, int64_t first)
+{
+    at_tensor *x = at_embedding(at_param(pass->tape, model->params, words), rows->ids, AT_SHAPE(rows->total));
+    if (model->settings.scale_embedding)
+        x = at_scale(x, (at_real)sqrt((double)model->settings.hidden));
+    at_tensor *table = at_places(model, pass, places, first, rows->longest); /* [longest,d] or NULL */
+    if (table)
+        x = at_add(x, at_embedding(table, rows->places, AT_SHAPE(rows->total)));
+    return at_drop(model, pass, x);
+}
+
+/* The features R of a source: [N,d], the sentences' rows one after another. */
+static at_tensor *features(at_model *model, const at_pass *pass, const at_source *source, at_rows *rows)
+{
+    const transformer *m = model->extra;
+    if (!at_rows_of(pass, source->ids, source->rows, source->length, source->lengths, rows))
+        return NULL;
+    stream s = enter(model, pass, &m->encoder, embed(model, pass, m->source_words, m->source_places, rows, 0));
+    for (int l = 0; l < m->encoder.layers && at_tape_ok(pass->tape); l++) {
+        add(&s, at_self_attention(model, pass, &m->encoder.layer[l].self, rows, s.in));
+        feed_forward(&s, &m->encoder.layer[l]);
+    }
+    return leave(&s);
+}
+
+/* The memory: of each decoder layer the keys and values of the source [N,(2G)D], then each sentence's first row and
+ * number of rows. With a cache it goes there, and nothing is left to hand on. */
+static at_parts encode(at_model *model, const at_pass *pass, const at_source *source)
+{
+    const transformer *m = model->extra;
+    at_parts memory = {0};
+    at_rows rows;
+    at_tensor *kv[MOST_LAYERS], *R = model->kind->alone ? NULL : features(model, pass, source, &rows);
+    const int layers = R ? m->decoder.layers : 0;
+    for (int l = 0; l < layers; l++)
+        kv[l] = at_dense_apply(pass->tape, model->params, &m->decoder.layer[l].cross.memory, R, AT_ACT_NONE);
+    if (pass->cache && at_tape_ok(pass->tape)) {
+        at_cache_begin(pass->cache, source->rows, layers, kv, layers ? rows.at : NULL, layers ? rows.count : NULL,
+                       at_tape_error(pass->tape));
+    } else {
+        for (int l = 0; l < layers; l++)
+            memory.part[memory.count++] = kv[l];
+    }
+    return memory;
+}
+
+static at_parts start(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory)
+{
+    (void)model, (void)memory;
+    return (at_parts){.count = 1, .part = {at_place(pass, source->rows, 0)}};
+}
+
+/* The decoder's layers over rows of target words that lie on the tape whole. */
+static at_tensor *decode_whole(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory,
+                               const at_rows *rows, at_cross_weights *weights)
+{
+    const transformer *m = model->extra;
+    at_rows memory_rows;
+    if (!model->kind->alone && !at_rows_of(pass, NULL, source->rows, source->length, source->lengths, &memory_rows))
+        return NULL;
+    stream s = enter(model, pass, &m->decoder, embed(model, pass, m->words, m->places, rows, 0));
+    for (int l = 0; l < m->decoder.layers && at_tape_ok(pass->tape); l++) {
+        const layer *at = &m->decoder.layer[l];
+        add(&s, at_self_attention(model, pass, &at->self, rows, s.in));
+        if (!model->kind->alone)
+            add(&s, at_cross_attention(model, pass, &at->cross, rows, s.in, &memory_rows, memory->part[l], weights));
+        feed_forward(&s, at);
+    }
+    return leave(&s);
+}
+
+/* The same for the next words of every row, the ones before being in the cache. Rows [n B,d], time first. */
+static at_tensor *decode_cached(at_model *model, const at_pass *pass, const at_rows *rows, int64_t n,
+                                at_cross_weights *weights)
+{
+    const transformer *m = model->extra;
+    at_cache *cache = pass->cache;
+    const int64_t first = at_cache_steps(cache), width = at_multihead_cached(&m->decoder.layer[0].self);
+    if (!at_cache_extend(cache, n, m->decoder.layers * width, at_tape_error(pass->tape)))
+        return NULL;
+    stream s = enter(model, pass, &m->decoder, embed(model, pass, m->words, m->places, rows, first));
+    for (int l = 0; l < m->decoder.layers && at_tape_ok(pass->tape); l++) {
+        const layer *at = &m->decoder.layer[l];
+        add(&s, at_self_attention_cached(model, pass, &at->self, s.in, first, n, l * width));
+        if (!model->kind->alone)
+            add(&s, at_cross_attention_cached(model, pass, &at->cross, s.in, first, n, l, weights));
+        feed_forward(&s, at);
+    }
+    return leave(&s);
+}
+
+static at_tensor *output(at_model *model, const at_pass *pass, at_tensor *x)
+{
+    const transformer *m = model->extra;
+    at_tensor *w = at_param(pass->tape, model->params, m->output < 0 ? m->words : m->output);
+    at_tensor *b = m->output_bias < 0 ? NULL : at_param(pass->tape, model->params, m->output_bias);
+    return at_linear(x, w, b, AT_ACT_NONE); /* [N,V] */
+}
+
+static at_decoded decode(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory,
+                         at_parts *state, const int32_t *ids, int64_t n)
+{
+    const transformer *m = model->extra;
+    at_tape *tape = pass->tape;
+    const int64_t B = source->rows, place = at_place_of(state->part[0]);
+    at_rows rows;
+    at_cross_weights weights = at_cross_weights_begin(pass, source, n, m->decoder.layers);
+    if (!pass->cache && place > 0) {
+        at_fail(at_tape_error(tape), AT_FAILED, "model '%s' goes on from word %lld only with a cache",
+                model->kind->name, (long long)place);
+        return (at_decoded){0};
+    }
+    if (!(pass->cache ? at_rows_in_step(pass, ids, B, n, &rows) : at_rows_of(pass, ids, B, n, pass->lengths, &rows)))
+        return (at_decoded){0};
+    at_tensor *x = pass->cache ? decode_cached(model, pass, &rows, n, &weights)
+                               : decode_whole(model, pass, source, memory, &rows, &weights);
+    at_tensor *logits = output(model, pass, x);
+    if (!logits)
+        return (at_decoded){0};
+    state->part[0] = at_place(pass, B, place + n);
+    const int64_t V = logits->shape.dim[1];
+    const bool packed = !pass->cache && rows.total < B * n;
+    if (pass->cache && n > 1)
+        logits = at_rows_first(at_reshape(logits, AT_SHAPE(n, B, V)));
+    else if (!packed)
+        logits = at_reshape(logits, AT_SHAPE(B, n, V));
+    return (at_decoded){.logits = logits, .packed = packed, .weights = weights.mean};
+}
+
+static at_tensor *encode_only(at_model *model, const at_pass *pass, const at_source *source)
+{
+    at_rows rows;
+    return features(model, pass, source, &rows);
+}
+
+#define FIELDS                                                                                                         \
+    "layers hidden ffn heads kv-heads attention dropout activation norm norm-epsilon final-norm score normaliser "     \
+    "window position positions position-layout position-denominator first-position scale-embedding tie output-bias "
+#define DEFAULTS                                                                                                       \
+    "layers=3 score=scaled heads=4 position=sinusoidal tie=true scale-embedding=true attention=64 dropout=0.1"
+
+const at_model_kind at_transformer = {
+    .name = "transformer",
+    .formula = "x = LN(x + MultiHead(x,·,·)), x = LN(x + FFN(x)), softmax(x Eᵀ), encoder and decoder of N layers",
+    .paper = "Vaswani et al. 2017",
+    .fields = FIELDS "decoder-layers share-embeddings encoder-attention decoder-attention cross-attention",
+    .defaults = DEFAULTS,
+    .most_layers = MOST_LAYERS,
+    .declare = declare,
+    .draw = draw,
+    .encode = encode,
+    .start = start,
+    .decode = decode,
+    .features = encode_only,
+};
+
+const at_model_kind at_transformer_lm = {
+    .name = "transformer-lm",
+    .formula = "p(y) = Π_t p(y_t | y_<t): the transformer's decoder alone, without a source",
+    .paper = "Liu et al. 2018",
+    .fields = FIELDS "decoder-attention",
+    .defaults = DEFAULTS,
+    .alone = true,
+    .most_layers = MOST_LAYERS,
+    .declare = declare,
+    .draw = draw,
+    .encode = encode,
+    .start = start,
+    .decode = decode,
+};
