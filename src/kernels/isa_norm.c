@@ -11,41 +11,42 @@ enum { DRAWN = 8, WORDS = 4 * DRAWN }; /* lanes of Philox at a time */
 
 #if defined(__AVX2__)
 
-/* The high and low halves of a * factor, eight times 32 bits by 32. */
-INLINE void multiply(__m256i a, uint32_t factor, __m256i *high, __m256i *low)
+/* at_philox for four lanes, one to every 64 bits of c[0..3], of which the low halves count: ten rounds of
+ *   (c0, c1, c2, c3) = (high(B c2) ^ c1 ^ k0, low(B c2), high(A c0) ^ c3 ^ k1, low(A c0)),  k0 += W, k1 += X */
+INLINE void four_lanes(uint64_t seed, uint64_t counter, uint64_t lane, __m256i c[4])
 {
-    __m256i f = _mm256_set1_epi32((int)factor);
-    __m256i even = _mm256_mul_epu32(a, f), odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), f);
-    *low = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
-    *high = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
+    const __m256i a = _mm256_set1_epi64x(0xd2511f53), b = _mm256_set1_epi64x(0xcd9e8d57);
+    const __m256i w = _mm256_set1_epi64x(0x9e3779b9), x = _mm256_set1_epi64x(0xbb67ae85);
+    __m256i k0 = _mm256_set1_epi64x((uint32_t)seed), k1 = _mm256_set1_epi64x((long long)(seed >> 32));
+    c[0] = _mm256_set1_epi64x((uint32_t)counter);
+    c[1] = _mm256_set1_epi64x((long long)(counter >> 32));
+    c[2] = _mm256_add_epi64(_mm256_set1_epi64x((uint32_t)lane), _mm256_setr_epi64x(0, 1, 2, 3));
+    c[3] = _mm256_set1_epi64x((long long)(lane >> 32));
+#pragma GCC unroll 10
+    for (int round = 0; round < 10; round++) {
+        __m256i first = _mm256_mul_epu32(c[0], a), second = _mm256_mul_epu32(c[2], b);
+        c[0] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(second, 32), c[1]), k0);
+        c[2] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(first, 32), c[3]), k1);
+        c[1] = second;
+        c[3] = first;
+        k0 = _mm256_add_epi64(k0, w);
+        k1 = _mm256_add_epi64(k1, x);
+    }
 }
 
-/* at_philox for eight lanes side by side: ten rounds of
- *   (c0, c1, c2, c3) = (high(B c2) ^ c1 ^ k0, low(B c2), high(A c0) ^ c3 ^ k1, low(A c0)),  k0 += W, k1 += X */
 static void eight_lanes(uint64_t seed, uint64_t counter, uint64_t lane, uint32_t word[WORDS])
 {
-    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
-    __m256i c0 = _mm256_set1_epi32((int)(uint32_t)counter), c1 = _mm256_set1_epi32((int)(counter >> 32));
-    __m256i c2 = _mm256_set1_epi32((int)(uint32_t)lane), c3 = _mm256_set1_epi32((int)(lane >> 32));
-    c2 = _mm256_add_epi32(c2, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-    for (int round = 0; round < 10; round++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u) {
-        __m256i high0, low0, high2, low2;
-        multiply(c0, 0xd2511f53u, &high0, &low0);
-        multiply(c2, 0xcd9e8d57u, &high2, &low2);
-        c0 = _mm256_xor_si256(_mm256_xor_si256(high2, c1), _mm256_set1_epi32((int)k0));
-        c2 = _mm256_xor_si256(_mm256_xor_si256(high0, c3), _mm256_set1_epi32((int)k1));
-        c1 = low2;
-        c3 = low0;
+    __m256i c[2][4];
+    four_lanes(seed, counter, lane, c[0]);
+    four_lanes(seed, counter, lane + 4, c[1]);
+    for (int half = 0; half < 2; half++, word += WORDS / 2) {
+        __m256i *d = c[half]; /* words 0 1 of a lane side by side, and 2 3 */
+        __m256i low = _mm256_blend_epi32(d[0], _mm256_slli_epi64(d[1], 32), 0xaa);
+        __m256i high = _mm256_blend_epi32(d[2], _mm256_slli_epi64(d[3], 32), 0xaa);
+        __m256i even = _mm256_unpacklo_epi64(low, high), odd = _mm256_unpackhi_epi64(low, high); /* lanes 0 2, 1 3 */
+        _mm256_storeu_si256((__m256i *)word, _mm256_permute2x128_si256(even, odd, 0x20));
+        _mm256_storeu_si256((__m256i *)(word + 8), _mm256_permute2x128_si256(even, odd, 0x31));
     }
-    /* From four words of eight lanes to eight lanes of four words. */
-    __m256i low01 = _mm256_unpacklo_epi32(c0, c1), low23 = _mm256_unpacklo_epi32(c2, c3); /* lanes 0 1, 4 5 */
-    __m256i top01 = _mm256_unpackhi_epi32(c0, c1), top23 = _mm256_unpackhi_epi32(c2, c3); /* lanes 2 3, 6 7 */
-    __m256i a = _mm256_unpacklo_epi64(low01, low23), b = _mm256_unpackhi_epi64(low01, low23);
-    __m256i c = _mm256_unpacklo_epi64(top01, top23), d = _mm256_unpackhi_epi64(top01, top23);
-    _mm256_storeu_si256((__m256i *)word, _mm256_permute2x128_si256(a, b, 0x20));
-    _mm256_storeu_si256((__m256i *)(word + 8), _mm256_permute2x128_si256(c, d, 0x20));
-    _mm256_storeu_si256((__m256i *)(word + 16), _mm256_permute2x128_si256(a, b, 0x31));
-    _mm256_storeu_si256((__m256i *)(word + 24), _mm256_permute2x128_si256(c, d, 0x31));
 }
 
 #else
@@ -284,4 +285,68 @@ static void softmax_back(at_real *to, const at_real *z, int64_t size, at_real ma
         softmax_lanes(to + c, z + c, size - c, v_set(max), v_set(factor), v_set(each), add);
 }
 
-const pass_kernels AT_ISA_NAME(at_pass_kernels) = {mask, masked, norm, norm_row_back, log_sum, softmax_back};
+/* ---- Activations on the way back ---- */
+
+/* act'(z), written with y = act(z), times g */
+INLINE vec back_through(vec g, vec y, at_act act)
+{
+    switch (act) {
+    case AT_ACT_TANH:
+        return g * (1 - y * y);
+    case AT_ACT_SIGMOID:
+        return g * (y * (1 - y));
+    case AT_ACT_RELU:
+        return v_pick((veci)(y > 0), g, v_set(0));
+    default:
+        return g;
+    }
+}
+
+/* n columns of `rows` rows */
+INLINE void act_lanes(at_real *g, const at_real *y, const int rows, int64_t size, int64_t n, at_act act, at_real *sums)
+{
+    vec sum = sums ? v_load_first(sums, n) : v_set(0);
+    for (int i = 0; i < rows; i++) {
+        vec x = v_load_first(g + i * size, n);
+        if (act != AT_ACT_NONE) {
+            x = back_through(x, v_load_first(y + i * size, n), act);
+            v_store_first(g + i * size, x, n);
+        }
+        sum += x;
+    }
+    if (sums)
+        v_store_first(sums, sum, n);
+}
+
+/* Four rows at a time, so that the sums are read and written once for four. */
+INLINE void act_rows(at_real *g, const at_real *y, int64_t rows, int64_t size, at_act act, at_real *sums)
+{
+    for (int64_t i = 0; i < rows; i += 4, g += 4 * size, y += 4 * size) {
+        int64_t c = 0;
+        for (; i + 4 <= rows && c + LANES <= size; c += LANES)
+            act_lanes(g + c, y + c, 4, size, LANES, act, sums ? sums + c : NULL);
+        for (; c < size; c += LANES)
+            act_lanes(g + c, y + c, rows - i < 4 ? (int)(rows - i) : 4, size, size - c < LANES ? size - c : LANES, act,
+                      sums ? sums + c : NULL);
+    }
+}
+
+static void act_back(at_real *g, const at_real *y, int64_t rows, int64_t size, at_act act, at_real *sums)
+{
+    switch (act) { /* the activation is a constant inside */
+    case AT_ACT_TANH:
+        act_rows(g, y, rows, size, AT_ACT_TANH, sums);
+        break;
+    case AT_ACT_SIGMOID:
+        act_rows(g, y, rows, size, AT_ACT_SIGMOID, sums);
+        break;
+    case AT_ACT_RELU:
+        act_rows(g, y, rows, size, AT_ACT_RELU, sums);
+        break;
+    case AT_ACT_NONE:
+        act_rows(g, y, rows, size, AT_ACT_NONE, sums);
+        break;
+    }
+}
+
+const pass_kernels AT_ISA_NAME(at_pass_kernels) = {mask, masked, norm, norm_row_back, log_sum, softmax_back, act_back};

@@ -1,12 +1,12 @@
 /* Whole passes over rows that are bound by memory, each read and written once: dropout's choice, layer norm around a
- * residual, the softmax of a cross-entropy. */
+ * residual, the softmax of a cross-entropy, activations on the way back. */
 #ifndef AT_PASSES_H
 #define AT_PASSES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "real.h"
+#include "gemm.h"
 
 /* One row of LN(s), s = x + y where `mask` lets it through:
  * out = gain (s - mean) r + bias, r = 1 / sqrt(variance + eps). */
@@ -50,6 +50,9 @@ typedef struct pass_kernels {
     /* to = or += factor e^(z - max) - each; `to` may be z */
     void (*softmax_back)(at_real *to, const at_real *z, int64_t size, at_real max, at_real factor, at_real each,
                          bool add);
+    /* g = g act'(z) over rows [rows, size], with y = act(z); the sum of the rows is added to `sums` (NULL: not wanted)
+     */
+    void (*act_back)(at_real *g, const at_real *y, int64_t rows, int64_t size, at_act act, at_real *sums);
 } pass_kernels;
 
 #endif

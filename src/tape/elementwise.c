@@ -1,5 +1,6 @@
 /* Functions of one number, applied to each. */
 #include <math.h>
+#include <string.h>
 
 #include "block.h"
 #include "ops.h"
@@ -16,6 +17,7 @@ typedef struct map_job {
     map_back_row *back;
     at_real *y, *gx;
     const at_real *x, *g;
+    bool add; /* to gx; else it is written */
 } map_job;
 
 static void map_range(void *context, int64_t from, int64_t to)
@@ -37,13 +39,16 @@ static at_tensor *map(at_tensor *x, const at_op *op, map_row *row)
 static void map_back_range(void *context, int64_t from, int64_t to)
 {
     const map_job *job = context;
+    if (!job->add) /* a piece stays in the cache until it is added to */
+        memset(job->gx + from, 0, (size_t)(to - from) * sizeof *job->gx);
     job->back(job->gx + from, job->g + from, job->x + from, job->y + from, to - from);
 }
 
 static void map_back(at_node *node, map_back_row *back)
 {
     at_tensor *x = node->inputs[0], *y = node->outputs[0];
-    map_job job = {.back = back, .y = y->value, .gx = at_tensor_grad(x), .x = x->value, .g = y->grad};
+    map_job job = {.back = back, .y = y->value, .x = x->value, .g = y->grad};
+    job.gx = at_tensor_grad_whole(x, &job.add);
     if (job.gx)
         at_ranges(at_shape_count(x->shape), 1, map_back_range, &job);
 }

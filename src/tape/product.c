@@ -2,8 +2,10 @@
 #include <string.h>
 
 #include "block.h"
+#include "isa.h"
 #include "ops.h"
 #include "params.h"
+#include "passes.h"
 
 static bool product(at_tape *tape, const at_gemm *gemm)
 {
@@ -44,12 +46,23 @@ static bool for_batches(at_tape *tape, const matmul *x, at_gemm gemm, const int6
     return true;
 }
 
+/* Whether several batches read the same matrix, so that its gradient is a sum over them. */
+static bool repeats(const matmul *x, const int64_t *step)
+{
+    for (int i = 0; i < x->rank; i++)
+        if (step[i] == 0)
+            return true;
+    return false;
+}
+
 /* dA = dC op(B)^T in A's own layout; dB = op(A)^T dC in B's. */
 static void matmul_backward(at_node *node)
 {
     const matmul *x = node->saved;
     at_tensor *a = node->inputs[0], *b = node->inputs[1], *c = node->outputs[0];
-    at_real *a_grad = at_tensor_grad(a), *b_grad = at_tensor_grad(b);
+    bool a_add = true, b_add = true;
+    at_real *a_grad = repeats(x, x->a_step) ? at_tensor_grad(a) : at_tensor_grad_whole(a, &a_add);
+    at_real *b_grad = repeats(x, x->b_step) ? at_tensor_grad(b) : at_tensor_grad_whole(b, &b_add);
     if (a_grad && !x->transpose_a) { /* [m,k] += dC [m,n] op(B)^T [n,k] */
         at_gemm gemm = {.m = x->m,
                         .n = x->k,
@@ -62,7 +75,7 @@ static void matmul_backward(at_node *node)
                         .b_col = x->b_row,
                         .c = a_grad,
                         .c_row = x->k,
-                        .accumulate = true};
+                        .accumulate = a_add};
         for_batches(c->tape, x, gemm, x->c_step, x->b_step, x->a_step, 0);
     } else if (a_grad) { /* [k,m] += op(B) [k,n] dC^T [n,m] */
         at_gemm gemm = {.m = x->k,
@@ -76,7 +89,7 @@ static void matmul_backward(at_node *node)
                         .b_col = x->n,
                         .c = a_grad,
                         .c_row = x->m,
-                        .accumulate = true};
+                        .accumulate = a_add};
         for_batches(c->tape, x, gemm, x->b_step, x->c_step, x->a_step, 0);
     }
     if (b_grad && !x->transpose_b) { /* [k,n] += op(A)^T [k,m] dC [m,n] */
@@ -91,7 +104,7 @@ static void matmul_backward(at_node *node)
                         .b_col = 1,
                         .c = b_grad,
                         .c_row = x->n,
-                        .accumulate = true};
+                        .accumulate = b_add};
         for_batches(c->tape, x, gemm, x->a_step, x->c_step, x->b_step, 0);
     } else if (b_grad) { /* [n,k] += dC^T [n,m] op(A) [m,k] */
         at_gemm gemm = {.m = x->n,
@@ -105,7 +118,7 @@ static void matmul_backward(at_node *node)
                         .b_col = x->a_col,
                         .c = b_grad,
                         .c_row = x->k,
-                        .accumulate = true};
+                        .accumulate = b_add};
         for_batches(c->tape, x, gemm, x->c_step, x->a_step, x->b_step, 0);
     }
 }
@@ -220,26 +233,42 @@ static const at_real *packed_weights(at_tensor *w, bool transposed)
     return w->params ? at_params_packed(w->params, w->param, transposed) : NULL;
 }
 
-/* gz = g act'(z), written with y = act(z) */
-static void act_back(at_real *gz, const at_real *g, const at_real *y, int64_t count, at_act act)
+/* gz = g act'(z) in the place of g, and the sum of its rows for the bias: a sum for each block of rows, then the sum of
+ * those in order, whatever the threads. */
+enum { BLOCK = 32 };
+
+typedef struct act_job {
+    int64_t rows, size;
+    at_act act;
+    at_real *g, *sums; /* [rows,size], [blocks,size] or NULL */
+    const at_real *y;
+} act_job;
+
+static void act_back_blocks(void *context, int64_t from, int64_t to)
 {
-    switch (act) {
-    case AT_ACT_TANH:
-        for (int64_t i = 0; i < count; i++)
-            gz[i] = g[i] * (1 - y[i] * y[i]);
-        break;
-    case AT_ACT_SIGMOID:
-        for (int64_t i = 0; i < count; i++)
-            gz[i] = g[i] * (y[i] * (1 - y[i]));
-        break;
-    case AT_ACT_RELU:
-        for (int64_t i = 0; i < count; i++)
-            gz[i] = y[i] > 0 ? g[i] : 0;
-        break;
-    case AT_ACT_NONE:
-        memcpy(gz, g, (size_t)count * sizeof *gz);
-        break;
+    const act_job *j = context;
+    for (int64_t block = from; block < to; block++) {
+        int64_t first = block * BLOCK, rows = j->rows - first < BLOCK ? j->rows - first : BLOCK;
+        at_real *sums = j->sums ? j->sums + block * j->size : NULL;
+        if (sums)
+            memset(sums, 0, (size_t)j->size * sizeof *sums);
+        at_isa()->passes->act_back(j->g + first * j->size, j->y + first * j->size, rows, j->size, j->act, sums);
     }
+}
+
+static void act_back(at_tensor *y, int64_t rows, int64_t size, at_act act, at_real *b_grad)
+{
+    act_job job = {.rows = rows, .size = size, .act = act, .g = y->grad, .y = y->value};
+    int64_t blocks = (rows + BLOCK - 1) / BLOCK;
+    at_mark mark = at_arena_mark(at_tape_arena(y->tape));
+    if (b_grad)
+        job.sums = at_room(y->tape, (size_t)(blocks * size) * sizeof *job.sums);
+    if (job.sums || (!b_grad && act != AT_ACT_NONE))
+        at_ranges(blocks, BLOCK * size, act_back_blocks, &job);
+    for (int64_t block = 0; job.sums && block < blocks; block++)
+        for (int64_t j = 0; j < size; j++)
+            b_grad[j] += job.sums[block * size + j];
+    at_arena_release(at_tape_arena(y->tape), mark);
 }
 
 /* The gradient of weights that a loop uses step by step, dW += dz^T x, is put off until all steps are there and then
@@ -333,20 +362,12 @@ static void linear_backward(at_node *node)
 {
     const at_act *act = node->saved;
     at_tensor *x = node->inputs[0], *w = node->inputs[1], *b = node->inputs[2], *y = node->outputs[0];
-    at_real *x_grad = at_tensor_grad(x), *b_grad = at_tensor_grad(b);
-    int64_t in = w->shape.dim[1], out = w->shape.dim[0], count = at_shape_count(y->shape);
-    int64_t rows = out ? count / out : 0;
+    bool x_add;
+    at_real *x_grad = at_tensor_grad_whole(x, &x_add), *b_grad = at_tensor_grad(b);
+    int64_t in = w->shape.dim[1], out = w->shape.dim[0], rows = out ? at_shape_count(y->shape) / out : 0;
     at_tape *tape = y->tape;
-    at_tensor_grad(w); /* before the mark: it stays */
-    at_mark mark = at_arena_mark(at_tape_arena(tape));
-    const at_real *gz = y->grad;
-    if (*act != AT_ACT_NONE) {
-        at_real *scratch = at_room(tape, (size_t)count * sizeof *scratch); /* [rows,out] */
-        if (!scratch)
-            return;
-        act_back(scratch, y->grad, y->value, count, *act);
-        gz = scratch;
-    }
+    act_back(y, rows, out, *act, b_grad);
+    const at_real *gz = y->grad; /* [rows,out] */
     if (x_grad) {
         at_gemm gemm = {.m = rows,
                         .n = in,
@@ -360,16 +381,10 @@ static void linear_backward(at_node *node)
                         .packed = packed_weights(w, false),
                         .c = x_grad,
                         .c_row = in,
-                        .accumulate = true};
+                        .accumulate = x_add};
         product(tape, &gemm);
     }
     at_weights_grad(tape, w, rows, gz, x->value);
-    for (int64_t i = 0; b_grad && i < rows; i++) {
-        for (int64_t j = 0; j < out; j++)
-            b_grad[j] += gz[i * out + j];
-    }
-    if (!at_weights_wait(w, rows))
-        at_arena_release(at_tape_arena(tape), mark);
 }
 
 static const at_op linear_op = {"linear", linear_backward};
