@@ -14,7 +14,7 @@ typedef struct translate_options {
     const char *model, *alignment;
     int64_t beam, n_best, batch_size;
     double length_penalty, sample, max_length_factor;
-    bool scores, replace_unknown;
+    bool scores, replace_unknown, prefix;
 } translate_options;
 
 static const cli_option table[] = {
@@ -30,6 +30,8 @@ static const cli_option table[] = {
      .help = "the longest output has F times the source's units, and 10 more"},
     {OPTION_NUMBER, "batch-size", "N", offsetof(translate_options, batch_size), "64", 1, 100000,
      .help = "sentences at a time; the output is the same for any number"},
+    {OPTION_FLAG, "prefix", .place = offsetof(translate_options, prefix),
+     .help = "a line is the source, a tab and how its translation begins, in whole units; without a tab, the source"},
 
     {OPTION_HEADING, .help = "What is written"},
     {OPTION_NUMBER, "n-best", "N", offsetof(translate_options, n_best), NULL, 1, 10000,
@@ -194,7 +196,8 @@ static bool translate(const translate_options *o, at_translator *translator, out
                                    .max_length_factor = o->max_length_factor,
                                    .replace_unknown = o->replace_unknown,
                                    .wants_weights = out->soft,
-                                   .wants_links = o->alignment};
+                                   .wants_links = o->alignment,
+                                   .prefix = o->prefix};
     while (next_lines(in, error)) {
         if (!at_translate(translator, &settings, in->line, in->size, in->count, give, out, error))
             return false;
@@ -255,7 +258,8 @@ const cli_command command_translate = {
         "output. On a pipe lines are translated as they come. An empty line gives an empty line; no line is left "
         "out or cut, whatever its bytes. The output is the same for any --batch-size and --threads.",
     .examples = "  attend translate -m de-en.safetensors < test.de > test.en\n"
-                "  attend translate -m de-en.safetensors --beam 6 --length-penalty 0.6 --n-best 3 < test.de",
+                "  attend translate -m de-en.safetensors --beam 6 --length-penalty 0.6 --n-best 3 < test.de\n"
+                "  printf 'ein Bier\\tI would\\n' | attend translate -m de-en.safetensors --prefix",
     .options = table,
     .size = sizeof(translate_options),
     .run = run,

@@ -271,6 +271,7 @@ typedef struct at_search_settings {
     bool wants_weights;       /* fill in the weights and names below */
     bool wants_links;         /* fill in the links: a transformer does so only if asked */
     int layer, head;          /* 0: the mean of all. Of a transformer: whose weights, both from 1 */
+    bool prefix;              /* a line is its source, a tab and how its target begins; see at_translate */
 } at_search_settings;
 
 /* One translation. */
@@ -305,7 +306,10 @@ typedef struct at_found {
 typedef bool at_give(void *context, int64_t line, const at_found *found);
 
 /* Translates lines (no newline in them, any bytes else), `sizes` bytes each: one result for every line, in order, with
- * the same bits for any batch size and number of threads. An empty line gives one empty hypothesis. */
+ * the same bits for any batch size and number of threads. An empty line gives one empty hypothesis. With `prefix` every
+ * hypothesis starts with the units of what stands behind the first tab of its line, whose log-probabilities are in the
+ * score; the search goes on from there. A line without a tab has an empty beginning; behind a source without a unit the
+ * beginning is all there is. */
 AT_API bool at_translate(at_translator *translator, const at_search_settings *settings, const char *const *lines,
                          const size_t *sizes, int64_t count, at_give *give, void *context, at_error *error);
 

@@ -1,6 +1,7 @@
 /* Beam search over a batch. Every sentence has a beam of live hypotheses; a step extends them all, keeps the likeliest
  * `beam - ended` extensions, and those that took the end leave the beam. A beam of 1 is greedy search. Drawing is the
- * same with each hypothesis extended by what it drew.
+ * same with each hypothesis extended by what it drew. As long as a line's given beginning lasts, it is all there is to
+ * choose from.
  *
  * The rows of the batch are slots, which a sentence holds side by side. Slots whose hypothesis ended, and sentences
  * that are done, leave when they are an eighth of the batch: moving the encoded sources costs more than a few idle
@@ -241,7 +242,9 @@ static void ask(field *f)
             at_row_task *task = &f->tasks[b->first + i];
             *task = (at_row_task){.most = width, .candidates = f->candidates + taken};
             taken += width;
-            task->only_end = f->step >= b->longest;
+            task->only = f->step < b->sentence->target_count ? b->sentence->target_ids[f->step]
+                         : f->step >= b->longest             ? AT_END
+                                                             : -1;
             task->draws = settings->temperature > 0;
             if (task->draws)
                 task->at = at_uniform_at(settings->seed, (uint64_t)b->sentence->number,
@@ -385,6 +388,8 @@ bool at_search_beam(at_search_work *work, at_sentence *const *batch, int64_t row
         b->slots = 1;
         b->live_count = draws ? f.width : 1;
         b->longest = (int64_t)(settings->max_length_factor * (double)batch[n]->count) + 10;
+        if (b->longest < batch[n]->target_count)
+            b->longest = batch[n]->target_count;
         for (int64_t i = 0; i < b->live_count; i++)
             b->live[i] = (live){.node = -1, .id = AT_BEGIN, .from = n, .draw = i};
     }

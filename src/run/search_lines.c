@@ -149,13 +149,12 @@ typedef struct wording {
     const at_hypothesis *hypothesis;
 } wording;
 
-/* What stands for an unknown unit: itself, if the target was given, or the source word it is linked to, if asked for.
- */
+/* What stands for an unknown unit: itself, if it was given, or the source word it is linked to, if asked for. */
 static bool stand_in(void *context, int64_t unit, at_buffer *text)
 {
     const wording *w = context;
     const at_sentence *sentence = w->sentence;
-    if (sentence->target_line)
+    if (unit < sentence->target_count)
         add_piece(text, sentence->target_line, sentence->target_pieces, unit);
     else if (w->work->settings->replace_unknown && w->hypothesis->links[unit] >= 0)
         add_piece(text, sentence->line, sentence->pieces, w->hypothesis->links[unit]);
@@ -216,16 +215,23 @@ bool at_search_word(at_search_work *work, const at_sentence *sentence, at_hypoth
 
 /* ---- Windows -------------------------------------------------------------------------------------------------- */
 
-/* What a line without a unit, or a pair with such a source, gives. */
+/* What a line without a unit, or a pair with such a source, gives: nothing, but the beginning that was given. */
 static bool give_empty(at_search_work *work, at_sentence *sentence)
 {
     at_hypothesis *empty = at_search_take(work, work->window, 1, sizeof *empty);
+    int64_t count = sentence->begun ? sentence->target_count : 0;
     if (!empty)
         return false;
-    *empty = (at_hypothesis){.text = ""};
+    *empty = (at_hypothesis){.text = "", .ids = sentence->target_ids, .count = count};
     sentence->found.best = empty;
     sentence->found.count = 1;
-    return true;
+    if (count == 0)
+        return true;
+    int32_t *links = at_search_take(work, work->window, count + 1, sizeof *links);
+    for (int64_t t = 0; links && t <= count; t++)
+        links[t] = -1;
+    empty->links = links;
+    return links && at_search_word(work, sentence, empty);
 }
 
 static bool read_units(at_search_work *work, const at_vocabulary *vocabulary, const char *line, size_t size,
@@ -262,7 +268,7 @@ static bool read_sentence(at_search_work *work, at_sentence *sentence)
         return false;
     sentence->found = (at_found){.source_units = sentence->count,
                                  .source_places = sentence->pieces,
-                                 .target_places = sentence->target_pieces,
+                                 .target_places = sentence->begun ? NULL : sentence->target_pieces,
                                  .replaced = sentence->replaced,
                                  .is_long = translator->max_length > 0 && sentence->count > translator->max_length};
     if (work->settings->wants_weights && !name_source(work, sentence))
@@ -306,6 +312,19 @@ static bool run_window(at_search_work *work, at_sentence *sentences, int64_t cou
     return true;
 }
 
+/* The source ends at the first tab, and behind it stands how its target begins. */
+static void cut_beginning(at_sentence *sentence)
+{
+    const char *tab = sentence->size ? memchr(sentence->line, '\t', sentence->size) : NULL;
+    if (!tab)
+        return;
+    const size_t end = (size_t)(tab - sentence->line);
+    sentence->begun = true;
+    sentence->target_line = tab + 1;
+    sentence->target_size = sentence->size - end - 1;
+    sentence->size = end;
+}
+
 bool at_search_lines(at_search_work *work, const char *const *sources, const size_t *source_sizes,
                      const char *const *targets, const size_t *target_sizes, int64_t count, at_give *give,
                      void *context)
@@ -319,12 +338,15 @@ bool at_search_lines(at_search_work *work, const char *const *sources, const siz
         at_sentence *sentences = at_search_take(work, work->window, to - from, sizeof *sentences);
         if (!sentences)
             return false;
-        for (int64_t i = from; i < to; i++)
+        for (int64_t i = from; i < to; i++) {
             sentences[i - from] = (at_sentence){.line = sources[i],
                                                 .size = source_sizes[i],
                                                 .target_line = targets ? targets[i] : NULL,
                                                 .target_size = targets ? target_sizes[i] : 0,
                                                 .number = work->settings->first_line + i};
+            if (work->settings->prefix && !targets)
+                cut_beginning(&sentences[i - from]);
+        }
         if (!run_window(work, sentences, to - from))
             return false;
         for (int64_t i = 0; i < to - from; i++)

@@ -128,8 +128,8 @@ static void do_row(void *context, int64_t index, int worker)
     if (task->most == 0)
         return;
     double log_sum = at_log_sum_exp(job->logits + index * job->vocabulary, job->vocabulary, row, scratch);
-    if (task->only_end) {
-        task->candidates[0] = (at_candidate){(double)row[AT_END] - log_sum, AT_END};
+    if (task->only >= 0) {
+        task->candidates[0] = (at_candidate){(double)row[task->only] - log_sum, task->only};
         task->count = 1;
     } else if (task->draws) {
         draw(job, row, scratch, log_sum, task);

@@ -7,7 +7,7 @@
 
 /* One line on its way. Its memory is the window's. */
 typedef struct at_sentence {
-    const char *line; /* the source, and for forced decoding the target */
+    const char *line; /* the source, and for forced decoding the target, or how it begins */
     size_t size;
     const char *target_line;
     size_t target_size;
@@ -15,6 +15,7 @@ typedef struct at_sentence {
     int64_t count;
     int32_t *target_ids, *target_pieces;
     int64_t target_count;
+    bool begun;     /* the target is a beginning */
     int64_t number; /* of the line, from settings->first_line on */
     int64_t replaced;
     at_found found;
@@ -73,7 +74,7 @@ typedef struct at_candidate {
 /* What one row of logits is asked for. */
 typedef struct at_row_task {
     int64_t most;             /* candidates wanted; 0: the row is not looked at */
-    bool only_end;            /* the length is used up */
+    int32_t only;             /* the one unit that may come, because the line was given it or must end; -1: any */
     bool draws;               /* draw one instead, at */
     double at;                /* a uniform number in (0,1) */
     int64_t count;            /* filled in: candidates found, */

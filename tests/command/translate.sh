@@ -47,6 +47,20 @@ equal "0 1 2" "$(cut -d' ' -f1 out | uniq | paste -sd' ')" "numbers of the lines
 fields=$(head -1 out | sed 's/.*||| //' | tr ' ' '\n' | awk -F, '{print NF}' | sort -u)
 equal 3 "$fields" "source weights of each target unit"
 
+# A translation that is begun goes on from there, whatever the search; without a tab there is no beginning.
+printf 'a b c\tb zz\na b c\n\td e\n\n' >begun
+"$attend" translate -m model --prefix <begun >out
+equal 4 "$(wc -l <out)" "lines that are begun"
+equal "b zz" "$(head -1 out | cut -d' ' -f1,2)" "how a line is begun"
+equal "$(echo 'a b c' | "$attend" translate -m model)" "$(sed -n 2p out)" "a line that is not begun"
+equal "d e" "$(sed -n 3p out)" "a line that is nothing but begun"
+for options in "--beam 4 --n-best 3 --scores" "--sample 2 --n-best 2 --alignment soft --replace-unknown" "--alignment hard"; do
+    "$attend" translate -m model --prefix $options --batch-size 64 --threads 1 <begun >judge
+    "$attend" translate -m model --prefix $options --batch-size 1 --threads 2 <begun >other
+    same_file judge other
+    ! sed -n '/^0 |||/s/^0 ||| //p' judge | grep -v '^b zz' || fail "translate --prefix $options begins otherwise"
+done
+
 # Lines are answered as they come: the second is written only after the first was answered.
 mkfifo to
 exec 3<>to

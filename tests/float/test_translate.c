@@ -228,6 +228,135 @@ static void test_forced_scores_are_those_of_search(void **unused)
     }
 }
 
+/* ---- Lines whose target is begun ------------------------------------------------------------------------------ */
+
+enum { BEGUN = 400 };
+
+typedef struct begun {
+    at_translator *translator;
+    char text[SOME][BEGUN],
+        half[SOME][BEGUN]; /* what a line gave, and the first half of its units; "" if it has <unk> */
+    double score[SOME];
+    record all;
+} begun;
+
+static bool keep_half(void *context, int64_t line, const at_found *found)
+{
+    begun *b = context;
+    const at_hypothesis *h = &found->best[0];
+    at_buffer half = {0};
+    bool known = h->size < BEGUN;
+    for (int64_t t = 0; t < h->count; t++)
+        known = known && h->ids[t] != AT_UNKNOWN;
+    assert_true(at_vocabulary_decode(b->translator->target, h->ids, known ? h->count / 2 : 0, &half));
+    snprintf(b->text[line], BEGUN, "%s", h->text);
+    snprintf(b->half[line], BEGUN, "%s", half.size ? half.bytes : "");
+    b->score[line] = h->score;
+    at_buffer_free(&half);
+    return true;
+}
+
+static bool same_again(void *context, int64_t line, const at_found *found)
+{
+    const begun *b = context;
+    assert_string_equal(found->best[0].text, b->text[line]);
+    assert_true(found->best[0].score == b->score[line]);
+    return true;
+}
+
+static bool starts_so(void *context, int64_t line, const at_found *found)
+{
+    begun *b = context;
+    for (int64_t i = 0; i < found->count; i++)
+        if (strncmp(found->best[i].text, b->half[line], strlen(b->half[line])) != 0)
+            fail_msg("'%s' does not begin with '%s'", found->best[i].text, b->half[line]);
+    return note(&b->all, line, found);
+}
+
+/* What a line has begun by itself, it goes on with to the same bits; whatever it is begun with, it begins so, with the
+ * same bits in any batch. */
+static void test_a_target_can_be_begun(void **unused)
+{
+    (void)unused;
+    char bytes[SOME][LONGEST], both[SOME][LONGEST + BEGUN];
+    const char *lines[SOME], *begun_lines[SOME];
+    size_t sizes[SOME], begun_sizes[SOME];
+    draw_lines(bytes, lines, sizes, SOME, letters, 6);
+    begun *b = calloc(1, sizeof *b), *judge = calloc(1, sizeof *judge);
+    for (int kind = 0; at_model_kind_at(kind); kind++) {
+        at_error error = {0};
+        at_translator *t = b->translator = untrained(at_model_kind_at(kind));
+        const bool attends = strstr(t->model->kind->fields, "score");
+        for (int way = 0; way < 2; way++) {
+            at_search_settings settings = {.temperature = way ? 1.5 : 0, .max_length_factor = 1};
+            assert_true(at_translate(t, &settings, lines, sizes, SOME, keep_half, b, &error));
+            for (int i = 0; i < SOME; i++) {
+                begun_lines[i] = both[i];
+                begun_sizes[i] = (size_t)snprintf(both[i], sizeof both[i], "%.*s%s%s", (int)sizes[i], lines[i],
+                                                  b->half[i][0] ? "\t" : "", b->half[i]);
+            }
+            settings.prefix = true;
+            assert_true(at_translate(t, &settings, begun_lines, begun_sizes, SOME, same_again, b, &error));
+        }
+        for (int i = 0; i < SOME; i++) { /* known words and others, some longer than a line may get by itself */
+            static const char words[] = "it zebra sat on a mat on a mat the the zebra while it rained the cat sat on";
+            size_t length = 0;
+            for (int w = 0; w < i % 20 && words[length]; w++)
+                length += strcspn(words + length + 1, " ") + 1;
+            snprintf(b->half[i], BEGUN, "%.*s", (int)length, words);
+            begun_sizes[i] = (size_t)snprintf(both[i], sizeof both[i], "%.*s\t%s", (int)sizes[i], lines[i], b->half[i]);
+        }
+        for (int way = 0; way < 2; way++)
+            for (int run = 0; run < 4; run++) {
+                begun *to = run ? b : judge;
+                at_search_settings settings = {.n_best = 3, .max_length_factor = 0.5, .prefix = true};
+                settings.beam = way ? 0 : 4;
+                settings.temperature = way ? 1.5 : 0;
+                settings.batch = (int64_t[]){64, 1, 7, 20}[run];
+                settings.wants_weights = settings.replace_unknown = attends;
+                at_threads_set(1 + run % 3);
+                memcpy(to->half, b->half, sizeof to->half);
+                to->all = (record){0};
+                assert_true(at_translate(t, &settings, begun_lines, begun_sizes, SOME, starts_so, to, &error));
+                assert_int_equal(to->all.bytes.size, judge->all.bytes.size);
+                assert_memory_equal(to->all.bytes.bytes, judge->all.bytes.bytes, to->all.bytes.size);
+                if (run)
+                    at_buffer_free(&to->all.bytes);
+                if (run == 3)
+                    at_buffer_free(&judge->all.bytes);
+            }
+        at_translator_free(t);
+    }
+    free(b);
+    free(judge);
+    at_threads_set(0);
+}
+
+static bool is_the_beginning(void *context, int64_t line, const at_found *found)
+{
+    (void)line;
+    assert_string_equal(found->best[0].text, context);
+    assert_int_equal(found->count, 1);
+    assert_true(!found->best[0].names || found->best[0].names[0]);
+    return true;
+}
+
+/* A source without a unit has nothing to go on from. */
+static void test_a_beginning_without_a_source(void **unused)
+{
+    (void)unused;
+    at_error error = {0};
+    for (int kind = 0; at_model_kind_at(kind); kind++) {
+        at_translator *t = untrained(at_model_kind_at(kind));
+        at_search_settings settings = {.prefix = true, .wants_weights = strstr(t->model->kind->fields, "score")};
+        const char *line = "\tab?";
+        assert_true(at_translate(t, &settings, &line, &(size_t){4}, 1, is_the_beginning, "ab?", &error));
+        assert_true(at_translate(t, &settings, &line, &(size_t){1}, 1, is_the_beginning, "", &error));
+        assert_true(at_translate(t, &settings, &line, &(size_t){0}, 1, is_the_beginning, "", &error));
+        at_translator_free(t);
+    }
+}
+
 /* ---- Memory --------------------------------------------------------------------------------------------------- */
 
 static const at_model_kind *watched;
@@ -329,6 +458,8 @@ int main(void)
         cmocka_unit_test(test_every_model_translates_the_same_in_any_batch),
         cmocka_unit_test(test_a_damaged_model_ends_its_lines),
         cmocka_unit_test(test_forced_scores_are_those_of_search),
+        cmocka_unit_test(test_a_target_can_be_begun),
+        cmocka_unit_test(test_a_beginning_without_a_source),
         cmocka_unit_test(test_steady_steps_take_no_memory),
         cmocka_unit_test(test_a_saved_model_translates_and_tells_about_itself),
     };
