@@ -290,6 +290,8 @@ static bool walk(checker *c, message m)
         if (f.number == 5)
             return fault(c, "it changes the text that it puts together (a denormaliser), which is not done here");
     }
+    if (c->error->code == AT_OK && (~seen & (1 << 2 | 1 << 3)) != 0)
+        return fault(c, "it has no settings or no normaliser, as if its end were cut off");
     return c->error->code == AT_OK && check_pieces(c);
 }
 

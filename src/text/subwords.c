@@ -80,6 +80,8 @@ bool at_subwords_train(at_subwords *subwords, at_error *error)
     size_t size = 0;
     if (subwords->lines.size > 0 && points == 0)
         return at_fail(error, AT_FAILED, "memory ran out for a SentencePiece model");
+    if (strspn(subwords->lines.size > 0 ? subwords->lines.bytes : "", " \n") == subwords->lines.size)
+        return at_fail(error, AT_FAILED, "a vocabulary of no piece is of no use: the text holds none");
     double coverage = points * SHARE <= subwords->pieces ? 1 : 0.9995;
     unsigned char *bytes = at_spm_train(subwords->lines.bytes, subwords->lines.size, subwords->pieces, subwords->bpe,
                                         coverage, &size, error);
@@ -93,6 +95,7 @@ bool at_subwords_train(at_subwords *subwords, at_error *error)
 typedef struct encoding {
     const at_subwords *subwords;
     const char *line;
+    size_t size;
     int32_t *ids, *places;
     int64_t count, room;
     at_buffer *text;
@@ -112,14 +115,27 @@ static int32_t skip_blanks(const char *line, int32_t begin, int32_t end)
     return begin;
 }
 
+/* Where a piece ends. One that ends within what a single character was turned into would take nothing of the line; it
+ * takes that character. */
+static int32_t find_end(const encoding *e, const at_spm_found *found)
+{
+    bool blank = found->size == 3 && memcmp(found->text, BLANK, 3) == 0;
+    int32_t point;
+    bool broken;
+    if (found->end > found->begin || blank || (size_t)found->end >= e->size)
+        return found->end;
+    return found->end + (int32_t)at_point_read(e->line + found->end, e->size - (size_t)found->end, &point, &broken);
+}
+
 static bool take_piece(void *context, const at_spm_found *found)
 {
     encoding *e = context;
     if (e->count < e->room) {
         e->ids[e->count] = found->id == e->subwords->info.unknown ? AT_UNKNOWN : AT_SPECIALS + found->id;
         if (e->places != NULL) {
-            e->places[2 * e->count] = skip_blanks(e->line, found->begin, found->end);
-            e->places[2 * e->count + 1] = found->end;
+            int32_t end = find_end(e, found);
+            e->places[2 * e->count] = skip_blanks(e->line, found->begin, end);
+            e->places[2 * e->count + 1] = end;
         }
     }
     if (e->text != NULL)
@@ -131,7 +147,7 @@ static bool take_piece(void *context, const at_spm_found *found)
 int64_t at_subwords_encode(const at_subwords *subwords, const char *line, size_t size, int32_t *ids, int64_t room,
                            int32_t *places, at_buffer *text)
 {
-    encoding e = {subwords, line, ids, places, 0, room, text};
+    encoding e = {subwords, line, size, ids, places, 0, room, text};
     if (subwords->spm == NULL)
         return 0;
     return at_spm_encode(subwords->spm, line, size, take_piece, &e) ? e.count : -1;
