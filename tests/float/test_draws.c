@@ -1,0 +1,227 @@
+/* Subwords drawn at random: by the right probabilities, and the same whoever draws them. */
+#include "draws.h"
+#include "files.h"
+#include "pairs.h"
+#include "rng.h"
+#include "sampler.h"
+#include "spm_check.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define README TESTS_DIR "/../README.md"
+#define BLANK  "\u2581"
+
+static at_vocabulary *learn(const char *kind)
+{
+    at_error error = {0};
+    at_line_list *list = at_line_list_read(README, &error);
+    at_vocabulary *vocabulary = at_vocabulary_new(kind, &error);
+    for (int64_t i = 0; i < list->count; i++)
+        assert_true(at_vocabulary_count(vocabulary, list->line[i].text, list->line[i].size, &error));
+    assert_true(at_vocabulary_fix(vocabulary, &error));
+    at_line_list_free(list);
+    return vocabulary;
+}
+
+/* Every line of the document: what a draw spells is what the line spells. */
+static void check_draws(const at_vocabulary *vocabulary, double alpha, bool best)
+{
+    at_error error = {0};
+    at_line_list *list = at_line_list_read(README, &error);
+    at_sampler *sampler = at_sampler_new(vocabulary, alpha, &error);
+    at_draw_room *room = at_draw_room_new();
+    int64_t differ = 0;
+    assert_string_equal(error.text, "");
+    for (int64_t i = 0; i < list->count; i++) {
+        const at_line *line = &list->line[i];
+        at_buffer text = {0}, back[2] = {{0}, {0}};
+        int32_t ids[2][2000];
+        int64_t count[2], replaced;
+        at_buffer_add(&text, "", 0);
+        assert_true(at_vocabulary_spell(vocabulary, line->text, line->size, &text));
+        count[0] = at_vocabulary_encode(vocabulary, line->text, line->size, ids[0], 2000, &replaced, NULL);
+        count[1] = at_sampler_draw(sampler, room, text.bytes, text.size, 5, (uint64_t)i, ids[1]);
+        for (int k = 0; k < 2; k++)
+            assert_true(at_vocabulary_decode(vocabulary, ids[k], count[k], &back[k]));
+        assert_string_equal(back[0].bytes, back[1].bytes);
+        differ += count[0] != count[1] || memcmp(ids[0], ids[1], (size_t)count[0] * sizeof **ids) != 0;
+        at_buffer_free(&text);
+        at_buffer_free(&back[0]);
+        at_buffer_free(&back[1]);
+    }
+    if (best)
+        assert_int_equal(differ, 0);
+    else
+        assert_true(differ > list->count / 4);
+    at_draw_room_free(room);
+    at_sampler_free(sampler);
+    at_line_list_free(list);
+}
+
+/* Nearly no merge left out, and a power that leaves nothing but the likeliest: both are the best. */
+static void test_best(void **state)
+{
+    (void)state;
+    at_vocabulary *unigram = learn("spm:400"), *bpe = learn("spm:400:bpe");
+    check_draws(bpe, 1e-12, true);
+    check_draws(bpe, 0.1, false);
+    check_draws(unigram, 1e6, true);
+    check_draws(unigram, 0.2, false);
+    at_vocabulary_free(unigram);
+    at_vocabulary_free(bpe);
+}
+
+/* ---- Probabilities -------------------------------------------------------------------------------------------- */
+
+typedef struct path {
+    char text[64]; /* ids as text */
+    double weight;
+    int64_t drawn;
+} path;
+
+static path paths[600];
+static int path_count;
+
+/* All ways to cut the rest of a text, by trying every piece at every place. */
+static void enumerate(const at_vocabulary *vocabulary, const float *score, const char *rest, char *so_far,
+                      double log_weight, double alpha)
+{
+    if (*rest == '\0') {
+        assert_true(path_count < 600);
+        snprintf(paths[path_count].text, sizeof paths->text, "%s", so_far);
+        paths[path_count++].weight = exp(log_weight);
+        return;
+    }
+    for (int32_t id = AT_SPECIALS + 1; id < at_vocabulary_size(vocabulary); id++) {
+        const char *unit = at_vocabulary_unit(vocabulary, id);
+        size_t size = strlen(unit), length = strlen(so_far);
+        if (strncmp(rest, unit, size) != 0)
+            continue;
+        sprintf(so_far + length, " %d", id);
+        enumerate(vocabulary, score, rest + size, so_far, log_weight + alpha * (double)score[id - AT_SPECIALS], alpha);
+        so_far[length] = '\0';
+    }
+}
+
+static void test_probabilities(void **state)
+{
+    (void)state;
+    at_error error = {0};
+    at_vocabulary *vocabulary = learn("spm:400");
+    size_t size;
+    const unsigned char *bytes = at_vocabulary_subwords(vocabulary, &size);
+    at_spm_info info;
+    assert_true(at_spm_check(bytes, size, "made", &info, &error));
+    float *score = malloc((size_t)info.count * sizeof *score);
+    for (int32_t i = 0; i < info.count; i++)
+        score[i] = info.piece[i].score;
+    const char *text = BLANK "sentence";
+    char so_far[400] = "";
+    path_count = 0;
+    enumerate(vocabulary, score, text, so_far, 0, 0.3);
+    assert_true(path_count > 10);
+    at_sampler *sampler = at_sampler_new(vocabulary, 0.3, &error);
+    at_draw_room *room = at_draw_room_new();
+    enum { DRAWS = 200000 };
+    for (int n = 0; n < DRAWS; n++) {
+        int32_t ids[40];
+        char found[200] = "";
+        int64_t count = at_sampler_draw(sampler, room, text, strlen(text), 11, (uint64_t)n, ids);
+        for (int64_t i = 0; i < count; i++)
+            sprintf(found + strlen(found), " %d", ids[i]);
+        int p = 0;
+        while (p < path_count && strcmp(paths[p].text, found) != 0)
+            p++;
+        assert_true(p < path_count);
+        paths[p].drawn++;
+    }
+    double sum = 0;
+    for (int p = 0; p < path_count; p++)
+        sum += paths[p].weight;
+    for (int p = 0; p < path_count; p++) { /* within five standard deviations, and no path is lost */
+        double share = paths[p].weight / sum, expected = share * DRAWS;
+        assert_true(fabs((double)paths[p].drawn - expected) < 5 * sqrt(expected * (1 - share)) + 3);
+    }
+    free(score);
+    at_spm_info_free(&info);
+    at_draw_room_free(room);
+    at_sampler_free(sampler);
+    at_vocabulary_free(vocabulary);
+}
+
+/* ---- A corpus ------------------------------------------------------------------------------------------------- */
+
+static uint64_t hash_corpus(const at_corpus *corpus)
+{
+    uint64_t hash = 1;
+    for (int s = 0; s < 2; s++)
+        for (int64_t i = 0; i < corpus->count; i++) {
+            hash = hash * 31 + (uint64_t)at_pairs_length(corpus, s, i);
+            for (int64_t k = corpus->side[s].start[i]; k < corpus->side[s].start[i + 1]; k++)
+                hash = hash * 1000003 + (uint64_t)corpus->side[s].ids[k];
+        }
+    return hash;
+}
+
+static void test_epochs(void **state)
+{
+    (void)state;
+    at_error error = {0};
+    at_corpus_files files = {.source = README, .target = README};
+    at_lines *lines = at_lines_read(&files, &error);
+    at_vocabulary *source = learn("spm:400"), *target = learn("spm:400:bpe"), *words = learn("word");
+    at_corpus_report report;
+    at_corpus *corpus = at_corpus_new(lines, source, target, 60, AT_TOO_LONG_SKIP, &report, &error);
+    uint64_t best = hash_corpus(corpus), epoch[4];
+    at_draws *draws = at_draws_new(corpus, lines, source, target, 0.2, 60, 9, &error);
+    assert_non_null(draws);
+    for (int i = 0; i < 4; i++) { /* epochs 1 2 1 2, on one thread and on three */
+        at_threads_set(i < 2 ? 1 : 3);
+        assert_true(at_draws_go(draws, 1 + i % 2, &error));
+        epoch[i] = hash_corpus(corpus);
+    }
+    at_threads_set(0);
+    assert_true(epoch[0] == epoch[2] && epoch[1] == epoch[3] && epoch[0] != epoch[1] && epoch[0] != best);
+    for (int s = 0; s < 2; s++)
+        for (int64_t i = 0; i < corpus->count; i++)
+            assert_in_range(at_pairs_length(corpus, s, i), 1, 60);
+    at_draws_free(draws);
+    assert_null(at_draws_new(corpus, lines, words, words, 0.2, 60, 9, &error));
+    assert_string_equal(error.text,
+                        "--subword-sampling draws pieces of spm vocabularies, and neither side has one; leave "
+                        "it out, or take --source-vocab spm:8000");
+    error = (at_error){0};
+    assert_null(at_draws_new(corpus, lines, source, target, 1.5, 60, 9, &error));
+    assert_string_equal(error.text, "--subword-sampling is a number above 0 and up to 1, not 1.5");
+    at_corpus_free(corpus);
+    at_lines_free(lines);
+    at_vocabulary_free(source);
+    at_vocabulary_free(target);
+    at_vocabulary_free(words);
+}
+
+static void test_refusal(void **state)
+{
+    (void)state;
+    at_error error = {0};
+    at_vocabulary *rules = at_vocabulary_new(TESTS_DIR "/ref/rules.spm", &error);
+    assert_true(at_sampler_can(rules));
+    assert_null(at_sampler_new(rules, 0.1, &error));
+    assert_string_equal(
+        error.text, "--subword-sampling cannot draw the pieces of a model with user-defined, unused or byte pieces");
+    at_vocabulary_free(rules);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_best), cmocka_unit_test(test_probabilities),
+                                       cmocka_unit_test(test_epochs), cmocka_unit_test(test_refusal)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
