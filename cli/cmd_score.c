@@ -1,34 +1,51 @@
 /* attend score: lines against references. */
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "commands.h"
 
 typedef struct score_options {
     cli_common common;
-    const char *reference;
-    bool json;
+    cli_texts references;
+    const char *tokenise, *compare;
+    int64_t confidence, decimals;
+    bool lowercase, sentence, json;
 } score_options;
 
 enum { MOST_METRICS = 32 };
 
-/* The metrics that are named, each once. */
-static bool check_metrics(int word_count, char **words, at_error *error)
+/* One metric's judgement. */
+typedef struct judged {
+    const char *metric;
+    at_scores *scores, *other; /* other: of --compare, or NULL */
+    at_spread spread, other_spread;
+    at_comparison comparison;
+} judged;
+
+/* ---- What was asked for --------------------------------------------------------------------------------------- */
+
+/* A word is one of the names that `name_at` lists. */
+static bool check_name(const char *what, const char *word, const char *(*name_at)(int index), at_error *error)
 {
     const char *names[MOST_METRICS];
     int count = 0;
-    while (count < MOST_METRICS && at_metric(count)) {
-        names[count] = at_metric(count);
-        count++;
+    while (count < MOST_METRICS && name_at(count)) {
+        names[count] = name_at(count);
+        if (strcmp(names[count++], word) == 0)
+            return true;
     }
-    if (word_count == 0)
-        return fail(error, AT_USAGE, "attend score needs a metric, as in attend score wer --reference REF");
-    for (int w = 0; w < word_count; w++) {
-        int found = 0;
-        while (found < count && strcmp(names[found], words[w]) != 0)
-            found++;
-        if (found == count)
-            return fail_no(error, "metric", words[w], names, count);
+    return fail_no(error, what, word, names, count);
+}
+
+/* The metrics that are named, each once. */
+static bool check_metrics(int count, char **words, at_error *error)
+{
+    if (count == 0)
+        return fail(error, AT_USAGE, "attend score needs a metric, as in attend score bleu --reference REF");
+    for (int w = 0; w < count; w++) {
+        if (!check_name("metric", words[w], at_metric, error))
+            return false;
         for (int before = 0; before < w; before++)
             if (strcmp(words[before], words[w]) == 0)
                 return fail(error, AT_USAGE, "metric '%s' is named twice", words[w]);
@@ -36,51 +53,224 @@ static bool check_metrics(int word_count, char **words, at_error *error)
     return true;
 }
 
-/* All scores before the first is printed, so that a failure prints none. */
-static bool score_all(int count, char **metrics, const at_line_list *hypotheses, const at_line_list *references,
-                      double *scores, at_error *error)
+static bool check(const score_options *options, int count, char **words, at_error *error)
 {
-    for (int i = 0; i < count; i++)
-        if (!at_score_lines(metrics[i], hypotheses->line, hypotheses->count, references->line, references->count,
-                            &scores[i], error))
-            return false;
+    if (!check_metrics(count, words, error))
+        return false;
+    bool bleu = false;
+    for (int w = 0; w < count; w++)
+        bleu = bleu || strcmp(words[w], "bleu") == 0;
+    if (options->tokenise && !check_name("tokeniser", options->tokenise, at_tokeniser_name, error))
+        return false;
+    if (options->tokenise && !bleu)
+        return fail(error, AT_USAGE, "--tokenise is about the words of bleu, which is not asked for");
+    if (options->references.count == 0)
+        return fail(error, AT_USAGE, "attend score needs --reference FILE, what the lines should have been");
+    if (options->sentence && (options->confidence != UNSET || options->compare))
+        return fail(error, AT_USAGE, "%s is about the whole text and does not go with --sentence",
+                    options->compare ? "--compare" : "--confidence");
     return true;
 }
 
-static void print_scores(bool json, int count, char **metrics, const double *scores, int64_t lines)
+/* ---- Judging -------------------------------------------------------------------------------------------------- */
+
+/* All scores before the first is printed, so that a failure prints none. */
+static bool judge(const score_options *options, judged *all, int count, const at_line_list *hypotheses,
+                  const at_line_list *other, const at_line_list *const *references, at_error *error)
 {
-    for (int i = 0; i < count; i++) {
-        if (json)
-            printf("%s\"%s\":%.17g", i ? "," : "{", metrics[i], scores[i]);
-        else
-            printf("%s %.2f\n", metrics[i], scores[i]);
+    at_score_settings settings = {.tokenise = options->tokenise,
+                                  .lowercase = options->lowercase,
+                                  .sentences = options->sentence,
+                                  .seed = (uint64_t)options->common.seed};
+    bool draws = options->compare || options->confidence != UNSET;
+    if (draws)
+        settings.resamples = options->confidence == UNSET ? 1000 : options->confidence;
+    for (int i = 0; i < count && error->code == AT_OK; i++) {
+        judged *one = &all[i];
+        one->scores = at_scores_new(one->metric, &settings, hypotheses, references, options->references.count, error);
+        if (draws && one->scores)
+            at_scores_spread(one->scores, &one->spread, error);
+        if (!other || error->code != AT_OK)
+            continue;
+        one->other = at_scores_new(one->metric, &settings, other, references, options->references.count, error);
+        if (!one->other)
+            fail_under(error, "--compare");
+        if (one->other && at_scores_spread(one->other, &one->other_spread, error))
+            at_scores_compare(one->scores, one->other, &one->comparison, error);
     }
-    if (json)
-        printf(",\"lines\":%lld}\n", (long long)lines);
+    return error->code == AT_OK;
 }
 
-static int run(void *all, int word_count, char **words)
+/* ---- Printing ------------------------------------------------------------------------------------------------- */
+
+/* The score, what drawing gave, and what else there is to say. Published figures have one decimal. */
+static void print_score(const score_options *options, const at_scores *scores, const at_spread *spread)
 {
-    const score_options *options = all;
+    int decimals = options->decimals != UNSET ? (int)options->decimals : at_scores_title(scores) ? 1 : 2;
+    printf("%.*f", decimals, at_scores_total(scores));
+    if (spread->resamples)
+        printf(" (μ = %.*f ± %.*f)", decimals, spread->mean, decimals, (spread->high - spread->low) / 2);
+    printf("%s%s\n", at_scores_details(scores)[0] ? " " : "", at_scores_details(scores));
+}
+
+static void print_text(const score_options *options, const judged *one)
+{
+    const char *title = at_scores_title(one->scores);
+    if (title)
+        printf("%s|%s = ", title, at_scores_signature(one->scores));
+    else
+        printf("%s ", one->metric);
+    print_score(options, one->scores, &one->spread);
+    if (!one->other)
+        return;
+    const char *name = title ? title : one->metric;
+    int decimals = options->decimals != UNSET ? (int)options->decimals : 2;
+    printf("%s of %s = ", name, options->compare);
+    print_score(options, one->other, &one->other_spread);
+    printf("%s difference = %+.*f (μ = %+.*f, 95%% from %+.*f to %+.*f, p = %.4f)\n", name, decimals,
+           one->comparison.difference, decimals, one->comparison.spread.mean, decimals, one->comparison.spread.low,
+           decimals, one->comparison.spread.high, one->comparison.p);
+}
+
+static void print_spread(const at_spread *spread)
+{
+    printf("\"mean\":%.17g,\"low\":%.17g,\"high\":%.17g", spread->mean, spread->low, spread->high);
+}
+
+/* "signature" is the first metric's that has one; with several of those, "signatures" has them all. */
+static void print_signatures(const judged *all, int count)
+{
+    int published = 0;
+    for (int i = 0; i < count; i++)
+        if (at_scores_title(all[i].scores) && published++ == 0)
+            printf(",\"signature\":\"%s\"", at_scores_signature(all[i].scores));
+    if (published < 2)
+        return;
+    const char *before = ",\"signatures\":{";
+    for (int i = 0; i < count; i++)
+        if (at_scores_title(all[i].scores)) {
+            printf("%s\"%s\":\"%s\"", before, all[i].metric, at_scores_signature(all[i].scores));
+            before = ",";
+        }
+    putchar('}');
+}
+
+static void print_json(const score_options *options, const judged *all, int count)
+{
+    for (int i = 0; i < count; i++)
+        printf("%s\"%s\":%.17g", i ? "," : "{", all[i].metric, at_scores_total(all[i].scores));
+    print_signatures(all, count);
+    for (int i = 0; i < count; i++) {
+        const judged *one = &all[i];
+        if (at_scores_details(one->scores)[0])
+            printf(",\"%s_details\":\"%s\"", one->metric, at_scores_details(one->scores));
+        if (one->spread.resamples) {
+            printf(",\"%s_confidence\":{", one->metric);
+            print_spread(&one->spread);
+            putchar('}');
+        }
+        if (one->other) {
+            printf(",\"%s_compare\":{\"other\":%.17g,\"difference\":%.17g,", one->metric, at_scores_total(one->other),
+                   one->comparison.difference);
+            print_spread(&one->comparison.spread);
+            printf(",\"p\":%.17g}", one->comparison.p);
+        }
+    }
+    if (all[0].spread.resamples)
+        printf(",\"resamples\":%lld,\"seed\":%lld", (long long)all[0].spread.resamples,
+               (long long)options->common.seed);
+    printf(",\"lines\":%lld}\n", (long long)at_scores_count(all[0].scores));
+}
+
+/* One line for each that came in, the metrics side by side. */
+static void print_sentences(const score_options *options, const judged *all, int count)
+{
+    int decimals = options->decimals != UNSET ? (int)options->decimals : 2;
+    for (int64_t line = 0; line < at_scores_count(all[0].scores); line++) {
+        for (int i = 0; i < count; i++) {
+            double score = at_scores_line(all[i].scores, line);
+            if (options->json)
+                printf("%s\"%s\":%.17g", i ? "," : "{", all[i].metric, score);
+            else
+                printf("%s%.*f", i ? "\t" : "", decimals, score);
+        }
+        puts(options->json ? "}" : "");
+    }
+}
+
+static void print_all(const score_options *options, const judged *all, int count)
+{
+    if (options->sentence)
+        print_sentences(options, all, count);
+    else if (options->json)
+        print_json(options, all, count);
+    else
+        for (int i = 0; i < count; i++)
+            print_text(options, &all[i]);
+}
+
+/* ---- The command ---------------------------------------------------------------------------------------------- */
+
+static at_line_list *read_lines(const char *path, const char *option, at_error *error)
+{
+    at_line_list *lines = at_line_list_read(path, error);
+    if (!lines)
+        fail_under(error, option);
+    return lines;
+}
+
+static int run(void *given, int word_count, char **words)
+{
+    const score_options *options = given;
     at_error error = {0};
-    double scores[MOST_METRICS];
-    at_line_list *hypotheses = NULL, *references = NULL;
-    if (check_metrics(word_count, words, &error) && !options->reference)
-        fail(&error, AT_USAGE, "attend score needs --reference FILE, what the lines should have been");
-    if (error.code == AT_OK && !(references = at_line_list_read(options->reference, &error)))
-        fail_under(&error, "--reference");
-    hypotheses = references ? at_line_list_read("-", &error) : NULL;
-    if (hypotheses && score_all(word_count, words, hypotheses, references, scores, &error))
-        print_scores(options->json, word_count, words, scores, references->count);
+    judged all[MOST_METRICS] = {0};
+    at_line_list *hypotheses = NULL, *other = NULL, **references = NULL;
+    if (!check(options, word_count, words, &error))
+        return report(&error);
+    for (int i = 0; i < word_count; i++)
+        all[i].metric = words[i];
+    int wanted = options->references.count;
+    references = calloc((size_t)wanted, sizeof *references);
+    if (!references)
+        fail(&error, AT_FAILED, "out of memory for references");
+    for (int r = 0; r < wanted && error.code == AT_OK; r++)
+        references[r] = read_lines(options->references.value[r], "--reference", &error);
+    if (options->compare && error.code == AT_OK)
+        other = read_lines(options->compare, "--compare", &error);
+    hypotheses = error.code == AT_OK ? at_line_list_read("-", &error) : NULL;
+    if (hypotheses &&
+        judge(options, all, word_count, hypotheses, other, (const at_line_list *const *)references, &error))
+        print_all(options, all, word_count);
+    for (int i = 0; i < word_count; i++) {
+        at_scores_free(all[i].scores);
+        at_scores_free(all[i].other);
+    }
+    for (int r = 0; references && r < wanted; r++)
+        at_line_list_free(references[r]);
+    free(references);
+    at_line_list_free(other);
     at_line_list_free(hypotheses);
-    at_line_list_free(references);
     return report(&error);
 }
 
 static const cli_option options_table[] = {
     {OPTION_HEADING, .help = "Scoring"},
-    {OPTION_TEXT, "reference", "FILE", offsetof(score_options, reference),
-     .help = "what the lines should have been, as many lines as come in"},
+    {OPTION_TEXTS, "reference", "FILE", offsetof(score_options, references),
+     .help = "what the lines should have been, as many lines as come in; once more for each further reference"},
+    {OPTION_TEXT, "tokenise", "NAME", offsetof(score_options, tokenise),
+     .help = "the words of bleu: 13a | none (between white space) | char | zh (default: 13a)"},
+    {OPTION_FLAG, "lowercase", .place = offsetof(score_options, lowercase),
+     .help = "judge without regard to capitals; ter always does"},
+    {OPTION_FLAG, "sentence", .place = offsetof(score_options, sentence),
+     .help = "a score for each line that comes in, not for the whole text; several metrics with tabs between"},
+    {OPTION_NUMBER, "confidence", "[N]", offsetof(score_options, confidence), .implied = "1000", .least = 1,
+     .most = 10000000,
+     .help = "mean and 95% interval of N texts drawn by lot from the lines, 1000 unless said; --seed decides which"},
+    {OPTION_TEXT, "compare", "FILE", offsetof(score_options, compare),
+     .help = "the lines of another system: its score too, the difference with its interval, and how likely chance "
+             "makes one as large (paired bootstrap)"},
+    {OPTION_NUMBER, "decimals", "N", offsetof(score_options, decimals), .most = 15,
+     .help = "of the scores (default: 1 behind a signature, else 2)"},
     {OPTION_FLAG, "json", .place = offsetof(score_options, json),
      .help = "one JSON object with unrounded scores instead of a line for each"},
     {0},
@@ -90,17 +280,24 @@ const cli_command command_score = {
     .name = "score",
     .words = "METRIC...",
     .most_words = INT_MAX,
-    .line = "judge lines by references: error rates, accuracy, alignments",
+    .line = "judge lines by references: BLEU, chrF, TER, error rates, alignments",
     .text = "Reads lines from the standard input and judges them by the lines of --reference. Every score is in "
             "percent, over the whole text:\n\n"
+            "  bleu      n-grams of 1 to 4 words: precision and brevity\n"
+            "  chrf      n-grams of 1 to 6 characters: F2 score\n"
+            "  chrf++    the same, and n-grams of 1 and 2 words\n"
+            "  ter       edits and moves of words / words of the references\n"
             "  wer       edits of words / words of the references\n"
             "  cer       edits of characters / characters of the references\n"
             "  accuracy  lines that are equal / lines\n"
             "  aer       1 - (|A and S| + |A and P|) / (|A| + |S|)\n\n"
-            "aer is for alignments, lines of links like 0-0 1-2: A are the links that come in, S the sure ones of the "
-            "reference, P the sure ones and those that are only possible, written as 1?3.",
-    .examples = "  attend score wer cer --reference valid.en < output.en\n"
-                "  attend score aer --reference links.txt --json < aligned.txt",
+            "The first four have sacreBLEU's numbers, and are printed with the signature that tells how they were "
+            "counted. aer is for alignments, lines of links like 0-0 1-2: A are the links that come in, S the sure "
+            "ones of the reference, P the sure ones and those that are only possible, written as 1?3.",
+    .examples = "  attend score bleu chrf --reference valid.en < output.en\n"
+                "  attend score bleu --reference a.en --reference b.en --compare other.en < output.en\n"
+                "  attend score wer cer --reference valid.en --json < output.en\n"
+                "  attend score aer --reference links.txt < aligned.txt",
     .options = options_table,
     .size = sizeof(score_options),
     .run = run,

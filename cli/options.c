@@ -170,6 +170,19 @@ static bool read_numbers(const cli_option *option, const char *label, const char
     return true;
 }
 
+static bool read_text(const char *label, const char *text, cli_texts *list, at_error *error)
+{
+    if (list->settled)
+        list->count = 0;
+    list->settled = false;
+    const char **value = realloc(list->value, ((size_t)list->count + 1) * sizeof *value);
+    if (!value)
+        return fail(error, AT_FAILED, "out of memory reading %s", label);
+    list->value = value;
+    list->value[list->count++] = text;
+    return true;
+}
+
 static bool read_pair(const char *label, const char *text, cli_pairs *list, at_error *error)
 {
     const char *equals = strchr(text, '=');
@@ -234,14 +247,16 @@ static bool assign(const cli_option *option, const char *label, const char *text
     void *field = (char *)into + option->place;
     if (option->axis && !check_axis(option->axis, text, error))
         return false;
+    if ((option->kind == OPTION_TEXT || option->kind == OPTION_TEXTS) && !*text)
+        return fail(error, AT_USAGE, "%s takes %s, not an empty word", label, option->argument);
     switch (option->kind) {
     case OPTION_FLAG:
         return read_flag(label, text, field, error);
     case OPTION_TEXT:
-        if (!*text)
-            return fail(error, AT_USAGE, "%s takes %s, not an empty word", label, option->argument);
         *(const char **)field = text;
         return true;
+    case OPTION_TEXTS:
+        return read_text(label, text, field, error);
     case OPTION_NUMBER:
         return read_number(option, label, text, field, error);
     case OPTION_REAL:
@@ -353,6 +368,19 @@ static bool no_option(const cli_command *command, const char *typed, at_error *e
     return fail(error, AT_USAGE, "no option '%s'; attend %s --help shows those there are", typed, command->name);
 }
 
+static bool is_number(const char *word)
+{
+    return *word && word[strspn(word, "0123456789")] == 0;
+}
+
+/* The texts of the --config file have come to their end. */
+static void settle(const cli_command *command, void *into)
+{
+    for (int i = 0; option_at(command, i); i++)
+        if (option_at(command, i)->kind == OPTION_TEXTS)
+            ((cli_texts *)((char *)into + option_at(command, i)->place))->settled = true;
+}
+
 /* Goes through the command line once. With `only_config` it takes nothing but the name of the --config file, which must
  * be read before all else is set. */
 static bool read_line(const cli_command *command, int argc, char **argv, bool only_config, void *into, at_error *error)
@@ -371,8 +399,10 @@ static bool read_line(const cli_command *command, int argc, char **argv, bool on
                 letters[letter_count++] = ':';
         }
         known[count] = option;
-        long_options[count] = (struct option){
-            option->name, option->kind == OPTION_FLAG ? no_argument : required_argument, NULL, FIRST_CODE + count};
+        int argument = option->kind == OPTION_FLAG ? no_argument
+                       : option->implied           ? optional_argument
+                                                   : required_argument;
+        long_options[count] = (struct option){option->name, argument, NULL, FIRST_CODE + count};
         count++;
     }
     opterr = 0;
@@ -398,9 +428,12 @@ static bool read_line(const cli_command *command, int argc, char **argv, bool on
         /* Whole names only: a shortened one would change its meaning when another option comes to begin like it. */
         if (code >= FIRST_CODE && strcmp(typed, label) != 0)
             return no_option(command, typed, error);
+        const char *value = option->kind == OPTION_FLAG ? "true" : optarg;
+        if (!value && optind < argc && is_number(argv[optind]))
+            value = argv[optind++];
         if (only_config && strcmp(option->name, "config") != 0)
             continue;
-        if (!assign(option, label, option->kind == OPTION_FLAG ? "true" : optarg, into, error))
+        if (!assign(option, label, value ? value : option->implied, into, error))
             return false;
     }
     return true;
@@ -419,9 +452,10 @@ bool options_parse(const cli_command *command, int argc, char **argv, void *into
         if (option->fallback && !assign(option, option->name, option->fallback, into, error))
             return false;
     }
-    bool good = read_line(command, argc, argv, true, into, error) &&
-                (!shared->config || read_config(command, into, error)) &&
-                read_line(command, argc, argv, false, into, error);
+    bool good =
+        read_line(command, argc, argv, true, into, error) && (!shared->config || read_config(command, into, error));
+    settle(command, into);
+    good = good && read_line(command, argc, argv, false, into, error);
     *first_word = optind;
     if (good && argc - optind > command->most_words && !shared->help && !shared->version) {
         if (command->most_words)
@@ -438,6 +472,8 @@ void options_free(const cli_command *command, void *options)
         void *field = (char *)options + option_at(command, i)->place;
         if (option_at(command, i)->kind == OPTION_NUMBERS)
             free(((cli_numbers *)field)->value);
+        if (option_at(command, i)->kind == OPTION_TEXTS)
+            free(((cli_texts *)field)->value);
         if (option_at(command, i)->kind == OPTION_PAIRS) {
             cli_pairs *list = field;
             for (int n = 0; n < list->count; n++)

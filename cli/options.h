@@ -13,6 +13,7 @@ typedef enum option_kind {
     OPTION_NUMBER,  /* int64_t */
     OPTION_REAL,    /* double */
     OPTION_NUMBERS, /* numbers: 5,3,8 */
+    OPTION_TEXTS,   /* texts, may be repeated; those of the command line replace those of a --config file */
     OPTION_PAIRS,   /* pairs: NAME=FILE, may be repeated; a later one replaces an earlier one of the same name */
 } option_kind;
 
@@ -20,6 +21,12 @@ typedef struct cli_numbers {
     int64_t *value;
     int64_t count; /* 0 if not given */
 } cli_numbers;
+
+typedef struct cli_texts {
+    const char **value;
+    int count;
+    bool settled; /* the next one replaces those there are */
+} cli_texts;
 
 typedef struct cli_pairs {
     char **name;
@@ -39,7 +46,8 @@ typedef struct cli_option {
     int64_t least, most;  /* of numbers; most 0: no upper bound */
     const char *axis;     /* the value is a name of this axis of the catalogue, with what follows a colon left alone */
     const char *help;
-    char letter; /* 'm' if -m is short for it, else 0 */
+    char letter;         /* 'm' if -m is short for it, else 0 */
+    const char *implied; /* of a number: what the option alone means; NULL: it needs its number */
 } cli_option;
 
 /* The options of every command; the first member of each command's struct. */

@@ -1,330 +1,295 @@
-/* Scores of lines against references: word and character error rate, accuracy, alignment error rate. */
-#include "error.h"
-#include "text.h"
-#include "units.h"
-
+/* Scores of lines by references: the metrics there are, and the statistics of all lines by one of them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static bool no_memory(at_error *error)
-{
-    return at_fail(error, AT_FAILED, "memory ran out for a score");
-}
-
-/* ---- Error rates ---------------------------------------------------------------------------------------------- */
-
-/* What an edit puts in, leaves out or changes: a word by its bytes, with a hash so that most comparisons are short; or
- * a character by its code point, with no bytes. */
-typedef struct token {
-    uint64_t hash;
-    const char *text;
-    size_t size;
-} token;
-
-typedef struct tokens {
-    token *item;
-    int64_t count;
-    size_t room;
-} tokens;
-
-static bool same(const token *a, const token *b)
-{
-    return a->hash == b->hash && a->size == b->size && (a->size == 0 || memcmp(a->text, b->text, a->size) == 0);
-}
-
-static token make_token(at_unit unit, bool words)
-{
-    int32_t point;
-    bool broken;
-    if (!words) {
-        at_point_read(unit.text, unit.size, &point, &broken);
-        return (token){.hash = (uint64_t)point};
-    }
-    token made = {.text = unit.text, .size = unit.size};
-    for (size_t i = 0; i < unit.size; i++)
-        made.hash = made.hash * 31 + (unsigned char)unit.text[i];
-    return made;
-}
-
-static bool tokenise(const at_line *line, bool words, tokens *out)
-{
-    if (line->size > out->room) { /* a token takes a byte at least */
-        token *item = realloc(out->item, line->size * sizeof *item);
-        if (item == NULL)
-            return false;
-        out->item = item;
-        out->room = line->size;
-    }
-    at_units units = {line->text, line->text + line->size, words};
-    at_unit unit;
-    for (out->count = 0; at_units_next(&units, &unit); out->count++)
-        out->item[out->count] = make_token(unit, words);
-    return true;
-}
-
-/* The fewest edits from a to b (Levenshtein), row by row:
- *   d[i][j] = min(d[i-1][j] + 1, d[i][j-1] + 1, d[i-1][j-1] + (a_i != b_j)),   d[i][0] = i,  d[0][j] = j.
- * What both begin and end with costs nothing and is left out. -1 if memory ran out. */
-static int64_t edit_distance(const tokens *left, const tokens *right)
-{
-    const token *a = left->item, *b = right->item;
-    int64_t n = left->count, m = right->count;
-    while (n > 0 && m > 0 && same(&a[n - 1], &b[m - 1])) {
-        n--;
-        m--;
-    }
-    while (n > 0 && m > 0 && same(a, b)) {
-        a++, b++;
-        n--, m--;
-    }
-    int64_t *row = malloc((size_t)(m + 1) * sizeof *row);
-    if (row == NULL)
-        return -1;
-    for (int64_t j = 0; j <= m; j++)
-        row[j] = j;
-    for (int64_t i = 1; i <= n; i++) {
-        int64_t before = row[0]; /* d[i-1][j-1] */
-        row[0] = i;
-        for (int64_t j = 1; j <= m; j++) {
-            int64_t least = before + !same(&a[i - 1], &b[j - 1]);
-            before = row[j];
-            if (row[j] + 1 < least)
-                least = row[j] + 1;
-            if (row[j - 1] + 1 < least)
-                least = row[j - 1] + 1;
-            row[j] = least;
-        }
-    }
-    int64_t distance = row[m];
-    free(row);
-    return distance;
-}
-
-/* 100 * sum of the edits / sum of the references' units, over all lines. */
-static bool error_rate(bool words, const at_line *hypotheses, const at_line *references, int64_t count, double *score,
-                       at_error *error)
-{
-    tokens hypothesis = {0}, reference = {0};
-    int64_t edits = 0, units = 0;
-    bool good = true;
-    for (int64_t i = 0; good && i < count; i++) {
-        good = tokenise(&hypotheses[i], words, &hypothesis) && tokenise(&references[i], words, &reference);
-        int64_t distance = good ? edit_distance(&hypothesis, &reference) : -1;
-        good = distance >= 0;
-        edits += distance;
-        units += reference.count;
-    }
-    free(hypothesis.item);
-    free(reference.item);
-    if (!good)
-        return no_memory(error);
-    if (units == 0)
-        return at_fail(error, AT_FAILED, "the references hold no %s, so there is no error rate",
-                       words ? "word" : "character");
-    *score = 100.0 * (double)edits / (double)units;
-    return true;
-}
-
-static bool word_error_rate(const at_line *hypotheses, const at_line *references, int64_t count, double *score,
-                            at_error *error)
-{
-    return error_rate(true, hypotheses, references, count, score, error);
-}
-
-static bool character_error_rate(const at_line *hypotheses, const at_line *references, int64_t count, double *score,
-                                 at_error *error)
-{
-    return error_rate(false, hypotheses, references, count, score, error);
-}
-
-static bool accuracy(const at_line *hypotheses, const at_line *references, int64_t count, double *score,
-                     at_error *error)
-{
-    (void)error;
-    int64_t equal = 0;
-    for (int64_t i = 0; i < count; i++)
-        equal += hypotheses[i].size == references[i].size &&
-                 (references[i].size == 0 || memcmp(hypotheses[i].text, references[i].text, references[i].size) == 0);
-    *score = 100.0 * (double)equal / (double)count;
-    return true;
-}
-
-/* ---- Alignments ----------------------------------------------------------------------------------------------- */
-
-/* The links of a line as a sorted set of source << 32 | target. */
-typedef struct links {
-    uint64_t *item;
-    int64_t count;
-    size_t room;
-} links;
-
-static bool add_link(links *set, uint64_t link)
-{
-    if ((size_t)set->count == set->room) {
-        size_t room = set->room == 0 ? 64 : set->room * 2;
-        uint64_t *item = realloc(set->item, room * sizeof *item);
-        if (item == NULL)
-            return false;
-        set->item = item;
-        set->room = room;
-    }
-    set->item[set->count++] = link;
-    return true;
-}
-
-static int by_value(const void *left, const void *right)
-{
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return (a > b) - (a < b);
-}
-
-static void make_set(links *set)
-{
-    if (set->count == 0)
-        return;
-    int64_t kept = 1;
-    qsort(set->item, (size_t)set->count, sizeof *set->item, by_value);
-    for (int64_t i = 1; i < set->count; i++)
-        if (set->item[i] != set->item[i - 1])
-            set->item[kept++] = set->item[i];
-    set->count = kept;
-}
-
-static int64_t common(const links *a, const links *b)
-{
-    int64_t both = 0;
-    for (int64_t i = 0, j = 0; i < a->count && j < b->count;) {
-        both += a->item[i] == b->item[j];
-        bool next_a = a->item[i] <= b->item[j], next_b = b->item[j] <= a->item[i];
-        i += next_a;
-        j += next_b;
-    }
-    return both;
-}
-
-/* Up to nine digits, which no sentence has words enough to exceed. */
-static bool read_place(const char **at, const char *end, uint64_t *place)
-{
-    const char *start = *at;
-    for (*place = 0; *at < end && **at >= '0' && **at <= '9' && *at - start < 9; ++*at)
-        *place = *place * 10 + (uint64_t)(**at - '0');
-    return *at > start;
-}
-
-/* "3-4", or "3?4" */
-static bool read_link(at_unit unit, uint64_t *link, bool *sure)
-{
-    const char *at = unit.text, *end = unit.text + unit.size;
-    uint64_t source, target;
-    if (!read_place(&at, end, &source) || at == end || (*at != '-' && *at != '?'))
-        return false;
-    *sure = *at++ == '-';
-    if (!read_place(&at, end, &target) || at != end)
-        return false;
-    *link = source << 32 | target;
-    return true;
-}
-
-/* The links of line `index`. Possible links belong to references, which have a `possible` to put them in; it gets the
- * sure ones as well. */
-static bool read_links(const at_line *lines, int64_t index, links *sure, links *possible, at_error *error)
-{
-    at_units units = {lines[index].text, lines[index].text + lines[index].size, true};
-    at_unit unit;
-    sure->count = 0;
-    if (possible != NULL)
-        possible->count = 0;
-    while (at_units_next(&units, &unit)) {
-        uint64_t link;
-        bool is_sure;
-        if (!read_link(unit, &link, &is_sure) || (!is_sure && possible == NULL)) {
-            char word[AT_SHOWN], shown[AT_SHOWN];
-            snprintf(word, sizeof word, "%.*s", (int)(unit.size < sizeof word ? unit.size : sizeof word), unit.text);
-            return at_fail(error, AT_FAILED, "line %lld of the %s: '%s' is no link; a link is like %s",
-                           (long long)index + 1, possible == NULL ? "hypotheses" : "references",
-                           at_shown(word, shown, sizeof shown),
-                           possible == NULL ? "0-1" : "0-1, or 0?1 if it is only possible");
-        }
-        if ((is_sure && !add_link(sure, link)) || (possible != NULL && !add_link(possible, link)))
-            return no_memory(error);
-    }
-    make_set(sure);
-    if (possible != NULL)
-        make_set(possible);
-    return true;
-}
-
-/* Och and Ney: AER = 1 - (|A & S| + |A & P|) / (|A| + |S|), sums over all lines; S is part of P. */
-static bool alignment_error_rate(const at_line *hypotheses, const at_line *references, int64_t count, double *score,
-                                 at_error *error)
-{
-    links aligned = {0}, sure = {0}, possible = {0};
-    int64_t found = 0, all = 0;
-    bool good = true;
-    for (int64_t i = 0; good && i < count; i++) {
-        good = read_links(hypotheses, i, &aligned, NULL, error) && read_links(references, i, &sure, &possible, error);
-        if (!good)
-            break;
-        found += common(&aligned, &sure) + common(&aligned, &possible);
-        all += aligned.count + sure.count;
-    }
-    free(aligned.item);
-    free(sure.item);
-    free(possible.item);
-    if (!good)
-        return false;
-    if (all == 0)
-        return at_fail(error, AT_FAILED, "neither side holds a sure link, so there is no alignment error rate");
-    *score = 100.0 * (1.0 - (double)found / (double)all);
-    return true;
-}
+#include "error.h"
+#include "files.h"
+#include "judge.h"
+#include "text.h"
+#include "threads.h"
 
 /* ---- The metrics ---------------------------------------------------------------------------------------------- */
 
-typedef bool judge(const at_line *hypotheses, const at_line *references, int64_t count, double *score, at_error *error);
-
-static const struct metric {
-    const char *name;
-    judge *judge;
-} metrics[] = {
-    {"wer", word_error_rate},
-    {"cer", character_error_rate},
-    {"accuracy", accuracy},
-    {"aer", alignment_error_rate},
-};
+static const at_metric_kind *const metrics[] = {&at_metric_bleu,     &at_metric_chrf, &at_metric_chrf_words,
+                                                &at_metric_ter,      &at_metric_wer,  &at_metric_cer,
+                                                &at_metric_accuracy, &at_metric_aer};
 enum { METRICS = sizeof metrics / sizeof *metrics };
+
+const at_metric_kind *at_metric_at(int index)
+{
+    return index >= 0 && index < METRICS ? metrics[index] : NULL;
+}
+
+const at_metric_kind *at_metric_find(const char *name)
+{
+    for (int i = 0; i < METRICS; i++)
+        if (strcmp(metrics[i]->name, name) == 0)
+            return metrics[i];
+    return NULL;
+}
 
 const char *at_metric(int index)
 {
-    return index >= 0 && index < METRICS ? metrics[index].name : NULL;
+    return at_metric_at(index) ? at_metric_at(index)->name : NULL;
 }
 
-static bool no_metric(const char *name, at_error *error)
+static bool no_such(const char *what, const char *name, const char *(*named)(int index), at_error *error)
 {
     const char *names[METRICS];
+    int count = 0;
     char near[200], shown[AT_SHOWN];
-    for (int i = 0; i < METRICS; i++)
-        names[i] = metrics[i].name;
-    at_nearest(name, names, METRICS, near, sizeof near);
-    return at_fail(error, AT_USAGE, "no metric '%s'%s", at_shown(name, shown, sizeof shown), near);
+    while (count < METRICS && named(count) != NULL) {
+        names[count] = named(count);
+        count++;
+    }
+    at_nearest(name, names, count, near, sizeof near);
+    return at_fail(error, AT_USAGE, "no %s '%s'%s", what, at_shown(name, shown, sizeof shown), near);
+}
+
+/* ---- All lines ------------------------------------------------------------------------------------------------ */
+
+/* Threads take lines a few at a time. Each has memory of its own, and its first failure with the line it was at. */
+enum { LINES = 16 };
+typedef struct worker {
+    at_judge_scratch scratch;
+    at_error error;
+    int64_t failed; /* the line */
+} worker;
+
+typedef struct judging {
+    at_scores *scores;
+    const at_line_list *hypotheses, *const *references;
+    worker *workers;
+} judging;
+
+/* The hypothesis and the references of a line as the metric wants them. */
+static bool prepare(const judging *job, at_judge_scratch *scratch, int64_t line)
+{
+    const at_metric_kind *kind = job->scores->kind;
+    bool lower = kind->lowers || job->scores->settings.lowercase;
+    size_t count = (size_t)job->scores->references + 1, total = 0, room;
+    if (!at_judge_room(&scratch->lines, &scratch->line_room, count, sizeof *scratch->lines))
+        return false;
+    for (size_t s = 0; s < count; s++) {
+        scratch->lines[s] = s == 0 ? job->hypotheses->line[line] : job->references[s - 1]->line[line];
+        if (!at_size_add(total, scratch->lines[s].size, &total))
+            return false;
+    }
+    if (!lower && !kind->cleans)
+        return true;
+    if (!at_size_mul(total, AT_CLEAN_GROWTH, &room) ||
+        !at_judge_room(&scratch->lowered, &scratch->lowered_room, room, 1))
+        return false;
+    char *out = scratch->lowered;
+    for (size_t s = 0; s < count; s++) {
+        if (!lower && at_is_clean(scratch->lines[s]))
+            continue;
+        scratch->lines[s] = (at_line){out, at_clean(scratch->lines[s], lower, out)};
+        out += scratch->lines[s].size;
+    }
+    return true;
+}
+
+static void judge_some(void *context, int64_t index, int number)
+{
+    const judging *job = context;
+    at_scores *scores = job->scores;
+    worker *me = &job->workers[number];
+    int64_t end = (index + 1) * LINES < scores->count ? (index + 1) * LINES : scores->count;
+    for (int64_t i = index * LINES; i < end && me->error.code == AT_OK; i++) {
+        at_judged line = {.count = scores->references, .number = i + 1, .tokeniser = scores->tokeniser};
+        me->failed = i;
+        if (!prepare(job, &me->scratch, i)) {
+            at_no_memory_to_score(&me->error);
+            return;
+        }
+        line.hypothesis = &me->scratch.lines[0];
+        line.references = &me->scratch.lines[1];
+        scores->kind->collect(&me->scratch, &line, scores->statistics + i * scores->kind->statistics, &me->error);
+    }
+}
+
+/* Fills in the statistics; of several lines that fail the first is told of. */
+static bool judge_all(at_scores *scores, const at_line_list *hypotheses, const at_line_list *const *references,
+                      at_error *error)
+{
+    int threads = at_threads();
+    worker *workers = calloc((size_t)threads, sizeof *workers), *first = NULL;
+    if (workers == NULL)
+        return at_no_memory_to_score(error);
+    judging job = {scores, hypotheses, references, workers};
+    at_parallel((scores->count + LINES - 1) / LINES, threads, judge_some, &job);
+    for (int i = 0; i < threads; i++) {
+        at_judge_scratch_free(&workers[i].scratch);
+        if (workers[i].error.code != AT_OK && (first == NULL || workers[i].failed < first->failed))
+            first = &workers[i];
+    }
+    if (first != NULL)
+        at_fail(error, first->error.code, "%s", first->error.text);
+    free(workers);
+    return first == NULL;
+}
+
+/* ---- What a score was made by --------------------------------------------------------------------------------- */
+
+static void sign(at_scores *scores)
+{
+    const at_score_settings *settings = &scores->settings;
+    const char *letters = settings->lowercase ? "lc" : "mixed";
+    char drawn[80] = "", own[100] = "";
+    if (scores->kind->title == NULL)
+        return;
+    if (settings->resamples > 0)
+        snprintf(drawn, sizeof drawn, "|bs:%lld|seed:%llu", (long long)settings->resamples,
+                 (unsigned long long)settings->seed);
+    if (scores->kind == &at_metric_bleu)
+        snprintf(own, sizeof own, "case:%s|eff:%s|tok:%s|smooth:exp", letters, settings->sentences ? "yes" : "no",
+                 at_tokeniser_name(scores->tokeniser));
+    else if (scores->kind == &at_metric_ter)
+        snprintf(own, sizeof own, "case:lc|tok:tercom|norm:no|punct:yes|asian:no");
+    else
+        snprintf(own, sizeof own, "case:%s|eff:yes|nc:6|nw:%d|space:no", letters,
+                 scores->kind == &at_metric_chrf_words ? 2 : 0);
+    snprintf(scores->signature, sizeof scores->signature, "nrefs:%d%s|%s|version:attend-%s", scores->references, drawn,
+             own, AT_VERSION);
+}
+
+static void detail(at_scores *scores)
+{
+    double p[AT_BLEU_ORDER], penalty;
+    const double *sums = scores->sums;
+    if (scores->kind != &at_metric_bleu)
+        return;
+    at_bleu_score(sums, false, p, &penalty);
+    snprintf(scores->details, sizeof scores->details,
+             "%.1f/%.1f/%.1f/%.1f (BP = %.3f ratio = %.3f hyp_len = %.0f ref_len = %.0f)", p[0], p[1], p[2], p[3],
+             penalty, sums[AT_BLEU_REF] > 0 ? sums[AT_BLEU_HYP] / sums[AT_BLEU_REF] : 0, sums[AT_BLEU_HYP],
+             sums[AT_BLEU_REF]);
+}
+
+/* ---- Scores --------------------------------------------------------------------------------------------------- */
+
+static bool check_counts(const at_metric_kind *kind, const at_line_list *hypotheses,
+                         const at_line_list *const *references, int count, at_error *error)
+{
+    int64_t lines = hypotheses->count;
+    if (count < 1)
+        return at_fail(error, AT_USAGE, "%s needs a reference", kind->name);
+    if (kind->most_references > 0 && count > kind->most_references)
+        return at_fail(error, AT_USAGE, "%s takes one reference, not %d", kind->name, count);
+    for (int r = 0; r < count; r++)
+        if (references[r]->count != lines)
+            return at_fail(error, AT_FAILED,
+                           "%lld line%s cannot be scored against %lld reference%s; there must be as many",
+                           (long long)lines, lines == 1 ? "" : "s", (long long)references[r]->count,
+                           references[r]->count == 1 ? "" : "s");
+    if (lines == 0)
+        return at_fail(error, AT_FAILED, "there is no line to score");
+    return true;
+}
+
+static bool find_tokeniser(const char *name, at_tokeniser *tokeniser, at_error *error)
+{
+    int found = 0;
+    if (name == NULL)
+        name = at_tokeniser_name(0);
+    while (at_tokeniser_name(found) != NULL && strcmp(at_tokeniser_name(found), name) != 0)
+        found++;
+    *tokeniser = (at_tokeniser)found;
+    return at_tokeniser_name(found) != NULL || no_such("tokeniser", name, at_tokeniser_name, error);
+}
+
+at_scores *at_scores_new(const char *metric, const at_score_settings *settings, const at_line_list *hypotheses,
+                         const at_line_list *const *references, int reference_count, at_error *error)
+{
+    static const at_score_settings standard = {0};
+    at_tokeniser tokeniser;
+    if (error->code != AT_OK)
+        return NULL;
+    if (settings == NULL)
+        settings = &standard;
+    const at_metric_kind *kind = at_metric_find(metric);
+    if (kind == NULL)
+        no_such("metric", metric, at_metric, error);
+    if (kind == NULL || !find_tokeniser(settings->tokenise, &tokeniser, error) ||
+        !check_counts(kind, hypotheses, references, reference_count, error))
+        return NULL;
+    at_scores *scores = calloc(1, sizeof *scores);
+    if (scores != NULL) {
+        *scores = (at_scores){.kind = kind,
+                              .settings = *settings,
+                              .tokeniser = tokeniser,
+                              .count = hypotheses->count,
+                              .references = reference_count};
+        scores->statistics = calloc((size_t)scores->count, (size_t)kind->statistics * sizeof *scores->statistics);
+    }
+    if (scores == NULL || scores->statistics == NULL)
+        at_no_memory_to_score(error);
+    else
+        judge_all(scores, hypotheses, references, error);
+    for (int64_t i = 0; error->code == AT_OK && i < scores->count; i++)
+        for (int k = 0; k < kind->statistics; k++)
+            scores->sums[k] += scores->statistics[i * kind->statistics + k];
+    if (error->code == AT_OK && kind->nothing && scores->sums[1] == 0 && !settings->sentences)
+        at_fail(error, AT_FAILED, "%s", kind->nothing);
+    if (error->code != AT_OK) {
+        at_scores_free(scores);
+        return NULL;
+    }
+    sign(scores);
+    detail(scores);
+    return scores;
+}
+
+void at_scores_free(at_scores *scores)
+{
+    if (scores == NULL)
+        return;
+    free(scores->statistics);
+    free(scores);
+}
+
+int64_t at_scores_count(const at_scores *scores)
+{
+    return scores->count;
+}
+
+double at_scores_total(const at_scores *scores)
+{
+    return scores->kind->score(scores->sums, false);
+}
+
+double at_scores_line(const at_scores *scores, int64_t line)
+{
+    return scores->kind->score(scores->statistics + line * scores->kind->statistics, true);
+}
+
+const char *at_scores_title(const at_scores *scores)
+{
+    return scores->kind->title;
+}
+
+const char *at_scores_signature(const at_scores *scores)
+{
+    return scores->signature;
+}
+
+const char *at_scores_details(const at_scores *scores)
+{
+    return scores->details;
 }
 
 bool at_score_lines(const char *metric, const at_line *hypotheses, int64_t hypothesis_count, const at_line *references,
                     int64_t reference_count, double *score, at_error *error)
 {
-    if (error->code != AT_OK)
+    /* The lists are only read. */
+    const at_line_list judged = {.line = (at_line *)hypotheses, .count = hypothesis_count};
+    const at_line_list by = {.line = (at_line *)references, .count = reference_count}, *const by_one = &by;
+    at_scores *scores = at_scores_new(metric, NULL, &judged, &by_one, 1, error);
+    if (scores == NULL)
         return false;
-    int found = 0;
-    while (found < METRICS && strcmp(metrics[found].name, metric) != 0)
-        found++;
-    if (found == METRICS)
-        return no_metric(metric, error);
-    if (hypothesis_count != reference_count)
-        return at_fail(error, AT_FAILED, "%lld line%s cannot be scored against %lld reference%s; there must be as many",
-                       (long long)hypothesis_count, hypothesis_count == 1 ? "" : "s", (long long)reference_count,
-                       reference_count == 1 ? "" : "s");
-    if (reference_count == 0)
-        return at_fail(error, AT_FAILED, "there is no line to score");
-    return metrics[found].judge(hypotheses, references, reference_count, score, error);
+    *score = at_scores_total(scores);
+    at_scores_free(scores);
+    return true;
 }

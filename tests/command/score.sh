@@ -35,18 +35,71 @@ printf '0-0 1-1 2-2 3-1\n' >hyp.txt
 said 'aer 28.57' aer --reference links.txt
 said '{"aer":28.571428571428569,"lines":1}' aer --reference links.txt --json
 
-# What it refuses. stdin is the last hypotheses.
-exec <hyp.txt
-refuse 2 "attend score needs a metric, as in attend score wer --reference REF" score --reference ref.txt
+# Metrics of translations, with the signature that tells how they were counted.
+version=$("$attend" --version)
+version=attend-${version##* }
+printf 'The dog bit the man.\nIt was not unexpected.\nThe man bit him first.\n' >first.txt
+printf 'The dog had bit the man.\nNo one was surprised.\nThe man had bitten the dog.\n' >second.txt
+printf "The dog bit the man.\nIt wasn't surprising.\nThe man had just bitten him.\n" >hyp.txt
+bleu="nrefs:2|case:mixed|eff:no|tok:13a|smooth:exp|version:$version"
+details='82.4/50.0/45.5/37.5 (BP = 0.943 ratio = 0.944 hyp_len = 17 ref_len = 18)'
+said "BLEU|$bleu = 48.5 $details
+chrF2|nrefs:2|case:mixed|eff:yes|nc:6|nw:0|space:no|version:$version = 59.7
+chrF2++|nrefs:2|case:mixed|eff:yes|nc:6|nw:2|space:no|version:$version = 59.2
+TER|nrefs:2|case:lc|tok:tercom|norm:no|punct:yes|asian:no|version:$version = 40.0
+wer 40.00" bleu chrf chrf++ ter wer --reference first.txt --reference second.txt
+said "BLEU|nrefs:1|case:lc|eff:no|tok:char|smooth:exp|version:$version = 51.5628 72.4/54.5/46.2/38.8 (BP = 1.000 ratio = 1.094 hyp_len = 58 ref_len = 53)" \
+    bleu --reference first.txt --lowercase --tokenise char --decimals 4
+said '100.00	0.00
+14.79	75.00
+15.62	80.00' --sentence bleu ter --reference first.txt
+said '{"bleu":100.00000000000004,"accuracy":100}
+{"bleu":14.794015674776452,"accuracy":0}
+{"bleu":15.619699684601283,"accuracy":0}' bleu accuracy --sentence --json --reference first.txt
+said "{\"bleu\":48.530827009929865,\"signature\":\"$bleu\",\"bleu_details\":\"$details\",\"lines\":3}" \
+    bleu --json --reference first.txt --reference second.txt
+# --confidence with and without its number, which is no metric; references of the command line replace those of a file.
+printf 'reference = ref.txt\nreference = ref.txt\nconfidence = 20\n' >score.conf
+"$attend" score bleu --reference first.txt --confidence=20 --seed 3 <hyp.txt >a.txt
+for way in '--confidence 20 bleu' 'bleu --confidence 20' 'bleu --config score.conf' '--threads 1 --confidence 20 bleu'; do
+    said "$(cat a.txt)" --reference first.txt --seed 3 $way
+done
+grep -q "^BLEU|nrefs:1|bs:20|seed:3|case:mixed|.* = 45.1 (μ = [0-9.]* ± [0-9.]*) 70.6/" a.txt || fail "--confidence says $(cat a.txt)"
+"$attend" score bleu --reference first.txt --confidence <hyp.txt | grep -q '|bs:1000|seed:1|' || fail "--confidence does not draw 1000 texts"
+# Two systems.
+"$attend" score bleu wer --reference first.txt --compare first.txt <hyp.txt >two.txt
+grep -q '^BLEU of first.txt = 100.0 (μ = 100.0 ± 0.0) 100.0/100.0/100.0/100.0' two.txt || fail "--compare says $(cat two.txt)"
+grep -q '^BLEU difference = -54.93 (μ = -[0-9.]*, 95% from -[0-9.]* to [-+][0-9.]*, p = 0.[0-9]*)$' two.txt || fail "--compare says $(cat two.txt)"
+grep -q '^wer difference = +[0-9.]* (μ = +' two.txt || fail "--compare says $(cat two.txt)"
+"$attend" score bleu --json --reference first.txt --compare first.txt <hyp.txt | grep -q '"bleu_confidence":{"mean":.*"bleu_compare":{"other":100.*,"difference":-54.*,"p":0.*"resamples":1000,"seed":1' ||
+    fail "--compare --json lacks something"
+
+# What it refuses. stdin is one line.
+exec <links.txt
+refuse 2 "attend score needs a metric, as in attend score bleu --reference REF" score --reference ref.txt
 refuse 2 "attend score needs --reference FILE, what the lines should have been" score wer
 refuse 2 "no metric 'wre'; did you mean 'wer'?" score wre --reference ref.txt
-refuse 2 "no metric 'bleu'; there are 'wer', 'cer', 'accuracy' and 'aer'" score wer bleu --reference ref.txt
+refuse 2 "no metric 'blue'; did you mean 'bleu'?" score wer blue --reference ref.txt
+refuse 2 "no metric 'meteor'; there are 'bleu', 'chrf', 'chrf++', 'ter', 'wer', 'cer', 'accuracy' and 'aer'" score meteor --reference ref.txt
+refuse 2 "no tokeniser '13'; did you mean '13a'?" score bleu --tokenise 13 --reference ref.txt
+refuse 2 "no tokeniser 'mecab'; there are '13a', 'none', 'char' and 'zh'" score bleu --tokenise mecab --reference ref.txt
+refuse 2 "--tokenise is about the words of bleu, which is not asked for" score chrf --tokenise zh --reference ref.txt
+refuse 2 "--compare is about the whole text and does not go with --sentence" score bleu --sentence --compare ref.txt --reference ref.txt
+refuse 2 "--confidence is about the whole text and does not go with --sentence" score bleu --sentence --confidence --reference ref.txt
+refuse 2 "--confidence takes a whole number from 1 to 10000000, not '0'" score bleu --confidence 0 --reference ref.txt
+refuse 2 "--reference takes FILE, not an empty word" score bleu --reference ''
 refuse 2 "metric 'wer' is named twice" score wer cer wer --reference ref.txt
 refuse 2 "no option '--refrence'; did you mean '--reference'?" score wer --refrence ref.txt
 refuse 1 "--reference: cannot read 'none.txt': No such file or directory" score wer --reference none.txt
 cp ref.txt ref.gz
 refuse 1 "--reference: 'ref.gz' is packed by gzip, which is not read here; unpack it first with gunzip" score wer --reference ref.gz
 refuse 1 "1 line cannot be scored against 2 references; there must be as many" score wer --reference ref.txt
+exec <first.txt
+refuse 1 "--compare: 1 line cannot be scored against 3 references; there must be as many" score wer --reference first.txt --compare links.txt
+exec <first.txt
+refuse 1 "3 lines cannot be scored against 1 reference; there must be as many" score bleu --reference first.txt --reference links.txt
+refuse 1 "--compare: cannot read 'none.txt': No such file or directory" score bleu --reference first.txt --compare none.txt
+refuse 2 "aer takes one reference, not 2" score aer --reference links.txt --reference links.txt
 exec </dev/null
 refuse 1 "0 lines cannot be scored against 2 references; there must be as many" score wer --reference ref.txt
 : >empty.txt

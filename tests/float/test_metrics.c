@@ -2,6 +2,7 @@
 #include "attend.h"
 #include "rng.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -112,7 +113,8 @@ static void test_refusals(void **state)
 {
     (void)state;
     refuse("wre", "a\n", "a\n", AT_USAGE, "no metric 'wre'; did you mean 'wer'?");
-    refuse("bleu", "a\n", "a\n", AT_USAGE, "no metric 'bleu'");
+    refuse("blue", "a\n", "a\n", AT_USAGE, "no metric 'blue'; did you mean 'bleu'?");
+    refuse("meteor", "a\n", "a\n", AT_USAGE, "no metric 'meteor'");
     refuse("wer", "a\nb\n", "a\n", AT_FAILED, "2 lines cannot be scored against 1 reference; there must be as many");
     refuse("wer", "a\n", "", AT_FAILED, "1 line cannot be scored against 0 references; there must be as many");
     refuse("accuracy", "", "", AT_FAILED, "there is no line to score");
@@ -137,11 +139,16 @@ static void test_refusals(void **state)
 static void test_names(void **state)
 {
     (void)state;
-    const char *names[] = {"wer", "cer", "accuracy", "aer"};
-    for (int i = 0; i < 4; i++)
+    const char *names[] = {"bleu", "chrf", "chrf++", "ter", "wer", "cer", "accuracy", "aer"};
+    for (int i = 0; i < 8; i++)
         assert_string_equal(at_metric(i), names[i]);
-    assert_null(at_metric(4));
+    assert_null(at_metric(8));
     assert_null(at_metric(-1));
+    const char *tokenisers[] = {"13a", "none", "char", "zh"};
+    for (int i = 0; i < 4; i++)
+        assert_string_equal(at_tokeniser_name(i), tokenisers[i]);
+    assert_null(at_tokeniser_name(4));
+    assert_null(at_tokeniser_name(-1));
 }
 
 /* The edit distance by its definition, on short lines over three letters: the fewest of all ways. */
@@ -173,6 +180,17 @@ static void test_against_the_definition(void **state)
     }
 }
 
+/* What a line has by itself: no error, or all that the metric can give, but no n-grams if it has nothing to make them
+ * of.
+ */
+static void expect_own_score(const char *metric, double result)
+{
+    bool rewards = strcmp(metric, "accuracy") == 0 || strcmp(metric, "bleu") == 0 || strncmp(metric, "chrf", 4) == 0;
+    bool empty = strcmp(metric, "bleu") == 0 || strncmp(metric, "chrf", 4) == 0;
+    if (!(fabs(result - (rewards ? 100 : 0)) < 1e-9) && !(empty && result == 0))
+        fail_msg("%s of a line by itself is %.17g", metric, result);
+}
+
 /* Any bytes are scored without a fault, and a line by itself has no error. */
 static void test_any_bytes(void **state)
 {
@@ -197,7 +215,7 @@ static void test_any_bytes(void **state)
             assert_true(good == (error.text[0] == '\0'));
             error = (at_error){0};
             if (at_score_lines(at_metric(metric), &line[0], 1, &line[0], 1, &result, &error))
-                assert_true(result == (strcmp(at_metric(metric), "accuracy") == 0 ? 100 : 0));
+                expect_own_score(at_metric(metric), result);
         }
         free(bytes[0]);
         free(bytes[1]);

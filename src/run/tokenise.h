@@ -1,0 +1,32 @@
+/* Text as sacreBLEU reads it: white space and small letters as Python has them, and its tokenisers of words. */
+#ifndef AT_TOKENISE_H
+#define AT_TOKENISE_H
+
+#include "attend.h"
+
+typedef enum at_tokeniser { AT_TOKENISER_13A, AT_TOKENISER_NONE, AT_TOKENISER_CHAR, AT_TOKENISER_ZH } at_tokeniser;
+
+/* The words of one line. They point into the line or into text[], and last until the next line. */
+typedef struct at_words {
+    at_line *item;
+    int64_t count;
+    size_t room;
+    char *text[2]; /* what the rules write, in turns */
+    size_t text_room[2];
+} at_words;
+void at_words_free(at_words *words);
+
+/* Splits a line of valid UTF-8. False if memory ran out. */
+bool at_tokenise(at_words *words, at_tokeniser tokeniser, at_line line);
+
+/* Whether a code point is white space to Python's str.split. */
+bool at_is_blank(int32_t point);
+
+/* Writes a line as valid UTF-8, what is not as U+FFFD and a newline as a blank, in small letters if asked. `out` has
+ * room for AT_CLEAN_GROWTH times its size. Gives the new size. */
+enum { AT_CLEAN_GROWTH = 3 };
+size_t at_clean(at_line line, bool lower, char *out);
+/* Whether at_clean would leave the line as it is. */
+bool at_is_clean(at_line line);
+
+#endif
