@@ -78,6 +78,18 @@ static bool keep_line(void *context, int64_t line, const at_found *found)
     return true;
 }
 
+/* The references as the model could have written them: a model of lower-case lines is not judged by capitals. */
+static char *clean_reference(const at_trainer *trainer, at_line line, size_t *size)
+{
+    at_buffer text = {0};
+    at_buffer_add(&text, "", 0);
+    bool good = at_vocabulary_clean(trainer->translator.target, line.text, line.size, &text);
+    *size = text.size;
+    if (!good)
+        at_buffer_free(&text);
+    return text.bytes;
+}
+
 static bool decode_score(at_trainer *trainer, const char *metric, double *score, at_error *error)
 {
     int64_t count = at_lines_count(trainer->valid_lines);
@@ -90,13 +102,18 @@ static bool decode_score(at_trainer *trainer, const char *metric, double *score,
         at_fail(error, AT_FAILED, "memory is out: there is no room to validate %lld lines", (long long)count);
     for (int64_t i = 0; done && i < count; i++) {
         lines[i] = at_lines_text(trainer->valid_lines, i, 0, &sizes[i]);
-        references[i].text = at_lines_text(trainer->valid_lines, i, 1, &references[i].size);
+        at_line line;
+        line.text = at_lines_text(trainer->valid_lines, i, 1, &line.size);
+        references[i].text = clean_reference(trainer, line, &references[i].size);
+        done = references[i].text || at_fail(error, AT_FAILED, "memory is out: a reference does not fit");
     }
     at_search_settings search = {.beam = 1, .n_best = 1, .batch = 64, .max_length_factor = 2};
     done = done && at_search(&trainer->translator, &search, lines, sizes, count, keep_line, hypotheses, error) &&
            at_score_lines(metric, hypotheses, count, references, count, score, error);
     for (int64_t i = 0; hypotheses && i < count; i++)
         free((char *)hypotheses[i].text);
+    for (int64_t i = 0; references && i < count; i++)
+        free((char *)references[i].text);
     free(lines);
     free(sizes);
     free(hypotheses);

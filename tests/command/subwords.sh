@@ -48,6 +48,12 @@ for kind in char word; do
     equal 1 "$("$attend" translate -m $kind <same | sort -u | wc -l)" "the same for $kind"
 done
 
+# Validation by decoding compares with the references as the model writes them.
+printf 'Red\tRot\nGreen\tGR\303\234N\nBlue\tBlau\n' >colours.tsv
+"$attend" train --tsv colours.tsv --valid-tsv colours.tsv --valid-metric accuracy --lowercase --embedding 16 --hidden 24 \
+    --attention 16 --maxout 16 --learning-rate 0.01 --epochs 60 --valid-every 60 --output colours 2>said || fail "training says $(cat said)"
+grep -q 'best accuracy 100' said || fail "three words are learnt as $(tail -2 said)"
+
 # A file of SentencePiece's is needed once.
 cp "$here/../ref/rules.spm" own.spm
 run train $small --source-vocab own.spm --target-vocab own.spm --epochs 1 --output from_file
