@@ -117,7 +117,7 @@ static const setting table[] = {
      VALUE_COUNT,
      AT(early_stopping),
      1},
-    {{ENDS, "valid-metric", "NAME", "loss", "loss | perplexity | accuracy | wer | cer, the last three by decoding"},
+    {{ENDS, "valid-metric", "NAME", "loss", "loss | perplexity, or by decoding bleu | chrf | chrf++ | ter | wer | cer | accuracy"},
      VALUE_TEXT,
      AT(valid_metric)},
     {{ENDS, "valid-every", "N", NULL, "updates between validations (default: an epoch)"},

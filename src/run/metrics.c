@@ -83,9 +83,9 @@ static bool prepare(const judging *job, at_judge_scratch *scratch, int64_t line)
         return false;
     char *out = scratch->lowered;
     for (size_t s = 0; s < count; s++) {
-        if (!lower && at_is_clean(scratch->lines[s]))
+        if (!lower && at_line_is_clean(scratch->lines[s]))
             continue;
-        scratch->lines[s] = (at_line){out, at_clean(scratch->lines[s], lower, out)};
+        scratch->lines[s] = (at_line){out, at_line_clean(scratch->lines[s], lower, out)};
         out += scratch->lines[s].size;
     }
     return true;

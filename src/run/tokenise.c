@@ -80,7 +80,7 @@ static bool is_final_sigma(at_line line, size_t at)
     return true;
 }
 
-bool at_is_clean(at_line line)
+bool at_line_is_clean(at_line line)
 {
     for (size_t at = 0; at < line.size;) {
         unsigned char byte = (unsigned char)line.text[at];
@@ -99,7 +99,7 @@ bool at_is_clean(at_line line)
     return true;
 }
 
-size_t at_clean(at_line line, bool lower, char *out)
+size_t at_line_clean(at_line line, bool lower, char *out)
 {
     enum { DOTTED_I = 0x130, DOT = 0x307, SIGMA = 0x3A3, SMALL_SIGMA = 0x3C3, FINAL_SIGMA = 0x3C2 };
     size_t used = 0;

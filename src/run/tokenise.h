@@ -25,8 +25,8 @@ bool at_is_blank(int32_t point);
 /* Writes a line as valid UTF-8, what is not as U+FFFD and a newline as a blank, in small letters if asked. `out` has
  * room for AT_CLEAN_GROWTH times its size. Gives the new size. */
 enum { AT_CLEAN_GROWTH = 3 };
-size_t at_clean(at_line line, bool lower, char *out);
-/* Whether at_clean would leave the line as it is. */
-bool at_is_clean(at_line line);
+size_t at_line_clean(at_line line, bool lower, char *out);
+/* Whether at_line_clean would leave the line as it is. */
+bool at_line_is_clean(at_line line);
 
 #endif

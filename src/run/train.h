@@ -28,7 +28,7 @@ typedef struct at_train_settings {
     int64_t epochs, updates;  /* 0: no limit by it */
     double minutes;
     int64_t early_stopping;   /* validations without a better score; 0: never */
-    const char *valid_metric; /* loss perplexity accuracy wer cer */
+    const char *valid_metric; /* loss, perplexity, or a metric of attend score */
     int64_t valid_every;      /* updates; 0: every epoch */
     int64_t report_every;     /* updates between reports; 0: 100 */
     int64_t save_every;       /* updates between saves of the state; 0: with every validation and every epoch */

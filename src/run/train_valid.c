@@ -1,41 +1,40 @@
 /* Validation: the loss by teacher forcing, or the lines by real decoding. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "judge.h"
 #include "search.h"
 #include "text.h"
 #include "trainer.h"
 
-static const struct {
-    const char *name;
-    bool decodes, larger_is_better;
-} metrics[] = {{"loss", false, false},
-               {"perplexity", false, false},
-               {"accuracy", true, true},
-               {"wer", true, false},
-               {"cer", true, false}};
-enum { METRICS = sizeof metrics / sizeof *metrics };
+/* By teacher forcing; all others are those of attend score, by decoding, but the one of alignments. */
+static const char *const forced[] = {"loss", "perplexity"};
+enum { FORCED = sizeof forced / sizeof *forced, MOST_METRICS = 32 };
 
-static int find_metric(const char *name)
+static bool is_forced(const char *metric)
 {
-    for (int i = 0; i < METRICS; i++)
-        if (strcmp(metrics[i].name, name) == 0)
-            return i;
-    return -1;
+    return strcmp(metric, forced[0]) == 0 || strcmp(metric, forced[1]) == 0;
 }
 
 bool at_metric_known(const char *metric, at_error *error)
 {
-    if (find_metric(metric) >= 0)
-        return true;
-    const char *names[METRICS];
-    char near[100], shown[AT_SHOWN];
-    for (int i = 0; i < METRICS; i++)
-        names[i] = metrics[i].name;
-    at_nearest(metric, names, METRICS, near, sizeof near);
-    return at_fail(error, AT_USAGE, "no validation metric '%s'%s", at_shown(metric, shown, sizeof shown),
-                   near[0] ? near : "; there are loss, perplexity, accuracy, wer and cer");
+    const char *names[MOST_METRICS] = {forced[0], forced[1]};
+    char near[100], shown[AT_SHOWN], all[200] = "";
+    int count = FORCED;
+    for (int i = 0; at_metric_at(i) != NULL && count < MOST_METRICS; i++)
+        if (!at_metric_at(i)->of_links)
+            names[count++] = at_metric_at(i)->name;
+    for (int i = 0; i < count; i++) {
+        if (strcmp(names[i], metric) == 0)
+            return true;
+        size_t used = strlen(all);
+        snprintf(all + used, sizeof all - used, "%s%s", i == 0 ? "" : i == count - 1 ? " and " : ", ", names[i]);
+    }
+    at_nearest(metric, names, count, near, sizeof near);
+    return at_fail(error, AT_USAGE, "no validation metric '%s'%s%s", at_shown(metric, shown, sizeof shown),
+                   near[0] ? near : "; there are ", near[0] ? "" : all);
 }
 
 /* NaN, as the best or as the score, is never better than a number. */
@@ -43,7 +42,8 @@ bool at_metric_better(const char *metric, double score, double best)
 {
     if (isnan(score))
         return false;
-    return isnan(best) || (metrics[find_metric(metric)].larger_is_better ? score > best : score < best);
+    bool larger = !is_forced(metric) && at_metric_find(metric)->larger_is_better;
+    return isnan(best) || (larger ? score > best : score < best);
 }
 
 /* ---- By teacher forcing --------------------------------------------------------------------------------------- */
@@ -125,11 +125,7 @@ bool at_validate(at_trainer *trainer, double *score, at_error *error)
 {
     const char *metric = trainer->settings->valid_metric;
     at_trainer_swap_average(trainer);
-    bool done;
-    if (metrics[find_metric(metric)].decodes)
-        done = decode_score(trainer, metric, score, error);
-    else
-        done = mean_loss(trainer, score, error);
+    bool done = is_forced(metric) ? mean_loss(trainer, score, error) : decode_score(trainer, metric, score, error);
     at_trainer_swap_average(trainer);
     if (done && strcmp(metric, "perplexity") == 0)
         *score = exp(*score);

@@ -369,6 +369,63 @@ static void score_is_of_the_saved_model(void **state)
     at_translator_free(t);
 }
 
+static bool keep(void *context, int64_t line, const at_found *found)
+{
+    at_line *into = context;
+    into[line] = (at_line){strdup(found->best[0].text), found->best[0].size};
+    return true;
+}
+
+typedef struct course {
+    double least, most;
+} course;
+
+static void follow(void *context, const at_train_news *news)
+{
+    course *c = context;
+    if (news->what == AT_NEWS_VALID) {
+        c->least = fmin(c->least, news->score);
+        c->most = fmax(c->most, news->score);
+    }
+}
+
+/* By decoding: the best score is the largest of what is good and the smallest of what is bad, and it is what attend
+ * score gives for the lines that the saved model writes. */
+static void decoded_scores(void **state)
+{
+    (void)state;
+    static const char *const metrics[] = {"bleu", "chrf", "chrf++", "accuracy", "ter", "wer", "cer"};
+    for (int m = 0; m < 7; m++) {
+        course c = {INFINITY, -INFINITY};
+        at_error error = {0};
+        at_train_result r;
+        at_training *training = training_of("decoded", DATA, VALID, "epochs", "3", "valid-metric", metrics[m], NULL);
+        if (!at_training_run(training, follow, &c, NULL, &r, &error))
+            fail_msg("%s", error.text);
+        at_training_free(training);
+        assert_true(c.least < INFINITY && r.best_score == (m < 4 ? c.most : c.least));
+        at_translator *t = at_translator_load("decoded", &error);
+        at_line_list *list = at_line_list_read("valid", &error);
+        assert_true(t && list);
+        const char *text[60];
+        size_t size[60];
+        at_line written[60];
+        for (int i = 0; i < 60; i++) {
+            text[i] = list->line[i].text;
+            size[i] = list->line[i].size;
+        }
+        double score;
+        assert_true(at_translate(t, &(at_search_settings){0}, text, size, 60, keep, written, &error));
+        assert_true(at_score_lines(metrics[m], written, 60, list->line, 60, &score, &error));
+        if (score != r.best_score)
+            fail_msg("%s was said to be %g and is %g", metrics[m], r.best_score, score);
+        for (int i = 0; i < 60; i++)
+            free((char *)written[i].text);
+        at_line_list_free(list);
+        at_translator_free(t);
+    }
+}
+
 /* Ten gradients in a row that are not finite end the run, with the model from before them. */
 static void gradients_not_finite(void **state)
 {
@@ -506,6 +563,10 @@ static void refusals(void **state)
           "--batch-size and --batch-tokens both measure a batch; give one of them");
     fails(training_of("no", DATA, VALID, "valid-metric", "accurracy", NULL), &e,
           "no validation metric 'accurracy'; did you mean 'accuracy'?");
+    fails(training_of("no", DATA, VALID, "valid-metric", "meteor", NULL), &e,
+          "no validation metric 'meteor'; there are loss, perplexity, bleu, chrf, chrf++, ter, wer, cer and accuracy");
+    fails(training_of("no", DATA, VALID, "valid-metric", "aer", NULL), &e,
+          "no validation metric 'aer'; did you mean 'ter', 'wer' or 'cer'?");
     fails(training_of("no", DATA, "entropy", "1", NULL), &e,
           "--reinforce and --entropy are for --normaliser hard only");
     fails(training_of("no", DATA, "schedule", "cosine", NULL), &e,
@@ -530,6 +591,7 @@ int main(void)
         cmocka_unit_test(half_written_files_are_removed),
         cmocka_unit_test(refused_resumption_leaves_no_log),
         cmocka_unit_test(score_is_of_the_saved_model),
+        cmocka_unit_test(decoded_scores),
         cmocka_unit_test(gradients_not_finite),
         cmocka_unit_test(two_trainers),
         cmocka_unit_test(full_disk),
