@@ -104,7 +104,7 @@ typedef struct at_settings {
     const char *score;      /* "scaled"   dot | scaled | general | additive[:tanh|sigmoid|relu] */
     const char *normaliser; /* "softmax"  softmax | sparsemax | entmax15 | sigmoid | relu | hard */
     const char *window;     /* "global"   global | causal | sliding:W | local-m:D | local-p:D */
-    const char *position;   /* "none"     none | shaw:K | rope | alibi | t5[:BUCKETS] */
+    const char *position;   /* "none"     none | shaw:K[:keys|:values] | rope | alibi | t5[:BUCKETS] */
     int heads;              /* 1          H */
     int kv_heads;           /* heads      G, divides H; head h reads key/value head h / (H/G) */
     bool plain;             /* false      true: the step-by-step reference path, which keeps [B,H,Q,K] arrays */

@@ -14,6 +14,9 @@ typedef enum at_score { AT_DOT, AT_SCALED, AT_GENERAL, AT_ADDITIVE } at_score;
 typedef enum at_window { AT_GLOBAL, AT_CAUSAL, AT_SLIDING, AT_LOCAL_M, AT_LOCAL_P } at_window;
 typedef enum at_position { AT_NONE, AT_SHAW, AT_ROPE, AT_ALIBI, AT_T5 } at_position;
 
+/* Which of Shaw's tables there are: wK, wV, or either as the caller likes. */
+typedef enum at_shaw_tables { AT_SHAW_EITHER, AT_SHAW_KEYS, AT_SHAW_VALUES } at_shaw_tables;
+
 /* Settings, parsed and checked. */
 typedef struct at_attention {
     at_score score;
@@ -23,6 +26,7 @@ typedef struct at_attention {
     int64_t reach; /* W or D of the window */
     at_position position;
     int64_t clip; /* shaw's k */
+    at_shaw_tables tables;
     int64_t buckets;
     int64_t heads, kv_heads;
     bool causal; /* no key after the query, whatever the window */

@@ -158,6 +158,32 @@ static bool bucket_number(const setting *s, int64_t *buckets, at_error *error)
     return true;
 }
 
+/* K, and after a second colon which of the two tables there is. */
+static bool shaw_argument(const setting *s, at_attention *a, at_error *error)
+{
+    static const char *const names[] = {"keys", "values"};
+    char first[24], shown[AT_SHOWN], hint[200];
+    const char *colon = s->argument ? strchr(s->argument, ':') : NULL;
+    setting cut = *s;
+    if (colon) {
+        snprintf(first, sizeof first, "%.*s", (int)(colon - s->argument), s->argument);
+        cut.argument = first;
+    }
+    if (!number(&cut, 0, -1, &a->clip, error))
+        return false;
+    a->tables = AT_SHAW_EITHER;
+    if (!colon)
+        return true;
+    for (int i = 0; i < 2; i++)
+        if (strcmp(colon + 1, names[i]) == 0) {
+            a->tables = i == 0 ? AT_SHAW_KEYS : AT_SHAW_VALUES;
+            return true;
+        }
+    suggest(colon + 1, names, 2, hint, sizeof hint);
+    return at_fail(error, AT_USAGE, "no table '%s' for position 'shaw'%s", at_shown(colon + 1, shown, sizeof shown),
+                   hint);
+}
+
 static bool parse_score(const char *text, at_attention *a, at_error *error)
 {
     setting s;
@@ -203,7 +229,7 @@ static bool parse_position(const char *text, at_attention *a, at_error *error)
         return false;
     a->position = (at_position)found;
     if (a->position == AT_SHAW)
-        return number(&s, 0, -1, &a->clip, error);
+        return shaw_argument(&s, a, error);
     if (a->position == AT_T5)
         return bucket_number(&s, &a->buckets, error);
     return no_argument(&s, error);
@@ -226,5 +252,10 @@ bool at_attention_parse(const at_settings *settings, at_attention *a, at_error *
                        "position '%s' makes no sense with score '%s': it turns the two sides of an inner product, and "
                        "there is none",
                        at_position_at((int)a->position)->entry.name, at_score_at((int)a->score)->entry.name);
+    if (a->position == AT_SHAW && a->tables == AT_SHAW_KEYS && !at_score_at((int)a->score)->inner)
+        return at_fail(error, AT_FAILED,
+                       "position '%s' makes no sense with score '%s': there is no inner product for the key positions "
+                       "to enter",
+                       settings->position, at_score_at((int)a->score)->entry.name);
     return true;
 }

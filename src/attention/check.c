@@ -198,6 +198,10 @@ static bool check_parameters(const at_operands *o)
             return false;
     if (o->attention->position == AT_SHAW && !o->in->wK && !o->in->wV)
         return at_fail(error, AT_FAILED, "position 'shaw' needs parameter 'wK' or 'wV' or both, and neither is given");
+    const at_shaw_tables tables = o->attention->tables;
+    if ((tables == AT_SHAW_KEYS && o->in->wV) || (tables == AT_SHAW_VALUES && o->in->wK))
+        return at_fail(error, AT_FAILED, "position 'shaw' is of the %s alone here and takes no parameter '%s'",
+                       tables == AT_SHAW_KEYS ? "keys" : "values", tables == AT_SHAW_KEYS ? "wV" : "wK");
     if (o->in->wK && !at_score_at((int)o->attention->score)->inner)
         return at_fail(
             error, AT_FAILED,

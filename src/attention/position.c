@@ -72,7 +72,7 @@ static at_tensor *t5_bias(at_operands *o)
 
 static const at_position_record records[] = {
     [AT_NONE] = {{"position", "none", "", "order is not seen", "", ""}, false, NULL},
-    [AT_SHAW] = {{"position", "shaw", "K", "q_i·(k_j + wK[clip(j−i, K)]), v_j + wV[clip(j−i, K)]",
+    [AT_SHAW] = {{"position", "shaw", "K[:keys|:values]", "q_i·(k_j + wK[clip(j−i, K)]), v_j + wV[clip(j−i, K)]",
                   "wK [2K+1,D]?, wV [2K+1,Dv]?", "Shaw, Uszkoreit, Vaswani 2018"},
                  false,
                  shaw_bias},

@@ -41,9 +41,9 @@ bool at_look_declare_for(at_model *model, const at_attention *a, at_look *look, 
         look->Wp = declare(model, name, "W_p", AT_SHAPE(A, D), error);
         look->vp = declare(model, name, "v_p", AT_SHAPE(A), error);
     }
-    if (a->position == AT_SHAW && a->score != AT_ADDITIVE)
+    if (a->position == AT_SHAW && a->score != AT_ADDITIVE && a->tables != AT_SHAW_VALUES)
         look->wK = declare(model, name, "w_K", AT_SHAPE(2 * a->clip + 1, D), error);
-    if (a->position == AT_SHAW)
+    if (a->position == AT_SHAW && a->tables != AT_SHAW_KEYS)
         look->wV = declare(model, name, "w_V", AT_SHAPE(2 * a->clip + 1, Dv), error);
     if (a->position == AT_T5)
         look->bias = declare(model, name, "bias", AT_SHAPE(a->buckets, H), error);
