@@ -1,5 +1,6 @@
 #include "pairs.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,6 +72,19 @@ static bool add_pair(at_corpus *corpus, const at_lines *lines, int64_t index, co
     return true;
 }
 
+static bool none_left(const at_corpus_report *report, int64_t max_length, at_error *error)
+{
+    char empty[80] = "", too_long[100] = "";
+    if (report->empty > 0)
+        snprintf(empty, sizeof empty, "%lld have an empty side (first line %lld)", (long long)report->empty,
+                 (long long)report->first_empty);
+    if (report->too_long > 0)
+        snprintf(too_long, sizeof too_long, "%lld are longer than %lld units (first line %lld)",
+                 (long long)report->too_long, (long long)max_length, (long long)report->first_too_long);
+    return at_fail(error, AT_FAILED, "no pair of lines is left: of %lld, %s%s%s", (long long)report->lines, empty,
+                   *empty && *too_long ? " and " : "", too_long);
+}
+
 static bool fill(at_corpus *corpus, const at_lines *lines, const at_vocabulary *const vocabulary[2], int64_t max_length,
                  at_too_long rule, at_corpus_report *report, at_error *error)
 {
@@ -87,13 +101,7 @@ static bool fill(at_corpus *corpus, const at_lines *lines, const at_vocabulary *
             return false;
     report->lines = count;
     report->kept = corpus->count;
-    if (corpus->count == 0)
-        return at_fail(error, AT_FAILED,
-                       "no pair of lines is left: of %lld, %lld have an empty side (first line %lld) and %lld are "
-                       "longer than %lld units (first line %lld)",
-                       (long long)count, (long long)report->empty, (long long)report->first_empty,
-                       (long long)report->too_long, (long long)max_length, (long long)report->first_too_long);
-    return true;
+    return corpus->count > 0 || none_left(report, max_length, error);
 }
 
 at_corpus *at_corpus_new(const at_lines *lines, const at_vocabulary *source, const at_vocabulary *target,

@@ -215,6 +215,10 @@ static void test_reports(void **state)
     assert_null(read_corpus(1, AT_TOO_LONG_SKIP, &report, &error));
     assert_string_equal(error.text, "no pair of lines is left: of 2, 1 have an empty side (first line 2) and 1 are "
                                     "longer than 1 units (first line 1)");
+    error = (at_error){0};
+    put("s", "a b\na c\n");
+    assert_null(read_corpus(1, AT_TOO_LONG_SKIP, &report, &error));
+    assert_string_equal(error.text, "no pair of lines is left: of 2, 2 are longer than 1 units (first line 1)");
 }
 
 /* ---- Batches -------------------------------------------------------------------------------------------------- */
