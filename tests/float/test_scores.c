@@ -147,6 +147,21 @@ static void test_stored(void **state)
     assert_int_equal(json_array_size(cases), 28);
     for (size_t i = 0; i < json_array_size(cases); i++)
         check_case(json_array_get(cases, i), &hypotheses, references);
+    const json_t *moves = json_object_get(stored, "moves");
+    assert_int_equal(json_array_size(moves), 80);
+    for (size_t i = 0; i < json_array_size(moves); i++) {
+        const json_t *pair = json_array_get(moves, i);
+        at_line line[2];
+        double words = 1, score;
+        at_error error = {0};
+        for (size_t side = 0; side < 2; side++)
+            line[side] = (at_line){json_string_value(json_array_get(pair, side)),
+                                   json_string_length(json_array_get(pair, side))};
+        for (size_t at = 0; at < line[1].size; at++)
+            words += line[1].text[at] == ' ';
+        assert_true(at_score_lines("ter", &line[0], 1, &line[1], 1, &score, &error));
+        near(line[0].text, score * words / 100, json_number_value(json_array_get(pair, 2)), 1e-9);
+    }
     json_decref(stored);
 }
 

@@ -6,6 +6,7 @@ that the library is held to another reading of them. Run it as: python3 make_sco
 """
 import json
 import math
+import random
 import re
 from collections import Counter
 
@@ -285,6 +286,24 @@ def judged(metric, tokenise, lowercase, references):
     return score(sums), [score(row) for row in rows]
 
 
+def shuffled(count):
+    """Pairs of lines over few words, one the other with blocks moved and words changed: there ties are common."""
+    dice = random.Random(7)
+    pairs = []
+    for i in range(count):
+        words = [dice.choice("abcdefgh"[:2 + i % 7]) for _ in range(dice.choice((4, 9, 16, 30, 70)))]
+        other = words[:]
+        for _ in range(1 + i % 4):
+            at, length = dice.randrange(len(other)), dice.randrange(1, 13)
+            block, other = other[at:at + length], other[:at] + other[at + length:]
+            at = dice.randrange(len(other) + 1)
+            other = other[:at] + block + other[at:]
+        for _ in range(i % 3):
+            other[dice.randrange(len(other))] = dice.choice("abcdefgh")
+        pairs.append([" ".join(words), " ".join(other), edits(words, other)])
+    return pairs
+
+
 def main():
     cases = []
     kinds = [("bleu", name) for name in TOKENISERS] + [("chrf", None), ("chrf++", None), ("ter", None)]
@@ -298,6 +317,9 @@ def main():
     print(' "references":', json.dumps(REFERENCES, ensure_ascii=False), ",")
     print(' "cases": [')
     print(",\n".join("  " + json.dumps(case) for case in cases))
+    print(" ],")
+    print(' "moves": [')
+    print(",\n".join("  " + json.dumps(pair) for pair in shuffled(80)))
     print("]}")
 
 
