@@ -232,12 +232,14 @@ const cli_command command_train = {
     .name = "train",
     .words = "",
     .line = "train a sequence-to-sequence model on pairs of lines",
-    .text = "Trains a model that turns source lines into target lines, and writes it to one file. Progress goes to "
+    .text = "Trains a model that turns source lines into target lines, or with --model transformer-lm a language model "
+            "on target lines alone, and writes it to one file. Progress goes to "
             "stderr, one JSON object per report to FILE.log.jsonl. An interrupt (Ctrl-C, or a TERM signal) saves first "
             "and exits with 130; the same command with --resume then goes on to the very bits that an uninterrupted "
             "run would have written, and so it does after a crash.",
     .examples = "  attend train --source train.de --target train.en --valid-source val.de --valid-target val.en \\\n"
                 "      --model bahdanau --output de-en.safetensors --early-stopping 5\n"
+                "  attend train --model transformer-lm --target tales.txt --output tales.safetensors\n"
                 "  attend train --tsv words.tsv --columns 1,2 --source-vocab char --target-vocab char \\\n"
                 "      --output words.safetensors --epochs 30 --resume",
     .list = list_options,

@@ -12,7 +12,7 @@
 typedef struct translate_options {
     cli_common common;
     const char *model, *alignment;
-    int64_t beam, n_best, batch_size;
+    int64_t beam, n_best, batch_size, max_length;
     double length_penalty, sample, max_length_factor;
     bool scores, replace_unknown, prefix;
 } translate_options;
@@ -28,6 +28,8 @@ static const cli_option table[] = {
      .help = "draw at temperature T instead of searching; what a line draws depends on --seed and its number alone"},
     {OPTION_REAL, "max-length-factor", "F", offsetof(translate_options, max_length_factor), "2", 0, 1000,
      .help = "the longest output has F times the source's units, and 10 more"},
+    {OPTION_NUMBER, "max-length", "N", offsetof(translate_options, max_length), NULL, 1, 1000000,
+     .help = "or N units, a given beginning counted; a language model's default is 100 more than its line has"},
     {OPTION_NUMBER, "batch-size", "N", offsetof(translate_options, batch_size), "64", 1, 100000,
      .help = "sentences at a time; the output is the same for any number"},
     {OPTION_FLAG, "prefix", .place = offsetof(translate_options, prefix),
@@ -194,6 +196,7 @@ static bool translate(const translate_options *o, at_translator *translator, out
                                    .seed = (uint64_t)o->common.seed,
                                    .batch = o->batch_size,
                                    .max_length_factor = o->max_length_factor,
+                                   .max_length = o->max_length == UNSET ? 0 : o->max_length,
                                    .replace_unknown = o->replace_unknown,
                                    .wants_weights = out->soft,
                                    .wants_links = o->alignment,
@@ -256,10 +259,12 @@ const cli_command command_translate = {
     .text =
         "Reads lines from the standard input and writes the translation of each, in the same order, to the standard "
         "output. On a pipe lines are translated as they come. An empty line gives an empty line; no line is left "
-        "out or cut, whatever its bytes. The output is the same for any --batch-size and --threads.",
+        "out or cut, whatever its bytes. The output is the same for any --batch-size and --threads.\n\n"
+        "A language model goes on from each line, an empty one too, and writes the whole: the line, then what follows.",
     .examples = "  attend translate -m de-en.safetensors < test.de > test.en\n"
                 "  attend translate -m de-en.safetensors --beam 6 --length-penalty 0.6 --n-best 3 < test.de\n"
-                "  printf 'ein Bier\\tI would\\n' | attend translate -m de-en.safetensors --prefix",
+                "  printf 'ein Bier\\tI would\\n' | attend translate -m de-en.safetensors --prefix\n"
+                "  echo 'Once upon' | attend translate -m tales.safetensors --sample 0.8",
     .options = table,
     .size = sizeof(translate_options),
     .run = run,

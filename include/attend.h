@@ -249,11 +249,13 @@ AT_API bool at_training_run(at_training *training, at_train_listener *listener, 
 
 /* ---- Trained models ------------------------------------------------------------------------------------------- */
 
-/* A sequence-to-sequence model with its vocabularies, from the one file that training left. It is not changed by using
+/* A sequence-to-sequence model with its vocabularies, or a language model with its one, from the one file that training left. It is not changed by using
  * it, but it holds memory for one computation at a time: use one per thread of yours. */
 typedef struct at_translator at_translator;
 AT_API at_translator *at_translator_load(const char *path, at_error *error);
 AT_API void at_translator_free(at_translator *translator);
+/* False for a language model, which has no source: it goes on from what it is given. */
+AT_API bool at_translator_has_source(const at_translator *translator);
 /* Its settings, sizes and history as lines of text, to release with at_text_free. */
 AT_API char *at_translator_info(const at_translator *translator, at_error *error);
 
@@ -266,7 +268,8 @@ typedef struct at_search_settings {
     uint64_t seed;            /* of drawing: each line's draws depend on it and on the line's number alone */
     int64_t first_line;       /* 0. The number of the first line, for those who hand lines over in several calls */
     int64_t batch;            /* 64. Sentences at a time; the results are the same for any number */
-    double max_length_factor; /* 2. The longest output has this many times the source's units, and 10 more */
+    double max_length_factor; /* 2. The longest output has this many times the source's units, and 10 more; */
+    int64_t max_length;       /* 0, or this many units; of a language model 0 means 100 more than the line has */
     bool replace_unknown;     /* an unknown word becomes the source word with the largest weight, not "<unk>" */
     bool wants_weights;       /* fill in the weights and names below */
     bool wants_links;         /* fill in the links: a transformer does so only if asked */
@@ -309,12 +312,14 @@ typedef bool at_give(void *context, int64_t line, const at_found *found);
  * the same bits for any batch size and number of threads. An empty line gives one empty hypothesis. With `prefix` every
  * hypothesis starts with the units of what stands behind the first tab of its line, whose log-probabilities are in the
  * score; the search goes on from there. A line without a tab has an empty beginning; behind a source without a unit the
- * beginning is all there is. */
+ * beginning is all there is. With a language model every line is such a beginning, an empty one like any other: the
+ * hypotheses hold the line's units, then what follows by search or by drawing. */
 AT_API bool at_translate(at_translator *translator, const at_search_settings *settings, const char *const *lines,
                          const size_t *sizes, int64_t count, at_give *give, void *context, at_error *error);
 
 /* The same for translations that are there already (forced decoding): log-probability, links, weights and names of the
- * given targets. Of the settings only first_line, batch, wants_weights, layer and head count. */
+ * given targets. Of the settings only first_line, batch, wants_weights, layer and head count. A language model has no
+ * sources (NULL both), no links and no weights. */
 AT_API bool at_align(at_translator *translator, const at_search_settings *settings, const char *const *sources,
                      const size_t *source_sizes, const char *const *targets, const size_t *target_sizes, int64_t count,
                      at_give *give, void *context, at_error *error);

@@ -90,7 +90,7 @@ static bool is_complete(const at_model_settings *settings, const at_model_kind *
     if (settings->layers > most)
         return at_fail(error, AT_FAILED, "--layers is %lld, and model '%s' has at most %d", (long long)settings->layers,
                        kind->name, most);
-    if (settings->source_size < 1 || settings->target_size < 1)
+    if ((settings->source_size < 1 && !kind->alone) || settings->target_size < 1)
         return at_fail(error, AT_FAILED, "the vocabularies have %lld and %lld entries, and each needs at least 1",
                        (long long)settings->source_size, (long long)settings->target_size);
     return true;

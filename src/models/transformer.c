@@ -329,7 +329,9 @@ static at_decoded decode(at_model *model, const at_pass *pass, const at_source *
     at_tape *tape = pass->tape;
     const int64_t B = source->rows, place = at_place_of(state->part[0]);
     at_rows rows;
-    at_cross_weights weights = at_cross_weights_begin(pass, source, n, m->decoder.layers);
+    at_cross_weights weights = {0};
+    if (!model->kind->alone)
+        weights = at_cross_weights_begin(pass, source, n, m->decoder.layers);
     if (!pass->cache && place > 0) {
         at_fail(at_tape_error(tape), AT_FAILED, "model '%s' goes on from word %lld only with a cache",
                 model->kind->name, (long long)place);

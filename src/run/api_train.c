@@ -15,7 +15,7 @@ typedef enum value_kind {
     VALUE_NUMBER,  /* double, `least` or more */
     VALUE_SWITCH,  /* bool */
     VALUE_CHOICE,  /* an enum: the place among the words of `choices` */
-    VALUE_COLUMNS, /* S,T: the columns of both tab-separated files */
+    VALUE_COLUMNS, /* S,T: the columns of both tab-separated files; T of a language model's */
     VALUE_SEED     /* uint64_t */
 } value_kind;
 
@@ -34,12 +34,15 @@ typedef struct setting {
 #define ENDS      "Ends, validation and saving"
 
 static const setting table[] = {
-    {{DATA, "source", "FILE", NULL, "source sentences, one a line"}, VALUE_TEXT, AT(train.source)},
+    {{DATA, "source", "FILE", NULL, "source sentences, one a line; a language model has none"},
+     VALUE_TEXT,
+     AT(train.source)},
     {{DATA, "target", "FILE", NULL, "target sentences, line by line those of the source"},
      VALUE_TEXT,
      AT(train.target)},
     {{DATA, "tsv", "FILE", NULL, "both sides in one tab-separated file instead"}, VALUE_TEXT, AT(train.tsv)},
-    {{DATA, "columns", "S,T", "1,2", "the columns of source and target in tab-separated files"}, .kind = VALUE_COLUMNS},
+    {{DATA, "columns", "S,T", "1,2", "the columns of source and target in tab-separated files; of a language model T"},
+     .kind = VALUE_COLUMNS},
     {{DATA, "valid-source", "FILE", NULL, "source sentences to validate with"}, VALUE_TEXT, AT(valid.source)},
     {{DATA, "valid-target", "FILE", NULL, "target sentences to validate with"}, VALUE_TEXT, AT(valid.target)},
     {{DATA, "valid-tsv", "FILE", NULL, "both in one tab-separated file instead"}, VALUE_TEXT, AT(valid.tsv)},
@@ -214,8 +217,12 @@ static bool read_choice(const setting *row, const char *text, int *choice, at_er
 static bool read_columns(at_train_settings *s, const char *text, at_error *error)
 {
     int source, target, used = 0;
-    if (sscanf(text, "%d,%d%n", &source, &target, &used) != 2 || text[used] || source < 1 || target < 1)
-        return not_that("columns", "two numbers from 1, such as 1,2", text, error);
+    if (sscanf(text, "%d%n", &target, &used) == 1 && !text[used])
+        source = 0; /* one column: there is no source */
+    else if (sscanf(text, "%d,%d%n", &source, &target, &used) != 2 || text[used] || source < 1)
+        used = -1;
+    if (used < 0 || target < 1)
+        return not_that("columns", "two numbers from 1, such as 1,2, or one for a language model", text, error);
     s->train.source_column = s->valid.source_column = source;
     s->train.target_column = s->valid.target_column = target;
     return true;
@@ -329,10 +336,46 @@ static bool is_set(const at_training *training, const char *name)
     return false;
 }
 
+static bool is_alone(const char *model)
+{
+    for (int i = 0; at_model_kind_at(i); i++)
+        if (strcmp(at_model_kind_at(i)->name, model) == 0)
+            return at_model_kind_at(i)->alone;
+    return false;
+}
+
+/* One file, and nothing of a source. */
+static bool check_alone(const at_training *training, const at_corpus_files *files, const char *prefix, bool needed,
+                        at_error *error)
+{
+    const char *model = training->settings.model.model;
+    static const char *const of_source[] = {"source-vocab", "joint-vocab"};
+    if (files->source)
+        return at_fail(error, AT_USAGE,
+                       "model '%s' is a language model and has no source; give its text as --%starget FILE alone",
+                       model, prefix);
+    for (int i = 0; i < 2; i++)
+        if (is_set(training, of_source[i]))
+            return at_fail(error, AT_USAGE, "model '%s' has one vocabulary, --target-vocab, so --%s has no part in it",
+                           model, of_source[i]);
+    if (files->tsv && files->target)
+        return at_fail(error, AT_USAGE, "--%stsv and --%starget both name the text; give one of them", prefix, prefix);
+    if (files->tsv && files->source_column > 0)
+        return at_fail(error, AT_USAGE, "model '%s' reads one column; --columns takes its number alone", model);
+    if (needed && !files->tsv && !files->target)
+        return at_fail(error, AT_USAGE, "attend train --model %s needs --target FILE or --tsv FILE", model);
+    return true;
+}
+
 /* Both sides by two files or by one, never by something in between. */
-static bool check_files(const at_corpus_files *files, const char *prefix, bool needed, at_error *error)
+static bool check_files(const at_training *training, const at_corpus_files *files, const char *prefix, bool needed,
+                        at_error *error)
 {
     bool some = files->source || files->target;
+    if (files->alone)
+        return check_alone(training, files, prefix, needed, error);
+    if (files->tsv && files->source_column < 1)
+        return at_fail(error, AT_USAGE, "--columns takes the columns of source and target, such as 1,2");
     if (files->tsv && some)
         return at_fail(error, AT_USAGE, "--%stsv holds both sides; --%ssource and --%starget are too much", prefix,
                        prefix, prefix);
@@ -345,10 +388,9 @@ static bool check_files(const at_corpus_files *files, const char *prefix, bool n
 }
 
 /* A setting that has no effect is a mistake that the user would like to hear of. */
-static bool check_use(const at_training *training, at_error *error)
+static bool check_use(const at_training *training, const at_train_settings *s, at_error *error)
 {
-    const at_train_settings *s = &training->settings;
-    bool validates = s->valid.source || s->valid.tsv;
+    bool validates = s->valid.target || s->valid.tsv;
     if (!s->output)
         return at_fail(error, AT_USAGE, "attend train needs --output FILE, where the model shall go");
     if (is_set(training, "batch-size") && is_set(training, "batch-tokens"))
@@ -362,8 +404,8 @@ static bool check_use(const at_training *training, at_error *error)
     static const char *const of_validation[] = {"valid-metric", "valid-every", "early-stopping"};
     for (int i = 0; i < 3 && !validates; i++)
         if (is_set(training, of_validation[i]))
-            return at_fail(error, AT_USAGE, "--%s needs --valid-source and --valid-target, or --valid-tsv",
-                           of_validation[i]);
+            return at_fail(error, AT_USAGE, "--%s needs %s--valid-target, or --valid-tsv", of_validation[i],
+                           s->train.alone ? "" : "--valid-source and ");
     if (s->joint_vocabulary && strcmp(s->source_vocabulary, s->target_vocabulary) != 0)
         return at_fail(error, AT_USAGE, "--joint-vocab needs --source-vocab and --target-vocab to be the same");
     return true;
@@ -395,8 +437,17 @@ bool at_training_run(at_training *training, at_train_listener *listener, void *c
     if (error->code != AT_OK)
         return false;
     at_train_settings settings = training->settings;
-    if (!check_files(&settings.train, "", true, error) || !check_files(&settings.valid, "valid-", false, error) ||
-        !check_use(training, error))
+    at_corpus_files *files[] = {&settings.train, &settings.valid};
+    for (int i = 0; i < 2; i++) {
+        files[i]->alone = is_alone(settings.model.model);
+        if (files[i]->alone && !is_set(training, "columns")) {
+            files[i]->source_column = 0;
+            files[i]->target_column = 1;
+        }
+        if (!check_files(training, files[i], i ? "valid-" : "", i == 0, error))
+            return false;
+    }
+    if (!check_use(training, &settings, error))
         return false;
     if (!at_model_settings_complete(&settings.model, training->given, error))
         return by_user(error);

@@ -12,6 +12,11 @@ bool at_translate(at_translator *translator, const at_search_settings *settings,
                   const size_t *sizes, int64_t count, at_give *give, void *context, at_error *error)
 {
     at_search_settings complete = *settings;
+    if (error->code == AT_OK && settings->prefix && translator->model->kind->alone)
+        return at_fail(error, AT_USAGE,
+                       "model '%s' is a language model: its lines are beginnings already, so a prefix "
+                       "has no part in it",
+                       translator->model->kind->name);
     return error->code == AT_OK && at_search_complete(&complete, error) &&
            at_search(translator, &complete, lines, sizes, count, give, context, error);
 }
@@ -20,6 +25,12 @@ bool at_align(at_translator *translator, const at_search_settings *settings, con
               const size_t *source_sizes, const char *const *targets, const size_t *target_sizes, int64_t count,
               at_give *give, void *context, at_error *error)
 {
+    const bool alone = translator->model->kind->alone;
+    if (error->code == AT_OK && count > 0 && alone == (sources != NULL))
+        return at_fail(error, AT_USAGE,
+                       alone ? "model '%s' is a language model: it takes no sources beside the text"
+                             : "model '%s' translates: it needs the sources beside the targets",
+                       translator->model->kind->name);
     at_search_settings complete = {.first_line = settings->first_line,
                                    .batch = settings->batch,
                                    .wants_weights = settings->wants_weights,
@@ -28,6 +39,11 @@ bool at_align(at_translator *translator, const at_search_settings *settings, con
                                    .head = settings->head};
     return error->code == AT_OK && at_search_complete(&complete, error) &&
            at_forced(translator, &complete, sources, source_sizes, targets, target_sizes, count, give, context, error);
+}
+
+bool at_translator_has_source(const at_translator *translator)
+{
+    return !translator->model->kind->alone;
 }
 
 /* ---- What a model says about itself --------------------------------------------------------------------------- */
@@ -94,10 +110,12 @@ char *at_translator_info(const at_translator *translator, at_error *error)
     if (error->code != AT_OK)
         return NULL;
     add_settings(&text, translator->model);
-    add_vocabulary(&text, "source", translator->source);
-    add_vocabulary(&text, "target", translator->target);
+    const bool alone = translator->model->kind->alone;
+    if (!alone)
+        add_vocabulary(&text, "source", translator->source);
+    add_vocabulary(&text, alone ? "vocabulary" : "target", translator->target);
     snprintf(value, sizeof value, "%lld units", (long long)translator->max_length);
-    add_line(&text, "longest source", value);
+    add_line(&text, alone ? "longest line" : "longest source", value);
     snprintf(value, sizeof value, "%lld in %d arrays, %.1f MB", (long long)at_params_count(params),
              at_params_number(params), (double)at_params_count(params) * sizeof(at_real) / 1e6);
     add_line(&text, "parameters", value);

@@ -245,9 +245,14 @@ static bool put_text(at_tensors *file, const char *key, char *text, at_error *er
     return done;
 }
 
-static bool put_subwords(const at_vocabulary *vocabulary, at_tensors *file, const char *name, at_error *error)
+static bool put_vocabulary(const at_vocabulary *vocabulary, at_tensors *file, const char *key, const char *name,
+                           at_error *error)
 {
     size_t size;
+    if (!vocabulary)
+        return true;
+    if (!put_text(file, key, at_vocabulary_to_json(vocabulary, error), error))
+        return false;
     const unsigned char *bytes = at_vocabulary_subwords(vocabulary, &size);
     at_array array = {.dtype = AT_U8, .rank = 1, .dim = {(int64_t)size}, .data = (void *)bytes};
     return !bytes || at_tensors_put(file, name, &array, error);
@@ -266,10 +271,8 @@ bool at_translator_save(const at_translator *translator, const char *path, bool 
     bool done = at_file_mark(file, "model", error) &&
                 put_text(file, "settings", settings_to_json(&model->settings, model->kind, error), error) &&
                 at_tensors_set_meta(file, "max-length", length, error) &&
-                put_text(file, "source.vocabulary", at_vocabulary_to_json(translator->source, error), error) &&
-                put_text(file, "target.vocabulary", at_vocabulary_to_json(translator->target, error), error) &&
-                put_subwords(translator->source, file, SOURCE_SUBWORDS, error) &&
-                put_subwords(translator->target, file, TARGET_SUBWORDS, error) &&
+                put_vocabulary(translator->source, file, "source.vocabulary", SOURCE_SUBWORDS, error) &&
+                put_vocabulary(translator->target, file, "target.vocabulary", TARGET_SUBWORDS, error) &&
                 (!translator->history || at_tensors_set_meta(file, "history", translator->history, error)) &&
                 at_params_put(model->params, file, error) && at_file_replace(file, path, keep_previous, error);
     at_tensors_free(file);
@@ -313,14 +316,17 @@ static bool load_parts(at_translator *t, const at_tensors *file, const char *pat
     t->max_length = length ? strtoll(length, &end, 10) : 0;
     if (!settings_text || *end || t->max_length < 0)
         return at_fail(error, AT_FAILED, "'%s' lacks 'settings' or 'max-length' in its metadata", path);
-    t->source = load_vocabulary(file, "source.vocabulary", SOURCE_SUBWORDS, path, error);
-    t->target = t->source ? load_vocabulary(file, "target.vocabulary", TARGET_SUBWORDS, path, error) : NULL;
     at_error said = {0};
-    if (!t->target)
-        return false;
     if (!settings_from_json(settings_text, &settings, &said))
         return at_fail(error, AT_FAILED, "the settings of '%s' cannot be used: %s", path, said.text);
-    settings.source_size = at_vocabulary_size(t->source);
+    const bool alone = at_model_kind_find(settings.model, &said)->alone;
+    if (!alone)
+        t->source = load_vocabulary(file, "source.vocabulary", SOURCE_SUBWORDS, path, error);
+    if (alone || t->source)
+        t->target = load_vocabulary(file, "target.vocabulary", TARGET_SUBWORDS, path, error);
+    if (!t->target)
+        return false;
+    settings.source_size = t->source ? at_vocabulary_size(t->source) : 0;
     settings.target_size = at_vocabulary_size(t->target);
     t->model = at_model_blank(&settings, error);
     t->history = history ? strdup(history) : NULL;

@@ -1,6 +1,6 @@
 /* Model files: ONE safetensors file holds the parameters by readable names, and in its metadata the settings (JSON),
- * both vocabularies and the history. Training state is a second file. Writes are atomic, the previous file is kept as
- * FILE.previous. */
+ * both vocabularies (a language model's one) and the history. Training state is a second file. Writes are atomic, the
+ * previous file is kept as FILE.previous. */
 #ifndef AT_CHECKPOINT_H
 #define AT_CHECKPOINT_H
 
@@ -11,9 +11,9 @@
  * of the wrong kind, a truncated one, another version: a sentence. */
 struct at_translator {
     at_model *model;
-    at_vocabulary *source, *target;
-    char *history;      /* JSON: an array with an object per validation, as text; may be NULL */
-    int64_t max_length; /* of a source, in units */
+    at_vocabulary *source, *target; /* source NULL: a language model's only vocabulary is the target's */
+    char *history;                  /* JSON: an array with an object per validation, as text; may be NULL */
+    int64_t max_length;             /* of a source, in units */
 };
 
 bool at_translator_save(const at_translator *translator, const char *path, bool keep_previous, at_error *error);

@@ -17,6 +17,9 @@ bool at_search_complete(at_search_settings *settings, at_error *error)
     if (!(settings->max_length_factor >= 0) || settings->max_length_factor > 1000)
         return at_fail(error, AT_USAGE, "the factor of the longest output is a number from 0 to 1000, not %g",
                        settings->max_length_factor);
+    if (settings->max_length < 0)
+        return at_fail(error, AT_USAGE, "the longest output is a number of units, 1 or more, not %lld",
+                       (long long)settings->max_length);
     settings->beam = settings->beam ? settings->beam : 1;
     settings->n_best = settings->n_best ? settings->n_best : 1;
     settings->batch = settings->batch ? settings->batch : 64;
@@ -55,8 +58,10 @@ bool at_search(at_translator *translator, const at_search_settings *settings, co
                const size_t *sizes, int64_t count, at_give *give, void *context, at_error *error)
 {
     at_search_work work = {.translator = translator, .settings = settings, .error = error, .run = at_search_beam};
-    bool good = error->code == AT_OK && open_work(&work) &&
-                at_search_lines(&work, lines, sizes, NULL, NULL, count, give, context);
+    bool good =
+        error->code == AT_OK && open_work(&work) &&
+        (translator->model->kind->alone ? at_search_lines(&work, NULL, NULL, lines, sizes, count, give, context)
+                                        : at_search_lines(&work, lines, sizes, NULL, NULL, count, give, context));
     close_work(&work);
     return good;
 }

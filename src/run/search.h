@@ -6,16 +6,19 @@
 
 #include "checkpoint.h"
 
+enum { AT_CONTINUATION = 100 }; /* units that a language model adds at most, unless told otherwise */
+
 /* Fills in the defaults of attend.h; false with a sentence if the settings do not fit together. */
 bool at_search_complete(at_search_settings *settings, at_error *error);
 
-/* Translates `count` lines; `give` gets each line's result in order (valid during the call). An empty line gives one
- * empty hypothesis. False with a sentence only for lack of memory, weights asked of a model that has none, or a `give`
- * that returns false. */
+/* Translates `count` lines, or with a language model goes on from each of them; `give` gets each line's result in order
+ * (valid during the call). A source without a unit gives one empty hypothesis. False with a sentence only for lack of
+ * memory, weights asked of a model that has none, or a `give` that returns false. */
 bool at_search(at_translator *translator, const at_search_settings *settings, const char *const *lines,
                const size_t *sizes, int64_t count, at_give *give, void *context, at_error *error);
 
-/* Forced decoding of given pairs: log-probability of the target and the weights [target units + end, source units]. */
+/* Forced decoding of given pairs (of targets alone with a language model, `sources` NULL): log-probability of the
+ * target and the weights [target units + end, source units]. */
 bool at_forced(at_translator *translator, const at_search_settings *settings, const char *const *sources,
                const size_t *source_sizes, const char *const *targets, const size_t *target_sizes, int64_t count,
                at_give *give, void *context, at_error *error);

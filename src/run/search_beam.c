@@ -346,6 +346,22 @@ static bool step(field *f)
     return settle(f);
 }
 
+/* The most units that a sentence may have, its beginning counted. A table of places is the end of everything. */
+static int64_t longest_of(const at_search_work *work, const at_sentence *sentence)
+{
+    const at_search_settings *settings = work->settings;
+    const at_model *model = work->translator->model;
+    const int64_t places = model->settings.positions - (int64_t)model->settings.first_position - 1;
+    int64_t most = settings->max_length;
+    if (most == 0 && model->kind->alone)
+        most = sentence->target_count + AT_CONTINUATION;
+    else if (most == 0)
+        most = (int64_t)(settings->max_length_factor * (double)sentence->count) + 10;
+    if (strcmp(model->settings.position, "learned") == 0 && most > places)
+        most = places;
+    return most > sentence->target_count ? most : sentence->target_count;
+}
+
 /* ---- A batch -------------------------------------------------------------------------------------------------- */
 
 static bool take_field(field *f, int64_t count)
@@ -387,9 +403,7 @@ bool at_search_beam(at_search_work *work, at_sentence *const *batch, int64_t row
         b->first = n;
         b->slots = 1;
         b->live_count = draws ? f.width : 1;
-        b->longest = (int64_t)(settings->max_length_factor * (double)batch[n]->count) + 10;
-        if (b->longest < batch[n]->target_count)
-            b->longest = batch[n]->target_count;
+        b->longest = longest_of(work, batch[n]);
         for (int64_t i = 0; i < b->live_count; i++)
             b->live[i] = (live){.node = -1, .id = AT_BEGIN, .from = n, .draw = i};
     }

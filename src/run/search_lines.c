@@ -57,6 +57,9 @@ bool at_search_has_weights(at_search_work *work, const at_decoded *decoded)
     const at_search_settings *settings = work->settings;
     if (decoded->weights || (!settings->wants_weights && !settings->replace_unknown))
         return true;
+    if (work->translator->model->kind->alone)
+        return at_fail(work->error, AT_FAILED, "model '%s' is a language model: it has no source to be aligned with",
+                       work->translator->model->kind->name);
     return at_fail(work->error, AT_FAILED, "model '%s' has no attention, so it has no weights %s",
                    work->translator->model->kind->name,
                    settings->wants_weights ? "to show" : "to replace unknown words by");
@@ -256,11 +259,17 @@ static bool read_units(at_search_work *work, const at_vocabulary *vocabulary, co
     return true;
 }
 
+/* The units of what is read: the source, or without one the beginning. */
+static int64_t measure(const at_sentence *sentence)
+{
+    return sentence->line ? sentence->count : sentence->target_count;
+}
+
 static bool read_sentence(at_search_work *work, at_sentence *sentence)
 {
     const at_translator *translator = work->translator;
-    if (!read_units(work, translator->source, sentence->line, sentence->size, &sentence->ids, &sentence->pieces,
-                    &sentence->count, &sentence->replaced, sentence->number))
+    if (sentence->line && !read_units(work, translator->source, sentence->line, sentence->size, &sentence->ids,
+                                      &sentence->pieces, &sentence->count, &sentence->replaced, sentence->number))
         return false;
     if (sentence->target_line &&
         !read_units(work, translator->target, sentence->target_line, sentence->target_size, &sentence->target_ids,
@@ -270,10 +279,10 @@ static bool read_sentence(at_search_work *work, at_sentence *sentence)
                                  .source_places = sentence->pieces,
                                  .target_places = sentence->begun ? NULL : sentence->target_pieces,
                                  .replaced = sentence->replaced,
-                                 .is_long = translator->max_length > 0 && sentence->count > translator->max_length};
+                                 .is_long = translator->max_length > 0 && measure(sentence) > translator->max_length};
     if (work->settings->wants_weights && !name_source(work, sentence))
         return false;
-    return sentence->count > 0 || give_empty(work, sentence);
+    return sentence->count > 0 || !sentence->line || give_empty(work, sentence);
 }
 
 /* Short ones first, and of equals the earlier; those without a unit are done and come before all. */
@@ -299,11 +308,11 @@ static bool run_window(at_search_work *work, at_sentence *sentences, int64_t cou
     }
     qsort(order, (size_t)count, sizeof *order, by_length);
     int64_t from = 0, to;
-    while (from < count && order[from]->count == 0)
+    while (from < count && order[from]->line && order[from]->count == 0)
         from++;
     for (; from < count; from = to) {
         for (to = from + 1; to < count && to - from < work->settings->batch; to++)
-            if ((to - from + 1) * order[to]->count > BATCH_UNITS)
+            if ((to - from + 1) * measure(order[to]) > BATCH_UNITS)
                 break;
         at_arena_reset(work->batch);
         if (!work->run(work, order + from, to - from))
@@ -334,13 +343,13 @@ bool at_search_lines(at_search_work *work, const char *const *sources, const siz
         at_arena_reset(work->window);
         size_t bytes = 0;
         for (to = from; to < count && to - from < window && (to == from || bytes < WINDOW_BYTES); to++)
-            bytes += source_sizes[to] + (targets ? target_sizes[to] : 0);
+            bytes += (sources ? source_sizes[to] : 0) + (targets ? target_sizes[to] : 0);
         at_sentence *sentences = at_search_take(work, work->window, to - from, sizeof *sentences);
         if (!sentences)
             return false;
         for (int64_t i = from; i < to; i++) {
-            sentences[i - from] = (at_sentence){.line = sources[i],
-                                                .size = source_sizes[i],
+            sentences[i - from] = (at_sentence){.line = sources ? sources[i] : NULL,
+                                                .size = sources ? source_sizes[i] : 0,
                                                 .target_line = targets ? targets[i] : NULL,
                                                 .target_size = targets ? target_sizes[i] : 0,
                                                 .number = work->settings->first_line + i};

@@ -7,9 +7,9 @@
 
 /* One line on its way. Its memory is the window's. */
 typedef struct at_sentence {
-    const char *line; /* the source, and for forced decoding the target, or how it begins */
+    const char *line; /* the source; NULL with a language model */
     size_t size;
-    const char *target_line;
+    const char *target_line; /* for forced decoding the target; for a search what it begins with, NULL: nothing */
     size_t target_size;
     int32_t *ids, *pieces; /* units of the source and their places in it */
     int64_t count;
@@ -40,7 +40,7 @@ struct at_search_work {
 
 /* ---- search_lines.c: from lines to batches and back */
 
-/* Runs work->run over the lines, window by window, and gives the results in order. `targets` NULL: none. */
+/* Runs work->run over the lines, window by window, and gives the results in order. `sources`, `targets` NULL: none. */
 bool at_search_lines(at_search_work *work, const char *const *sources, const size_t *source_sizes,
                      const char *const *targets, const size_t *target_sizes, int64_t count, at_give *give,
                      void *context);

@@ -51,19 +51,20 @@ static char *beside(const char *output, const char *ending, at_error *error)
 static void note_report(at_trainer *trainer, const char *what, const at_corpus_report *r)
 {
     static const char *const rules[] = {"kept", "cut", "skipped"};
+    const bool alone = trainer->settings->train.alone;
     if (r->empty > 0)
-        at_trainer_note(trainer, "%lld of the %lld %s pairs have an empty side and are skipped, the first in line %lld",
-                        (long long)r->empty, (long long)r->lines, what, (long long)r->first_empty);
+        at_trainer_note(trainer, "%lld of the %lld %s %s and are skipped, the first in line %lld", (long long)r->empty,
+                        (long long)r->lines, what, alone ? "lines are empty" : "pairs have an empty side",
+                        (long long)r->first_empty);
     if (r->too_long > 0)
-        at_trainer_note(trainer,
-                        "%lld of the %lld %s pairs are longer than %lld units and are %s, the first in line %lld",
-                        (long long)r->too_long, (long long)r->lines, what, (long long)trainer->settings->max_length,
-                        rules[trainer->settings->too_long], (long long)r->first_too_long);
+        at_trainer_note(trainer, "%lld of the %lld %s %s are longer than %lld units and are %s, the first in line %lld",
+                        (long long)r->too_long, (long long)r->lines, what, alone ? "lines" : "pairs",
+                        (long long)trainer->settings->max_length, rules[trainer->settings->too_long],
+                        (long long)r->first_too_long);
     if (r->replaced > 0)
-        at_trainer_note(trainer,
-                        "%lld of the %lld %s pairs hold bytes that are not UTF-8, read as U+FFFD, the first in "
-                        "line %lld",
-                        (long long)r->replaced, (long long)r->lines, what, (long long)r->first_replaced);
+        at_trainer_note(
+            trainer, "%lld of the %lld %s %s hold bytes that are not UTF-8, read as U+FFFD, the first in line %lld",
+            (long long)r->replaced, (long long)r->lines, what, alone ? "lines" : "pairs", (long long)r->first_replaced);
 }
 
 static at_vocabulary *count_units(const at_lines *lines, const char *kind, at_cleaning cleaning, int first_side,
@@ -101,10 +102,11 @@ static bool prepare_data(at_trainer *trainer, at_error *error)
     at_lines *lines = at_lines_read(&s->train, error);
     if (lines) {
         bool joint = s->joint_vocabulary;
-        t->source = count_units(lines, s->source_vocabulary, s->cleaning, 0, joint ? 1 : 0, error);
-        t->target = !t->source ? NULL
-                    : joint    ? at_vocabulary_copy(t->source, error)
-                               : count_units(lines, s->target_vocabulary, s->cleaning, 1, 1, error);
+        if (!s->train.alone)
+            t->source = count_units(lines, s->source_vocabulary, s->cleaning, 0, joint ? 1 : 0, error);
+        if (error->code == AT_OK)
+            t->target = joint ? at_vocabulary_copy(t->source, error)
+                              : count_units(lines, s->target_vocabulary, s->cleaning, 1, 1, error);
     }
     trainer->train = t->target ? make_corpus(trainer, lines, "training", error) : NULL;
     if (trainer->train && s->subword_sampling > 0)
@@ -114,7 +116,7 @@ static bool prepare_data(at_trainer *trainer, at_error *error)
     if (error->code != AT_OK)
         return false;
     trainer->batches = at_batches_new(trainer->train, s->batch_size, s->batch_tokens, s->seed, true, error);
-    if (s->valid.source || s->valid.tsv) {
+    if (s->valid.target || s->valid.tsv) {
         trainer->valid_lines = at_lines_read(&s->valid, error);
         if (trainer->valid_lines)
             trainer->valid = make_corpus(trainer, trainer->valid_lines, "validation", error);
@@ -129,7 +131,7 @@ static bool prepare_model(at_trainer *trainer, at_error *error)
 {
     at_translator *t = &trainer->translator;
     at_model_settings model = trainer->settings->model;
-    model.source_size = at_vocabulary_size(t->source);
+    model.source_size = t->source ? at_vocabulary_size(t->source) : 0;
     model.target_size = at_vocabulary_size(t->target);
     t->max_length = trainer->settings->max_length;
     t->model = at_model_new(&model, trainer->settings->seed, error);
@@ -149,11 +151,18 @@ static bool check_settings(const at_train_settings *s, at_error *error)
         return at_fail(error, AT_USAGE, "a batch is measured in sentences or in tokens: give one of the two");
     if (!(s->label_smoothing >= 0 && s->label_smoothing < 1))
         return at_fail(error, AT_USAGE, "label smoothing must be from 0 to below 1, not %g", s->label_smoothing);
-    if (s->early_stopping > 0 && !s->valid.source && !s->valid.tsv)
+    if (s->early_stopping > 0 && !s->valid.target && !s->valid.tsv)
         return at_fail(error, AT_USAGE, "early stopping needs validation data");
     if (s->accumulate < 0 || s->early_stopping < 0 || s->epochs < 0 || s->updates < 0 || !(s->minutes >= 0))
         return at_fail(error, AT_USAGE, "the limits of training must be 0 or more");
-    return at_metric_known(s->valid_metric, error);
+    if (!at_metric_known(s->valid_metric, error))
+        return false;
+    if (s->train.alone && at_metric_decodes(s->valid_metric))
+        return at_fail(error, AT_USAGE,
+                       "--valid-metric %s judges translations, and a language model has no source to translate; loss "
+                       "and perplexity are for it",
+                       s->valid_metric);
+    return true;
 }
 
 /* A place that cannot be written to is better known before hours of training than after. */

@@ -146,10 +146,12 @@ bool at_trainer_identify(at_trainer *trainer, at_error *error)
     static const char *const kinds[] = {"adam", "adamw", "adadelta", "sgd"};
     static const char *const schedules[] = {"constant", "noam", "inverse-sqrt", "cosine"};
     at_buffer lines = {0};
-    bool whole = add_vocabulary(&lines, "a source vocabulary", trainer->translator.source, error) &&
+    const bool alone = model->kind->alone;
+    bool whole = (alone || add_vocabulary(&lines, "a source vocabulary", trainer->translator.source, error)) &&
                  add_vocabulary(&lines, "a target vocabulary", trainer->translator.target, error);
     if (whole) {
-        at_buffer_print(&lines, "%lld pairs of lines\n", (long long)at_corpus_count(trainer->train));
+        at_buffer_print(&lines, "%lld %s\n", (long long)at_corpus_count(trainer->train),
+                        alone ? "lines" : "pairs of lines");
         add_fields(&lines, model);
         at_buffer_print(&lines, "--seed %llu\n", (unsigned long long)s->seed);
         at_buffer_print(&lines, "--max-length %lld\n", (long long)s->max_length);

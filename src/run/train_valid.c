@@ -37,6 +37,11 @@ bool at_metric_known(const char *metric, at_error *error)
                    near[0] ? near : "; there are ", near[0] ? "" : all);
 }
 
+bool at_metric_decodes(const char *metric)
+{
+    return !is_forced(metric);
+}
+
 /* NaN, as the best or as the score, is never better than a number. */
 bool at_metric_better(const char *metric, double score, double best)
 {

@@ -47,6 +47,7 @@ bool at_batch_loss(at_trainer *trainer, const at_batch *batch, bool learn, doubl
 /* train_valid.c: the score of the validation data by the settings' metric. */
 bool at_validate(at_trainer *trainer, double *score, at_error *error);
 bool at_metric_known(const char *metric, at_error *error);
+bool at_metric_decodes(const char *metric); /* of a known one */
 bool at_metric_better(const char *metric, double score, double best);
 
 /* train_state.c */

@@ -148,7 +148,7 @@ static void *renew(void *block, int64_t count, size_t size)
  * of another epoch may be a little larger. */
 static bool make_room(at_batches *batches, at_error *error)
 {
-    int64_t source = 0, target = 0, rows = 0;
+    int64_t source = 1, target = 0, rows = 0; /* 1: sources may all be empty */
     for (int64_t b = 0; b < batches->count; b++) {
         at_batch batch;
         measure(batches, b, &batch);

@@ -33,8 +33,9 @@ static bool no_memory(at_error *error)
 static bool add_pair(at_corpus *corpus, const at_lines *lines, int64_t index, const at_vocabulary *const vocabulary[2],
                      int64_t max_length, at_too_long rule, at_corpus_report *report, at_error *error)
 {
-    int64_t units[2], broken = 0, number = index + 1;
-    for (int s = 0; s < 2; s++) {
+    int64_t units[2] = {0}, broken = 0, number = index + 1;
+    const int first = vocabulary[0] == NULL; /* the first side there is */
+    for (int s = first; s < 2; s++) {
         at_pairs_side *side = &corpus->side[s];
         size_t size;
         int64_t replaced;
@@ -52,7 +53,7 @@ static bool add_pair(at_corpus *corpus, const at_lines *lines, int64_t index, co
     }
     if (broken > 0)
         note(&report->replaced, &report->first_replaced, number);
-    if (units[0] == 0 || units[1] == 0) {
+    if (units[first] == 0 || units[1] == 0) {
         note(&report->empty, &report->first_empty, number);
         return true;
     }
@@ -72,17 +73,17 @@ static bool add_pair(at_corpus *corpus, const at_lines *lines, int64_t index, co
     return true;
 }
 
-static bool none_left(const at_corpus_report *report, int64_t max_length, at_error *error)
+static bool none_left(const at_corpus_report *report, bool alone, int64_t max_length, at_error *error)
 {
     char empty[80] = "", too_long[100] = "";
     if (report->empty > 0)
-        snprintf(empty, sizeof empty, "%lld have an empty side (first line %lld)", (long long)report->empty,
-                 (long long)report->first_empty);
+        snprintf(empty, sizeof empty, "%lld %s (first line %lld)", (long long)report->empty,
+                 alone ? "are empty" : "have an empty side", (long long)report->first_empty);
     if (report->too_long > 0)
         snprintf(too_long, sizeof too_long, "%lld are longer than %lld units (first line %lld)",
                  (long long)report->too_long, (long long)max_length, (long long)report->first_too_long);
-    return at_fail(error, AT_FAILED, "no pair of lines is left: of %lld, %s%s%s", (long long)report->lines, empty,
-                   *empty && *too_long ? " and " : "", too_long);
+    return at_fail(error, AT_FAILED, "no %s is left: of %lld, %s%s%s", alone ? "line" : "pair of lines",
+                   (long long)report->lines, empty, *empty && *too_long ? " and " : "", too_long);
 }
 
 static bool fill(at_corpus *corpus, const at_lines *lines, const at_vocabulary *const vocabulary[2], int64_t max_length,
@@ -101,7 +102,7 @@ static bool fill(at_corpus *corpus, const at_lines *lines, const at_vocabulary *
             return false;
     report->lines = count;
     report->kept = corpus->count;
-    return corpus->count > 0 || none_left(report, max_length, error);
+    return corpus->count > 0 || none_left(report, vocabulary[0] == NULL, max_length, error);
 }
 
 at_corpus *at_corpus_new(const at_lines *lines, const at_vocabulary *source, const at_vocabulary *target,

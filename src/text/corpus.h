@@ -11,6 +11,7 @@ typedef struct at_corpus_files {
     const char *source, *target;      /* parallel files; or */
     const char *tsv;                  /* one tab-separated file with */
     int source_column, target_column; /* these columns, counted from 1 */
+    bool alone;                       /* there is no source: the target file or the target's column is all */
 } at_corpus_files;
 
 /* What reading noticed, for the user: counts, and the first line number of each (0: none). */
@@ -21,9 +22,9 @@ typedef struct at_corpus_report {
     int64_t replaced, first_replaced; /* lines with invalid UTF-8 */
 } at_corpus_report;
 
-/* Raw lines of both sides (for counting vocabularies and for validation by real decoding). Different line counts, a
- * missing column, an empty file: a sentence that names file and line. gzip is not read: says so for a .gz file. A
- * line ends with a newline, or a carriage return and a newline, or the file. */
+/* Raw lines of both sides, those of a missing source empty (for counting vocabularies and for validation by real
+ * decoding). Different line counts, a missing column, an empty file: a sentence that names file and line. gzip is not
+ * read: says so for a .gz file. A line ends with a newline, or a carriage return and a newline, or the file. */
 typedef struct at_lines at_lines;
 at_lines *at_lines_read(const at_corpus_files *files, at_error *error);
 void at_lines_free(at_lines *lines);
@@ -32,8 +33,9 @@ const char *at_lines_text(const at_lines *lines, int64_t line, int side, size_t 
 bool at_lines_count_units(const at_lines *lines, int side, at_vocabulary *vocabulary, at_error *error);
 
 typedef struct at_corpus at_corpus;
-/* Pairs as ids, in the order of the lines. `max_length` is in units of either side (0: no limit), the target's end not
- * counted. No pair left at all is a failure. Needs the lines and vocabularies only while it is made. */
+/* Pairs as ids, in the order of the lines; `source` NULL: targets alone, each with a source of no unit. `max_length` is
+ * in units of either side (0: no limit), the target's end not counted. No pair left at all is a failure. Needs the
+ * lines and vocabularies only while it is made. */
 at_corpus *at_corpus_new(const at_lines *lines, const at_vocabulary *source, const at_vocabulary *target,
                          int64_t max_length, at_too_long rule, at_corpus_report *report, at_error *error);
 void at_corpus_free(at_corpus *corpus);

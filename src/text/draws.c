@@ -40,7 +40,7 @@ static bool keep_side(at_draws *draws, int s, const at_lines *lines, const at_vo
     at_pairs_side *pairs = &draws->corpus->side[s];
     drawn_side *side = &draws->side[s];
     size_t count = (size_t)draws->corpus->count;
-    if (!at_sampler_can(vocabulary))
+    if (vocabulary == NULL || !at_sampler_can(vocabulary))
         return true;
     side->sampler = at_sampler_new(vocabulary, alpha, error);
     side->text_start = calloc(count + 1, sizeof *side->text_start);
@@ -78,7 +78,7 @@ at_draws *at_draws_new(at_corpus *corpus, const at_lines *lines, const at_vocabu
     *draws = (at_draws){.corpus = corpus, .seed = seed, .max_length = max_length};
     if (!(alpha > 0 && alpha <= 1))
         at_fail(error, AT_USAGE, "--subword-sampling is a number above 0 and up to 1, not %g", alpha);
-    else if (!at_sampler_can(source) && !at_sampler_can(target))
+    else if ((source == NULL || !at_sampler_can(source)) && !at_sampler_can(target))
         at_fail(error, AT_USAGE,
                 "--subword-sampling draws pieces of spm vocabularies, and neither side has one; leave it out, or take "
                 "--source-vocab spm:8000");

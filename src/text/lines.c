@@ -114,6 +114,7 @@ struct at_lines {
     at_line_list *list[2];
     at_line *cell; /* [count, 2] */
     int64_t count;
+    bool alone; /* side 0 is empty */
 };
 
 /* Column `wanted`, counted from 1, of a line; without it *columns says how many there are. */
@@ -135,10 +136,10 @@ static bool cut_column(at_line line, int wanted, at_line *cell, int *columns)
 
 static bool read_columns(at_lines *lines, const at_corpus_files *files, at_error *error)
 {
-    const int wanted[2] = {files->source_column, files->target_column};
-    if (wanted[0] < 1 || wanted[1] < 1)
+    const int wanted[2] = {files->source_column, files->target_column}, first = files->alone;
+    if (wanted[first] < 1 || wanted[1] < 1)
         return at_fail(error, AT_USAGE, "columns count from 1, so there is no column %d",
-                       wanted[0] < 1 ? wanted[0] : wanted[1]);
+                       wanted[first] < 1 ? wanted[first] : wanted[1]);
     lines->list[0] = at_line_list_read(files->tsv, error);
     if (lines->list[0] == NULL)
         return false;
@@ -147,7 +148,7 @@ static bool read_columns(at_lines *lines, const at_corpus_files *files, at_error
     if (lines->cell == NULL)
         return at_fail(error, AT_FAILED, "memory ran out for the lines of '%s'", name_of(files->tsv));
     for (int64_t i = 0; i < lines->count; i++)
-        for (int side = 0; side < 2; side++) {
+        for (int side = first; side < 2; side++) {
             int columns;
             if (!cut_column(lines->list[0]->line[i], wanted[side], &lines->cell[2 * i + side], &columns))
                 return at_fail(error, AT_FAILED, "line %lld of '%s' has %d column%s, so there is no column %d",
@@ -176,8 +177,20 @@ static bool read_parallel(at_lines *lines, const at_corpus_files *files, at_erro
     return true;
 }
 
+static bool read_alone(at_lines *lines, const at_corpus_files *files, at_error *error)
+{
+    lines->list[1] = at_line_list_read(files->target, error);
+    lines->count = lines->list[1] != NULL ? lines->list[1]->count : 0;
+    if (lines->list[1] != NULL && lines->count == 0)
+        at_fail(error, AT_FAILED, "'%s' is empty: it has no line", name_of(files->target));
+    return error->code == AT_OK;
+}
+
 static bool read_pairs(at_lines *lines, const at_corpus_files *files, at_error *error)
 {
+    lines->alone = files->alone;
+    if (files->alone && files->target != NULL)
+        return read_alone(lines, files, error);
     if (files->tsv == NULL && (files->source == NULL || files->target == NULL))
         return at_fail(error, AT_USAGE, "a corpus is a source file and a target file, or one tab-separated file");
     if (files->tsv != NULL && (files->source != NULL || files->target != NULL))
@@ -222,6 +235,10 @@ int64_t at_lines_count(const at_lines *lines)
 
 const char *at_lines_text(const at_lines *lines, int64_t line, int side, size_t *size)
 {
+    if (lines->alone && side == 0) {
+        *size = 0;
+        return "";
+    }
     const at_line *found = lines->cell != NULL ? &lines->cell[2 * line + side] : &lines->list[side]->line[line];
     *size = found->size;
     return found->text;

@@ -550,7 +550,7 @@ static void refusals(void **state)
     refused("learning-rate", "fast", "--learning-rate takes a number, 0 or more, not 'fast'");
     refused("batch-size", "0", "--batch-size takes a whole number, 1 or more, not '0'");
     refused("optimiser", "adams", "--optimiser takes one of adam adamw adadelta sgd, not 'adams'");
-    refused("columns", "1", "--columns takes two numbers from 1, such as 1,2, not '1'");
+    refused("columns", "0", "--columns takes two numbers from 1, such as 1,2, or one for a language model, not '0'");
     refused("hidden", "x", "--hidden is 'x' and must be a whole number from 1 to 1048576");
     ear e = {0};
     fails(training_of("no", NULL), &e, "attend train needs --source FILE and --target FILE, or --tsv FILE");

@@ -70,13 +70,13 @@ static at_translator *untrained(const at_model_kind *kind)
 {
     at_error error = {0};
     at_translator *t = calloc(1, sizeof *t);
-    t->source = vocabulary("char", letters);
+    t->source = kind->alone ? NULL : vocabulary("char", letters);
     t->target = vocabulary("word", "the cat sat on a mat while it rained");
     t->max_length = 20;
     at_model_settings settings = {.embedding = 9, .hidden = 12, .attention = 7, .maxout = 5};
     uint64_t given = 0;
     snprintf(settings.model, sizeof settings.model, "%s", kind->name);
-    settings.source_size = at_vocabulary_size(t->source);
+    settings.source_size = t->source ? at_vocabulary_size(t->source) : 0;
     settings.target_size = at_vocabulary_size(t->target);
     if (!strstr(kind->fields, "attention"))
         settings.attention = 0;
@@ -116,6 +116,12 @@ static bool note(void *context, int64_t line, const at_found *found)
 
 enum { SOME = 60, LONGEST = 25 };
 
+/* A language model has attention, but no source to look at. */
+static bool has_weights(const at_translator *t)
+{
+    return strstr(t->model->kind->fields, "score") && !t->model->kind->alone;
+}
+
 static void draw_lines(char bytes[][LONGEST], const char **lines, size_t *sizes, int64_t count, const char *from,
                        uint64_t seed)
 {
@@ -143,7 +149,8 @@ static void test_every_model_translates_the_same_in_any_batch(void **unused)
             record r = {0};
             at_search_settings settings = {.beam = 3, .n_best = 2, .length_penalty = 0.6, .max_length_factor = 1};
             settings.batch = (int64_t[]){64, 1, 7, 20}[run];
-            settings.wants_weights = strstr(t->model->kind->fields, "score");
+            settings.wants_weights = has_weights(t);
+            settings.max_length = t->model->kind->alone ? 30 : 0;
             at_threads_set(1 + run % 3);
             if (!at_translate(t, &settings, lines, sizes, SOME, note, run ? &r : &judge, &error))
                 fail_msg("%s", error.text);
@@ -216,14 +223,15 @@ static void test_forced_scores_are_those_of_search(void **unused)
     for (int kind = 0; at_model_kind_at(kind); kind++) {
         at_error error = {0};
         at_translator *t = untrained(at_model_kind_at(kind));
-        at_search_settings settings = {.batch = 16, .beam = 2};
+        at_search_settings settings = {.batch = 16, .beam = 2, .max_length = t->source ? 0 : 40};
         assert_true(at_translate(t, &settings, lines, sizes, SOME, keep_pair, pairs, &error));
         for (int i = 0; i < SOME; i++) {
             targets[i] = pairs[i].text;
             target_sizes[i] = pairs[i].size;
         }
         if (!strstr(pairs[SOME - 1].text, "<unk>"))
-            assert_true(at_align(t, &settings, lines, sizes, targets, target_sizes, SOME, compare_pair, pairs, &error));
+            assert_true(at_align(t, &settings, t->source ? lines : NULL, t->source ? sizes : NULL, targets,
+                                 target_sizes, SOME, compare_pair, pairs, &error));
         at_translator_free(t);
     }
 }
@@ -284,9 +292,11 @@ static void test_a_target_can_be_begun(void **unused)
     draw_lines(bytes, lines, sizes, SOME, letters, 6);
     begun *b = calloc(1, sizeof *b), *judge = calloc(1, sizeof *judge);
     for (int kind = 0; at_model_kind_at(kind); kind++) {
+        if (at_model_kind_at(kind)->alone)
+            continue;
         at_error error = {0};
         at_translator *t = b->translator = untrained(at_model_kind_at(kind));
-        const bool attends = strstr(t->model->kind->fields, "score");
+        const bool attends = has_weights(t);
         for (int way = 0; way < 2; way++) {
             at_search_settings settings = {.temperature = way ? 1.5 : 0, .max_length_factor = 1};
             assert_true(at_translate(t, &settings, lines, sizes, SOME, keep_half, b, &error));
@@ -347,8 +357,10 @@ static void test_a_beginning_without_a_source(void **unused)
     (void)unused;
     at_error error = {0};
     for (int kind = 0; at_model_kind_at(kind); kind++) {
+        if (at_model_kind_at(kind)->alone)
+            continue;
         at_translator *t = untrained(at_model_kind_at(kind));
-        at_search_settings settings = {.prefix = true, .wants_weights = strstr(t->model->kind->fields, "score")};
+        at_search_settings settings = {.prefix = true, .wants_weights = has_weights(t)};
         const char *line = "\tab?";
         assert_true(at_translate(t, &settings, &line, &(size_t){4}, 1, is_the_beginning, "ab?", &error));
         assert_true(at_translate(t, &settings, &line, &(size_t){1}, 1, is_the_beginning, "", &error));
