@@ -219,7 +219,7 @@ static void test_faults_of_the_rest(void **state)
         {9, "\x0b", 1, NULL},
         {2, "\x0b", 1, "a field has a type that such files do not have"},
         {2, "\x00\x00", 2, "the number of a field is broken"},
-        {2, "\x12\x09", 2, "a field is longer than what is left of the file"},
+        {2, "\x12\x01", 2, "a field is longer than what is left of the file"},
         {2, "\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 11, "a number in it is cut off or has more than 64 bits"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -264,6 +264,8 @@ static void test_faults_of_the_table(void **state)
     } cases[] = {
         {1, 40, NULL},
         {3, 400, NULL},
+        {31, 400, NULL},
+        {32, 400, "more than 31 entries of its normaliser's table begin alike"},
         {3, 600, "its normaliser's table points out of itself"},
         {3, 8, "its normaliser's table leads back to itself"},
     };
