@@ -5,8 +5,20 @@
 #include "isa_internal.h"
 #include "rows.h"
 
-static const isa plain = {"plain", &at_gemm_kernels_plain, &at_row_kernels_plain, &at_tile_kernels_plain, &at_pass_kernels_plain};
-static const isa avx2 = {"avx2", &at_gemm_kernels_avx2, &at_row_kernels_avx2, &at_tile_kernels_avx2, &at_pass_kernels_avx2};
+static const isa plain = {"plain",
+                          &at_gemm_kernels_plain,
+                          &at_row_kernels_plain,
+                          &at_tile_kernels_plain,
+                          &at_pass_kernels_plain,
+                          &at_act_kernels_plain,
+                          &at_update_kernels_plain};
+static const isa avx2 = {"avx2",
+                         &at_gemm_kernels_avx2,
+                         &at_row_kernels_avx2,
+                         &at_tile_kernels_avx2,
+                         &at_pass_kernels_avx2,
+                         &at_act_kernels_avx2,
+                         &at_update_kernels_avx2};
 
 static _Atomic(const isa *) in_use;
 

@@ -35,6 +35,8 @@ typedef struct row_kernels {
 
 struct tile_kernels;
 struct pass_kernels;
+struct act_kernels;
+struct update_kernels;
 
 typedef struct isa {
     const char *name;
@@ -42,6 +44,8 @@ typedef struct isa {
     const row_kernels *rows;
     const struct tile_kernels *tile;
     const struct pass_kernels *passes;
+    const struct act_kernels *acts;
+    const struct update_kernels *update;
 } isa;
 
 /* The set in use. */

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "block.h"
+#include "isa.h"
+#include "passes.h"
 
 enum { CHUNK = 1 << 14 };
 
@@ -95,24 +97,13 @@ static void end_of_chunk(const at_optimiser *o, int64_t chunk, int64_t *from, in
     *to = *from + CHUNK < o->count ? *from + CHUNK : o->count;
 }
 
-/* Sums of squares in double, where the square of no float overflows: not finite means that a gradient was not. */
 static void add_squares(void *context, int64_t first, int64_t last)
 {
-    enum { LANES = 8 };
     at_optimiser *o = context;
-    const at_real *grads = at_params_grads(o->params);
     for (int64_t chunk = first; chunk < last; chunk++) {
         int64_t from, to;
         end_of_chunk(o, chunk, &from, &to);
-        double lane[LANES] = {0}, sum = 0;
-        for (int64_t i = from; i + LANES <= to; i += LANES)
-            for (int l = 0; l < LANES; l++)
-                lane[l] += (double)grads[i + l] * (double)grads[i + l];
-        for (int64_t i = to - (to - from) % LANES; i < to; i++)
-            sum += (double)grads[i] * (double)grads[i];
-        for (int l = 0; l < LANES; l++)
-            sum += lane[l];
-        o->squares[chunk] = sum;
+        o->squares[chunk] = at_isa()->update->squares(at_params_grads(o->params) + from, to - from);
     }
 }
 
@@ -131,34 +122,17 @@ static double gradient_norm(at_optimiser *o)
 typedef struct update {
     at_optimiser *o;
     at_real scale; /* of every gradient: the caller's and the clipping's */
-    at_real rate, beta1, beta2, epsilon;
-    at_real correct1, correct2; /* 1 / (1 - beta^t) */
-    at_real shrink;             /* adamw: 1 - rate decay */
-    at_real keep;               /* of the moving average */
+    at_real rate, rho, epsilon;
+    at_real keep; /* of the moving average */
+    adam_pass adam;
 } update;
-
-/* m = b1 m + (1 - b1) g,  v = b2 v + (1 - b2) g^2,
- * w = shrink w - rate (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon)
- * where shrink is 1 for Adam and 1 - rate decay for AdamW. */
-static void adam(const update *u, at_real *restrict w, const at_real *restrict grad, at_real *restrict m,
-                 at_real *restrict v, int64_t count)
-{
-    const at_real scale = u->scale, b1 = u->beta1, b2 = u->beta2, epsilon = u->epsilon, shrink = u->shrink;
-    const at_real step = u->rate * u->correct1, correct2 = u->correct2;
-    for (int64_t i = 0; i < count; i++) {
-        at_real g = scale * grad[i];
-        m[i] = b1 * m[i] + (1 - b1) * g;
-        v[i] = b2 * v[i] + (1 - b2) * (g * g);
-        w[i] = shrink * w[i] - step * m[i] / (AT_REAL(sqrt)(v[i] * correct2) + epsilon);
-    }
-}
 
 /* E[g^2] = rho E[g^2] + (1 - rho) g^2,  d = sqrt(E[d^2] + epsilon) / sqrt(E[g^2] + epsilon) g,
  * E[d^2] = rho E[d^2] + (1 - rho) d^2,  w = w - rate d */
 static void adadelta(const update *u, at_real *restrict w, const at_real *restrict grad, at_real *restrict eg,
                      at_real *restrict ed, int64_t count)
 {
-    const at_real scale = u->scale, rho = u->beta1, epsilon = u->epsilon, rate = u->rate;
+    const at_real scale = u->scale, rho = u->rho, epsilon = u->epsilon, rate = u->rate;
     for (int64_t i = 0; i < count; i++) {
         at_real g = scale * grad[i];
         eg[i] = rho * eg[i] + (1 - rho) * (g * g);
@@ -190,12 +164,15 @@ static void update_chunks(void *context, int64_t first, int64_t last)
         int64_t from, to;
         end_of_chunk(o, chunk, &from, &to);
         at_real *w = at_params_values(o->params) + from, *g = at_params_grads(o->params) + from;
+        if (o->settings.kind == AT_ADAM || o->settings.kind == AT_ADAMW) {
+            at_isa()->update->adam(&u->adam, w, g, o->first + from, o->second + from,
+                                   o->average ? o->average + from : NULL, to - from);
+            continue;
+        }
         if (o->settings.kind == AT_SGD)
             descend(u, w, g, to - from);
-        else if (o->settings.kind == AT_ADADELTA)
-            adadelta(u, w, g, o->first + from, o->second + from, to - from);
         else
-            adam(u, w, g, o->first + from, o->second + from, to - from);
+            adadelta(u, w, g, o->first + from, o->second + from, to - from);
         if (o->average)
             average(u->keep, o->average + from, w, to - from);
         memset(g, 0, (size_t)(to - from) * sizeof *g);
@@ -221,13 +198,20 @@ bool at_optimiser_step(at_optimiser *optimiser, double scale, double *norm, bool
     o->rate = at_schedule_rate(s, o->steps);
     double t = (double)o->steps;
     update u = {.o = o, .scale = (at_real)scale, .rate = (at_real)o->rate, .epsilon = (at_real)s->epsilon};
-    u.beta1 = (at_real)s->beta1;
-    u.beta2 = (at_real)s->beta2;
-    u.correct1 = (at_real)(1 / (1 - pow(s->beta1, t)));
-    u.correct2 = (at_real)(1 / (1 - pow(s->beta2, t)));
-    u.shrink = (at_real)(s->kind == AT_ADAMW ? 1 - o->rate * s->weight_decay : 1);
+    u.rho = (at_real)s->beta1;
     /* A young average forgets faster, or it would remember little but the first, random parameters. */
     u.keep = (at_real)fmin(s->ema, (1 + t) / (10 + t));
+    /* m = b1 m + (1 - b1) g,  v = b2 v + (1 - b2) g^2,
+     * w = shrink w - rate (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon)
+     * where shrink is 1 for Adam and 1 - rate decay for AdamW. */
+    u.adam = (adam_pass){.scale = u.scale,
+                         .beta1 = (at_real)s->beta1,
+                         .beta2 = (at_real)s->beta2,
+                         .epsilon = u.epsilon,
+                         .step = (at_real)(o->rate / (1 - pow(s->beta1, t))),
+                         .correct = (at_real)(1 / (1 - pow(s->beta2, t))),
+                         .shrink = (at_real)(s->kind == AT_ADAMW ? 1 - o->rate * s->weight_decay : 1),
+                         .keep = u.keep};
     at_ranges(o->chunks, CHUNK, update_chunks, &u);
     at_params_changed(o->params);
     return true;

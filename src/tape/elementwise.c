@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "block.h"
+#include "isa.h"
 #include "ops.h"
+#include "passes.h"
 #include "rows.h"
 
 /* ---- What they share ---- */
@@ -220,24 +222,10 @@ at_tensor *at_log(at_tensor *x)
 
 /* ---- y = x Phi(x), Phi(x) = (1 + erf(x / sqrt 2)) / 2 ---- */
 
-static at_real normal_below(at_real x)
-{
-    return AT_REAL(erfc)(-x * (at_real)M_SQRT1_2) / 2; /* erfc keeps its digits where 1 + erf would lose them */
-}
-
-static void gelu_row(at_real *y, const at_real *x, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++)
-        y[i] = x[i] * normal_below(x[i]);
-}
-
-/* y' = Phi(x) + x phi(x), phi(x) = e^(-x^2/2) / sqrt(2 pi) */
 static void gelu_back(at_real *gx, const at_real *g, const at_real *x, const at_real *y, int64_t count)
 {
     (void)y;
-    const at_real root = (at_real)(M_2_SQRTPI * M_SQRT1_2 / 2); /* 1 / sqrt(2 pi) */
-    for (int64_t i = 0; i < count; i++)
-        gx[i] += g[i] * (normal_below(x[i]) + x[i] * root * AT_REAL(exp)(-x[i] * x[i] / 2));
+    at_isa()->acts->gelu_back(gx, g, x, count);
 }
 
 static void gelu_backward(at_node *node)
@@ -249,28 +237,15 @@ static const at_op gelu_op = {"gelu", gelu_backward};
 
 at_tensor *at_gelu(at_tensor *x)
 {
-    return map(x, &gelu_op, gelu_row);
+    return map(x, &gelu_op, at_isa()->acts->gelu);
 }
 
 /* ---- y = x s, s = sigmoid(x) ---- */
 
-static void swish_row(at_real *y, const at_real *x, int64_t count)
-{
-    at_rows_sigmoid(y, x, count);
-    for (int64_t i = 0; i < count; i++)
-        y[i] *= x[i];
-}
-
-/* y' = s + y (1 - s) */
 static void swish_back(at_real *gx, const at_real *g, const at_real *x, const at_real *y, int64_t count)
 {
-    at_real s[256];
-    for (int64_t from = 0; from < count; from += 256) {
-        int64_t length = count - from < 256 ? count - from : 256;
-        at_rows_sigmoid(s, x + from, length);
-        for (int64_t i = 0; i < length; i++)
-            gx[from + i] += g[from + i] * (s[i] + y[from + i] * (1 - s[i]));
-    }
+    (void)y;
+    at_isa()->acts->swish_back(gx, g, x, count);
 }
 
 static void swish_backward(at_node *node)
@@ -282,5 +257,5 @@ static const at_op swish_op = {"swish", swish_backward};
 
 at_tensor *at_swish(at_tensor *x)
 {
-    return map(x, &swish_op, swish_row);
+    return map(x, &swish_op, at_isa()->acts->swish);
 }

@@ -252,7 +252,7 @@ static void act_back_blocks(void *context, int64_t from, int64_t to)
         at_real *sums = j->sums ? j->sums + block * j->size : NULL;
         if (sums)
             memset(sums, 0, (size_t)j->size * sizeof *sums);
-        at_isa()->passes->act_back(j->g + first * j->size, j->y + first * j->size, rows, j->size, j->act, sums);
+        at_isa()->acts->back(j->g + first * j->size, j->y + first * j->size, rows, j->size, j->act, sums);
     }
 }
 

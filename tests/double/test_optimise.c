@@ -184,6 +184,33 @@ static void same_bits(void **state)
     at_threads_set(0);
 }
 
+#if defined(__SSE2__)
+/* Moments of what has no gradient any more fade to zero, and do not stop where numbers are denormal and dear. */
+static void faded_moments_are_zero(void **state)
+{
+    (void)state;
+    at_error error = {0};
+    at_params *params = some_params(SMALL, 1);
+    at_optimiser *optimiser = at_optimiser_new(&plain, params, &error);
+    double norm;
+    bool skipped;
+    some_grads(params, 2);
+    for (int i = 0; i < 7200; i++) /* 0.9^7200 is less than the least number there is */
+        assert_true(at_optimiser_step(optimiser, 1, &norm, &skipped, &error));
+    at_tensors *saved = at_tensors_new();
+    assert_true(at_optimiser_save(optimiser, saved, &error));
+    const double *first = at_tensors_get(saved, "training.first")->data;
+    const double *second = at_tensors_get(saved, "training.second")->data;
+    for (int i = 0; i < SMALL; i++)
+        assert_true(first[i] == 0 && second[i] > 0);
+    volatile double least = 4.9e-324; /* and elsewhere small numbers stay what they are */
+    assert_true(least / 1 > 0);
+    at_tensors_free(saved);
+    at_optimiser_free(optimiser);
+    at_params_free(params);
+}
+#endif
+
 static void schedules(void **state)
 {
     (void)state;
@@ -264,8 +291,14 @@ static void refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_kind), cmocka_unit_test(not_finite), cmocka_unit_test(same_bits),
-        cmocka_unit_test(schedules), cmocka_unit_test(refusals),
+        cmocka_unit_test(each_kind),
+        cmocka_unit_test(not_finite),
+        cmocka_unit_test(same_bits),
+        cmocka_unit_test(schedules),
+        cmocka_unit_test(refusals),
+#if defined(__SSE2__)
+        cmocka_unit_test(faded_moments_are_zero),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
