@@ -5,8 +5,9 @@
 #include "threads.h"
 
 enum {
-    THIN = 3,                     /* rows up to which B is streamed as it lies */
-    WORTH_A_THREAD = 64 * 64 * 64 /* multiply-adds below which sharing out costs more than it gives */
+    THIN = 3,                      /* rows up to which B is streamed as it lies */
+    WORTH_A_THREAD = 64 * 64 * 64, /* multiply-adds below which sharing out costs more than it gives */
+    WORTH_A_PACKER = 1 << 17       /* the same in numbers to be packed */
 };
 
 int64_t at_gemm_packed_size(int64_t k, int64_t n)
@@ -15,9 +16,26 @@ int64_t at_gemm_packed_size(int64_t k, int64_t n)
     return (n + width - 1) / width * width * k;
 }
 
+/* Panels lie one after another, so each part of the columns can be packed by itself. */
+typedef struct packing {
+    const at_real *b;
+    int64_t b_row, b_col, k, n, part;
+    at_real *packed;
+} packing;
+
+static void pack_part(void *context, int64_t index, int worker)
+{
+    (void)worker;
+    const packing *p = context;
+    int64_t from = index * p->part, columns = p->n - from < p->part ? p->n - from : p->part;
+    at_isa()->gemm->pack(p->b + from * p->b_col, p->b_row, p->b_col, p->k, columns, p->packed + from * p->k);
+}
+
 void at_gemm_pack(const at_real *b, int64_t b_row, int64_t b_col, int64_t k, int64_t n, at_real *packed)
 {
-    at_isa()->gemm->pack(b, b_row, b_col, k, n, packed);
+    packing p = {.b = b, .b_row = b_row, .b_col = b_col, .k = k, .n = n, .packed = packed};
+    p.part = 8 * at_isa()->gemm->width;
+    at_parallel((n + p.part - 1) / p.part, k * n < WORTH_A_PACKER ? 1 : at_threads(), pack_part, &p);
 }
 
 /* The parts of a batch of products: each batch is cut into `row_parts` x `column_parts` pieces. */
