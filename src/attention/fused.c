@@ -196,6 +196,12 @@ static bool make_outputs(at_tape *tape, job *j)
     at_arena *arena = at_tape_arena(tape);
     j->stat = at_arena_take(arena, count * sizeof *j->stat);
     j->choice = j->rule == RULE_HARD ? at_arena_take(arena, count * sizeof *j->choice) : NULL;
+    /* No more of them than the keys take, so memory stays linear. */
+    if (what->additive && j->keeps_stat && j->queries <= j->size) {
+        j->scores = at_arena_take(arena, count * (size_t)j->keys * sizeof *j->scores);
+        if (!j->scores)
+            return out_of_memory(tape);
+    }
     int64_t entries = 2 * j->reach + 1, width = at_isa()->tile->width;
     if (what->bias) {
         j->bias = at_arena_take(arena, (size_t)(j->heads * j->bias_row) * sizeof *j->bias);

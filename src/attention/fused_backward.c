@@ -128,7 +128,7 @@ static tile remake(const job *j, const block *blk, const room *r, const rows *x,
 {
     const tile_kernels *k = at_isa()->tile;
     tile t = at_block_tile(blk, from, r->s, r->s_row);
-    at_block_score(j, blk, &t, r->kt, r->score);
+    at_block_score_again(j, blk, &t, r->kt, r->score);
     if (blk->table.at)
         k->look_up(&t, &blk->table);
     k->weights(&t, &x->back);
@@ -298,19 +298,15 @@ static void hand_over_keys(const job *j, const room *r, int64_t b, int64_t g, in
 {
     at_real *dk = wanted(j->what.k), *dv = wanted(j->what.v);
     const row_kernels *rows_of = at_isa()->rows;
-    int64_t width = at_isa()->tile->width;
     if (dv)
         rows_of->add(dv + at_start_of(&j->v, b, g, from), j->v.row, r->dv + from * r->dv_row, r->dv_row, to - from,
                      j->value_size, 1);
     if (dk && !j->what.additive) /* q was kept times scale and unit */
         rows_of->add(dk + at_start_of(&j->k, b, g, from), j->k.row, r->dk + from * r->dk_row, r->dk_row, to - from,
                      j->size, 1 / j->unit);
-    for (int64_t key = from; dk && j->what.additive && key < to; key++) {
-        const at_real *panel = r->dk + key / width * width * j->size + key % width; /* [A][w] */
-        at_real *to_key = dk + at_start_of(&j->k, b, g, key);
-        for (int64_t a = 0; a < j->size; a++)
-            to_key[a] += panel[a * width];
-    }
+    if (dk && j->what.additive)
+        at_isa()->tile->add_turned(dk + at_start_of(&j->k, b, g, from), j->k.row, r->dk + from * j->size, j->size,
+                                   to - from);
 }
 
 static void start_head(const job *j, const room *r, int64_t h)

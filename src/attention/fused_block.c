@@ -142,10 +142,35 @@ tile at_block_tile(const block *blk, int64_t from, at_real *s, int64_t s_row)
     return t;
 }
 
-void at_block_score(const job *j, const block *blk, const tile *t, const at_real *kt, const at_real *v)
+static void compute_score(const job *j, const block *blk, const tile *t, const at_real *kt, const at_real *v)
 {
     if (j->what.additive)
         at_isa()->tile->additive(t, j->size, blk->q, blk->q_row, kt, v, j->what.act);
     else
         at_isa()->tile->score(t, j->size, blk->q, blk->q_row, kt);
+}
+
+/* Between the tile and the scores that are kept. */
+static void move_scores(const job *j, const block *blk, const tile *t, bool back)
+{
+    for (int64_t i = 0; i < t->rows; i++) {
+        at_real *kept = j->scores + at_row_of(j, blk->b, blk->h, blk->index[i]) * j->keys + t->from;
+        at_real *s = t->s + i * t->s_row;
+        memcpy(back ? s : kept, back ? kept : s, (size_t)(t->to - t->from) * sizeof *s);
+    }
+}
+
+void at_block_score(const job *j, const block *blk, const tile *t, const at_real *kt, const at_real *v)
+{
+    compute_score(j, blk, t, kt, v);
+    if (j->scores)
+        move_scores(j, blk, t, false);
+}
+
+void at_block_score_again(const job *j, const block *blk, const tile *t, const at_real *kt, const at_real *v)
+{
+    if (j->scores)
+        move_scores(j, blk, t, true);
+    else
+        compute_score(j, blk, t, kt, v);
 }

@@ -27,6 +27,7 @@ typedef struct job {
     at_real *key_rows_of, *value_columns_of;  /* the same the other way round, for the way back */
     at_real *stat;                            /* [B,H,Q]: see tile_back */
     int32_t *choice;                          /* [B,H,Q]: hard */
+    at_real *scores;                          /* NULL, or [B,H,Q,K] kept: few, and each an additive sum */
     int64_t parts;                            /* pieces that the blocks of one (batch, key head) are cut into */
     char *scratch;                            /* of all workers */
     size_t scratch_size;
@@ -69,6 +70,8 @@ void at_block_load(const job *j, block *blk, cutter *scratch, int64_t b, int64_t
 tile at_block_tile(const block *blk, int64_t from, at_real *s, int64_t s_row);
 /* Its scores, without the bias. kt: the key head's keys as panels; v: score_v times unit. */
 void at_block_score(const job *j, const block *blk, const tile *t, const at_real *kt, const at_real *v);
+/* The same numbers again, once the forward pass has been here. */
+void at_block_score_again(const job *j, const block *blk, const tile *t, const at_real *kt, const at_real *v);
 
 /* Row i of head h of sequence b starts so many numbers in; rows of a sequence are `row` apart. */
 static inline int64_t at_start_of(const lines *x, int64_t b, int64_t h, int64_t i)

@@ -30,7 +30,7 @@ void at_block_weights(const job *j, const block *blk, const at_real *kt, const a
         if (j->rule == RULE_HARD) {
             one_hot(j, blk, &t);
         } else {
-            at_block_score(j, blk, &t, kt, v);
+            at_block_score_again(j, blk, &t, kt, v);
             if (blk->table.at)
                 k->look_up(&t, &blk->table);
             k->weights(&t, &back);

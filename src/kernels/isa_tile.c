@@ -221,6 +221,27 @@ static void multiply(int64_t rows, int64_t size, int64_t columns, const at_real 
         }
 }
 
+static void add_turned(at_real *to, int64_t to_row, const at_real *panels, int64_t size, int64_t keys)
+{
+    for (int64_t key = 0; key < keys; key += LANES) {
+        const at_real *panel = panels + key / WIDTH * WIDTH * size + key % WIDTH;
+        int64_t there = least(LANES, keys - key), p = 0;
+        for (; p + LANES <= size; p += LANES) {
+            vec column[LANES];
+            transpose_lanes(panel + p * WIDTH, WIDTH, column);
+#pragma GCC unroll 8
+            for (int64_t l = 0; l < LANES; l++)
+                if (l < there) {
+                    at_real *x = to + (key + l) * to_row + p;
+                    v_store(x, v_load(x) + column[l]);
+                }
+        }
+        for (; p < size; p++)
+            for (int64_t l = 0; l < there; l++)
+                to[(key + l) * to_row + p] += panel[p * WIDTH + l];
+    }
+}
+
 static void key_sums(const tile *t, const at_real *factor, at_real *sums)
 {
     int64_t columns = t->to - t->from, c = 0;
@@ -252,6 +273,7 @@ const tile_kernels AT_ISA_NAME(at_tile_kernels) = {
     .weigh = weigh,
     .gather = gather,
     .multiply = multiply,
+    .add_turned = add_turned,
     .key_sums = key_sums,
     .weights = AT_ISA_NAME(at_tile_weights),
     .dscore = AT_ISA_NAME(at_tile_dscore),

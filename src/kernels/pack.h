@@ -90,6 +90,19 @@ INLINE void pack_panel(const at_real *b, int64_t b_row, int64_t b_col, int64_t k
             transpose_block(b + p, b_col, to + p * WIDTH, WIDTH);
             transpose_block(b + p + LANES * b_col, b_col, to + p * WIDTH + LANES, WIDTH);
         }
+    else if (b_row == 1)
+        for (; p + LANES <= k; p += LANES)
+#pragma GCC unroll 2
+            for (int64_t half = 0; half < WIDTH; half += LANES) {
+                vec row[LANES], column[LANES];
+#pragma GCC unroll 8
+                for (int64_t l = 0; l < LANES; l++)
+                    row[l] = half + l < columns ? v_load(b + p + (half + l) * b_col) : v_set(0);
+                turn_lanes(row, column);
+#pragma GCC unroll 8
+                for (int64_t l = 0; l < LANES; l++)
+                    v_store(to + (p + l) * WIDTH + half, column[l]);
+            }
     for (; p < k; p++)
         for (int64_t j = 0; j < WIDTH; j++)
             to[p * WIDTH + j] = j < columns ? b[p * b_row + j * b_col] : 0;

@@ -124,6 +124,8 @@ typedef struct tile_kernels {
      * the first `size` rows count, c [rows, c_row] padded to whole panels of its `columns` */
     void (*multiply)(int64_t rows, int64_t size, int64_t columns, const at_real *a, int64_t a_row, const at_real *b,
                      int64_t step, at_real *c, int64_t c_row, bool load);
+    /* Row j of `to`, [keys, to_row], += what the panels [panel][size][width] hold in column j. */
+    void (*add_turned)(at_real *to, int64_t to_row, const at_real *panels, int64_t size, int64_t keys);
     /* sums_j += sum_i factor_i s_ij */
     void (*key_sums)(const tile *t, const at_real *factor, at_real *sums);
 
