@@ -3,8 +3,15 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Memory that the way back has no more use for; the record lies in it. */
+typedef struct spare_block {
+    struct spare_block *next;
+    size_t bytes;
+} spare_block;
+
 struct at_tape {
     at_arena *arena;
+    spare_block *spare;
     at_error error;
     bool records;
     bool walked; /* at_backward was here: intermediate gradients are used up */
@@ -88,13 +95,64 @@ const char *at_shape_text(at_shape shape, char *buffer, size_t size)
 
 /* ---- Tensors ---- */
 
+/* Blocks below this are left alone: the loss and what else is looked at after the walk, and small change. */
+enum { WORTH_KEEPING = 1 << 16 };
+
+/* What is left of a block that is cut starts on a cache line, like everything in the arena. */
+static void *take_spare(at_tape *tape, size_t bytes)
+{
+    bytes = (bytes + AT_ALIGN - 1) / AT_ALIGN * AT_ALIGN;
+    for (spare_block **at = &tape->spare; *at; at = &(*at)->next) {
+        spare_block *block = *at;
+        if (block->bytes < bytes)
+            continue;
+        *at = block->next;
+        if (block->bytes - bytes >= WORTH_KEEPING) {
+            spare_block *rest = (spare_block *)((char *)block + bytes);
+            *rest = (spare_block){tape->spare, block->bytes - bytes};
+            tape->spare = rest;
+        }
+        return block;
+    }
+    return NULL;
+}
+
+static void give_spare(at_tape *tape, at_real *numbers, at_shape shape)
+{
+    size_t bytes = (size_t)at_shape_count(shape) * sizeof *numbers;
+    if (!numbers || bytes < WORTH_KEEPING)
+        return;
+    spare_block *block = (spare_block *)(void *)numbers;
+    *block = (spare_block){tape->spare, bytes};
+    tape->spare = block;
+}
+
+/* A node that has been walked was the last to need what it made: earlier nodes read their own results and what those
+ * were made of. Its values and gradients become memory for the gradients still to come, unless work was put off that
+ * reads some of them at the end. */
+static void reuse_outputs(at_tape *tape, const at_node *node)
+{
+    for (int i = 0; i < node->output_count && !tape->finish; i++) {
+        at_tensor *made = node->outputs[i];
+        if (!made || made->base || !made->owned)
+            continue;
+        if (made->grad != made->value)
+            give_spare(tape, made->grad, made->shape);
+        give_spare(tape, made->value, made->shape);
+        made->owned = false;
+    }
+}
+
 /* `count` numbers from the arena, or NULL with the sentence on the tape. */
 static at_real *take_numbers(at_tape *tape, at_shape shape, const char *what)
 {
     int64_t count = at_shape_count(shape);
     size_t bytes;
     at_real *numbers = NULL;
-    if (!__builtin_mul_overflow((size_t)count, sizeof(at_real), &bytes))
+    bool bytes_fit = !__builtin_mul_overflow((size_t)count, sizeof(at_real), &bytes);
+    if (bytes_fit)
+        numbers = tape->spare ? take_spare(tape, bytes) : NULL;
+    if (!numbers && bytes_fit)
         numbers = at_arena_take(tape->arena, bytes);
     if (!numbers) {
         char text[200];
@@ -132,6 +190,7 @@ at_tensor *at_tensor_make(at_tape *tape, at_shape shape)
     if (!tensor)
         return NULL;
     tensor->value = take_numbers(tape, shape, "values");
+    tensor->owned = true;
     return tensor->value ? tensor : NULL;
 }
 
@@ -285,13 +344,16 @@ bool at_backward_from(at_tensor *tensor, const at_real *seed)
         return at_fail(&tape->error, AT_FAILED,
                        "backward: this tape has been walked back already; a further pass needs a new tape");
     tape->walked = true;
+    root_of(tensor)->owned = false; /* where the walk starts is there to look at afterwards */
     at_real *grad = at_tensor_grad(tensor);
     int64_t count = at_shape_count(tensor->shape);
     for (int64_t i = 0; grad && i < count; i++)
         grad[i] += seed[i];
     for (at_node *node = tape->last; node && at_tape_ok(tape); node = node->previous) {
-        if (reached(node))
+        if (reached(node)) {
             node->op->backward(node);
+            reuse_outputs(tape, node);
+        }
     }
     if (tape->finish && at_tape_ok(tape))
         tape->finish(tape, tape->kept);

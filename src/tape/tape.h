@@ -30,6 +30,7 @@ struct at_tensor {
     int64_t offset;
     bool wants_grad; /* some parameter or marked leaf lies behind it, on a recording tape */
     bool spare;      /* the operation that made it does not read its values on the way back */
+    bool owned;      /* its values are the tape's, made for it alone */
     int readers;     /* recorded operations that it or a view of it is an input of; counted at the base */
     struct at_params
         *params; /* a whole parameter: of these params the one at `param`, so that its packed form is found */
@@ -64,7 +65,7 @@ at_tensor *at_leaf(at_tape *tape, at_shape shape, const at_real *value, at_real 
 
 /* Runs back from `loss` (one element, seeded with 1), or from any tensor with the seed given. Once per tape. What was
  * added to other tensors' gradients (at_tensor_grad) before is a seed too, so one walk can start from several tensors.
- */
+ * Values and gradients of what lies between that tensor and the leaves are used up: their memory is reused. */
 bool at_backward(at_tensor *loss);
 bool at_backward_from(at_tensor *tensor, const at_real *seed);
 

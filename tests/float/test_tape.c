@@ -517,9 +517,45 @@ static void shared_gradients_are_summed_in_order(void **state)
     at_arena_free(arena);
 }
 
+/* Walks back along 20 operations with two readers each, over `size` numbers; the arena's peak in numbers. */
+static double walk_back(int64_t size, float *grad)
+{
+    at_arena *arena = at_arena_new();
+    at_tape *tape = at_tape_new(arena, true);
+    float *x = malloc((size_t)size * sizeof *x);
+    for (int64_t i = 0; i < size; i++) {
+        x[i] = 0.001f * (float)(i % 97) - 0.05f;
+        grad[i] = 0;
+    }
+    at_tensor *h = at_leaf(tape, AT_SHAPE(size), x, grad, true);
+    for (int i = 0; i < 10; i++)
+        h = at_mul(at_tanh(h), at_reshape(at_reshape(h, AT_SHAPE(1, size)), AT_SHAPE(size)));
+    assert_true(at_backward(at_sum(h, -1)));
+    double peak = (double)at_arena_peak(arena) / sizeof(float);
+    free(x);
+    at_arena_free(arena);
+    return peak;
+}
+
+/* What was walked past becomes memory for the gradients to come: small tensors, which are left alone, judge large ones.
+ */
+static void test_the_way_back_reuses_memory(void **state)
+{
+    (void)state;
+    enum { SMALL = 1000, LARGE = 200000 };
+    float *small = malloc(SMALL * sizeof *small), *large = malloc(LARGE * sizeof *large);
+    assert_true(walk_back(SMALL, small) > 30.0 * SMALL);
+    assert_true(walk_back(LARGE, large) < 25.0 * LARGE);
+    for (int i = 0; i < 970; i++)
+        assert_true(small[i] == large[i] && small[i] == large[i + 97 * 1000]);
+    free(small);
+    free(large);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_way_back_reuses_memory),
         cmocka_unit_test(failures_stay_and_pass_through),
         cmocka_unit_test(shapes_that_do_not_fit),
         cmocka_unit_test(ways_back_that_are_refused),
