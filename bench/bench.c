@@ -19,7 +19,7 @@ static const struct {
     {"gemm", bench_gemm, blas_open},
     {"attention", bench_attention, workers_start},
     {"train", bench_train, workers_start},
-    {"decode", bench_decode, NULL},
+    {"decode", bench_decode, workers_start},
     {"rnn-vs-attention", bench_rnn_vs_attention, NULL},
 };
 enum { BENCH_COUNT = sizeof BENCHES / sizeof *BENCHES };

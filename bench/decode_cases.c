@@ -1,13 +1,17 @@
-/* Greedy decoding of a whole model, text in and text out, by the code that `attend translate` runs. The weights are
- * untrained and the end is kept from being said early, so that every sentence takes the same number of steps. */
+/* Decoding of a whole model, text in and text out, by the code that `attend translate` runs: greedy, and with a beam.
+ * The weights are untrained and the end is kept from being said early, so that every sentence takes the same number of
+ * steps. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache.h"
 #include "cases.h"
 #include "data.h"
 #include "model_case.h"
 #include "search.h"
+#include "worker.h"
 
 static const char BENCH[] = "decode";
 enum { WORD = 8 }; /* bytes of a word and the blank after it */
@@ -19,8 +23,15 @@ typedef struct decoding {
     const char **lines; /* [rows] */
     size_t *sizes;
     int64_t rows, given; /* given: units and ends that the last call gave */
-    double each;         /* seconds of a call, as last seen */
 } decoding;
+
+/* One way to run it. */
+typedef struct way {
+    decoding *of;
+    int64_t beam;
+    int threads;
+    double each; /* seconds of a call, as last seen */
+} way;
 
 static bool count_units(void *context, int64_t line, const at_found *found)
 {
@@ -41,17 +52,19 @@ static bool decode(decoding *d)
 
 static double decoding_turn(void *context, int64_t repeats)
 {
-    decoding *d = context;
+    way *w = context;
+    w->of->settings.beam = w->beam;
+    at_threads_set(w->threads);
     /* Another contestant has just had the caches: the first of the short calls is not counted. */
-    if (d->each < 0.01 && !decode(d))
+    if (w->each < 0.01 && !decode(w->of))
         return -1;
     double begin = bench_clock();
     for (int64_t i = 0; i < repeats; i++) {
-        if (!decode(d))
+        if (!decode(w->of))
             return -1;
     }
     double seconds = bench_clock() - begin;
-    d->each = seconds / (double)repeats;
+    w->each = seconds / (double)repeats;
     return seconds;
 }
 
@@ -120,7 +133,8 @@ static bool decoding_make(decoding *d, const model_case *c)
                 at_search_complete(&d->settings, &error);
     if (good) {
         at_params *params = d->translator.model->params;
-        at_params_value(params, at_params_find(params, "output.W_o.b"))[AT_END] = -1e9f;
+        const char *bias = c->heads > 0 ? "output.b" : "output.W_o.b";
+        at_params_value(params, at_params_find(params, bias))[AT_END] = -1e9f;
         at_params_changed(params);
         write_lines(d, c);
         return true;
@@ -147,7 +161,7 @@ static weights weights_of(const model_case *c, const at_model *model)
         reading_of reading = model_case_reading(model, i);
         if (reading == READ_PER_TARGET_TOKEN)
             decoder += count;
-        else if (reading == READ_PER_SOURCE_TOKEN && name[0] == 'e' && name[strlen(name) - 1] == 'U')
+        else if (reading == READ_PER_SOURCE_TOKEN && name[0] == 'e' && name[strlen(name) - 1] == 'U') /* recurrent */
             encoder += count;
     }
     return (weights){numbers_new(encoder), numbers_new(decoder), c->length};
@@ -162,31 +176,171 @@ static double weights_turn(void *context, int64_t repeats)
     return seconds;
 }
 
+/* The encoder, and the keys and values that the decoder makes of the source: what comes before the first step. */
+typedef struct encoding {
+    const decoding *of;
+    at_arena *arena;
+    at_cache *cache;
+    at_source source;
+} encoding;
+
+static double encoding_turn(void *context, int64_t repeats)
+{
+    encoding *e = context;
+    at_threads_set(bench_options.threads);
+    bool good = true;
+    double begin = bench_clock();
+    for (int64_t i = 0; i < repeats && good; i++) {
+        at_arena_reset(e->arena);
+        at_tape *tape = at_tape_new(e->arena, false);
+        at_pass pass = {.tape = tape, .cache = e->cache};
+        if (tape)
+            at_model_encode(e->of->translator.model, &pass, &e->source);
+        good = tape && at_tape_ok(tape);
+    }
+    return good ? bench_clock() - begin : -1;
+}
+
+static encoding encoding_new(const decoding *d, const model_case *c)
+{
+    const int64_t count = c->rows * c->length;
+    encoding e = {.of = d, .arena = at_arena_new(), .cache = at_cache_new()};
+    int32_t *ids = malloc((size_t)count * sizeof *ids);
+    int64_t *lengths = malloc((size_t)c->rows * sizeof *lengths);
+    if (!e.arena || !e.cache || !ids || !lengths) {
+        fprintf(stderr, "attend: bench: out of memory: there is no room to encode a batch\n");
+        exit(1);
+    }
+    model_case_ids(ids, count, SEED_QUERY, c->words);
+    for (int64_t i = 0; i < c->rows; i++)
+        lengths[i] = c->length;
+    e.source = (at_source){c->rows, c->length, ids, lengths};
+    return e;
+}
+
+static void encoding_free(encoding *e)
+{
+    at_arena_free(e->arena);
+    at_cache_free(e->cache);
+    free((void *)e->source.ids);
+    free((void *)e->source.lengths);
+}
+
+/* The contestants: ours in several ways, then the reading of the weights, then the rivals. */
+typedef struct field {
+    race r;
+    int alone, beam, encoder, limit; /* where they are; -1: not among them */
+    int rivals, end;                 /* the first of them, and past the last */
+    int steps;                       /* ours without the encoder: greedy decoding less encoding, round by round */
+} field;
+
+/* How many times as fast as this contestant our greedy decoding is; the steps alone if that is all it does. One
+ * sentence is bound by memory, not by the peak. */
+static double over(const field *f, const model_case *c, int entry)
+{
+    const int ours = strcmp(f->r.entry[entry].who, "onnxruntime") == 0 ? f->steps : 0;
+    return c->rows == 1 ? race_plain_ratio(&f->r, entry, ours) : race_ratio(&f->r, entry, ours);
+}
+
+static row row_for(const field *f, const model_case *c, int entry, double flops, double bytes)
+{
+    const race *r = &f->r;
+    const bool counts = entry != f->beam && entry != f->encoder;
+    row line = row_of(r, entry, BENCH, c->name, f->limit < 0 && counts ? flops : 0);
+    if (entry != f->limit && entry != f->encoder)
+        line.tokens_per_second = (double)(c->rows * c->length) / race_seconds(r, entry);
+    if (f->limit >= 0 && counts) {
+        line.gb_per_second = 1e-9 * bytes / race_seconds(r, entry);
+        line.percent_of_bandwidth = 100 * race_plain_ratio(r, f->limit, entry);
+    }
+    if (entry == f->beam)
+        line.ratio_to_greedy = race_ratio(r, entry, 0);
+    if (entry >= f->rivals && entry < f->end)
+        line.attend_over_it = over(f, c, entry);
+    if (entry == 0) {
+        for (int i = f->rivals; i < f->end; i++)
+            line.ratio_to_best_rival =
+                r->entry[i].failed ? line.ratio_to_best_rival : fmin(line.ratio_to_best_rival, over(f, c, i));
+        if (f->alone >= 0)
+            line.speedup_over_one_thread = race_plain_ratio(r, f->alone, 0);
+    }
+    return line;
+}
+
+/* Flops of the decoder's steps. */
+static double step_flops(const model_case *c, const at_model *model)
+{
+    double numbers_read = 0;
+    for (int i = 0; i < at_params_number(model->params); i++)
+        if (model_case_reading(model, i) == READ_PER_TARGET_TOKEN)
+            numbers_read += (double)at_shape_count(at_params_shape(model->params, i));
+    return (double)(c->rows * c->length) * (2 * numbers_read + 4.0 * (double)(c->layers * c->hidden) *
+                                                                   ((double)c->length + (double)(c->length + 1) / 2));
+}
+
+/* Greedy decoding less encoding becomes a contestant of its own. */
+static void add_steps(field *f)
+{
+    f->steps = race_add(&f->r, "attend", "steps only", NULL, NULL);
+    contestant *steps = &f->r.entry[f->steps];
+    const contestant *whole = &f->r.entry[0], *encoder = &f->r.entry[f->encoder];
+    steps->failed = whole->failed || encoder->failed;
+    for (int i = 0; i < bench_options.rounds; i++) {
+        steps->seconds[i] = whole->seconds[i] - encoder->seconds[i];
+        steps->peak[i] = whole->peak[i];
+    }
+}
+
+static void report(const field *f, const decoding *d, const model_case *c, double bytes)
+{
+    const at_model *model = d->translator.model;
+    const double flops = model_case_flops(c, model);
+    if (d->given != c->rows * c->length)
+        fprintf(stderr, "attend: bench: %s gave %lld tokens and not %lld\n", c->name, (long long)d->given,
+                (long long)(c->rows * c->length));
+    for (int i = 0; i < f->r.count; i++) {
+        if (f->r.entry[i].failed || i == f->alone)
+            continue;
+        double done = i == f->steps                  ? step_flops(c, model)
+                      : i >= f->rivals && i < f->end ? workers_flops(&f->r.entry[i])
+                                                     : flops;
+        row line = row_for(f, c, i, done, bytes);
+        report_row(&line);
+    }
+}
+
 static void run_case(const model_case *c)
 {
     decoding made;
     if (!bench_wants(c->name) || !decoding_make(&made, c))
         return;
-    double flops = model_case_flops(c, made.translator.model);
+    const int threads = bench_options.threads;
+    const bool is_transformer = c->heads > 0;
     weights read = weights_of(c, made.translator.model);
     double bytes = (double)(c->length * (read.encoder.count + read.decoder.count)) * sizeof(float);
-    race r = {0};
-    race_add(&r, "attend", NULL, decoding_turn, &made);
-    /* A batch reads the weights once for all its rows, so they bound only the single sentence. */
-    int limit = c->rows == 1 ? race_add(&r, "machine", "read", weights_turn, &read) : -1;
-    race_run(&r);
-    for (int i = 0; i < r.count; i++) {
-        if (r.entry[i].failed)
-            continue;
-        row line = row_of(&r, i, BENCH, c->name, limit < 0 ? flops : 0);
-        if (i == 0)
-            line.tokens_per_second = (double)made.given / race_seconds(&r, i);
-        if (limit >= 0) {
-            line.gb_per_second = 1e-9 * bytes / race_seconds(&r, i);
-            line.percent_of_bandwidth = 100 * race_plain_ratio(&r, limit, i);
-        }
-        report_row(&line);
+    way greedy = {&made, 1, threads, 0}, alone = {&made, 1, 1, 0}, beam = {&made, 4, threads, 0};
+    encoding encoder = encoding_new(&made, c);
+    field f = {.alone = -1, .beam = -1, .encoder = -1, .limit = -1, .steps = -1};
+    race_add(&f.r, "attend", NULL, decoding_turn, &greedy);
+    if (threads > 1)
+        f.alone = race_add(&f.r, "attend", NULL, decoding_turn, &alone);
+    if (is_transformer) {
+        f.encoder = race_add(&f.r, "attend", "encoder only", encoding_turn, &encoder);
+        f.beam = race_add(&f.r, "attend", "beam 4", decoding_turn, &beam);
     }
+    /* A batch reads the weights once for all its rows, so they bound only the single sentence. */
+    if (c->rows == 1)
+        f.limit = race_add(&f.r, "machine", "read", weights_turn, &read);
+    f.rivals = f.r.count;
+    if (bench_options.rivals && is_transformer)
+        workers_add_decoding(&f.r, c, model_case_flops(c, made.translator.model));
+    f.end = f.r.count;
+    race_run(&f.r);
+    if (is_transformer)
+        add_steps(&f);
+    report(&f, &made, c, bytes);
+    workers_free();
+    encoding_free(&encoder);
     numbers_free(&read.encoder);
     numbers_free(&read.decoder);
     decoding_free(&made);
@@ -195,13 +349,18 @@ static void run_case(const model_case *c)
 void bench_decode(void)
 {
     static const model_case FULL[] = {
-        {"bahdanau 256/512 V=8000 20 tokens B=1", "bahdanau", 256, 512, 512, 256, 8000, 1, 20},
-        {"bahdanau 256/512 V=8000 20 tokens B=64", "bahdanau", 256, 512, 512, 256, 8000, 64, 20},
+        RECURRENT_CASE("bahdanau 256/512 V=8000 20 tokens B=1", "bahdanau", 256, 512, 512, 256, 8000, 1, 20),
+        RECURRENT_CASE("bahdanau 256/512 V=8000 20 tokens B=64", "bahdanau", 256, 512, 512, 256, 8000, 64, 20),
+        TRANSFORMER_CASE("transformer 256/1024 V=8000 20 tokens B=1", 3, 256, 1024, 4, "sinusoidal", 8000, 1, 20, true),
+        TRANSFORMER_CASE("transformer 256/1024 V=8000 20 tokens B=64", 3, 256, 1024, 4, "sinusoidal", 8000, 64, 20,
+                         true),
     };
     static const model_case QUICK[] = {
-        {"bahdanau 32/64 V=200 20 tokens B=1", "bahdanau", 32, 64, 64, 32, 200, 1, 20},
-        {"bahdanau 32/64 V=200 20 tokens B=8", "bahdanau", 32, 64, 64, 32, 200, 8, 20},
+        RECURRENT_CASE("bahdanau 32/64 V=200 20 tokens B=1", "bahdanau", 32, 64, 64, 32, 200, 1, 20),
+        RECURRENT_CASE("bahdanau 32/64 V=200 20 tokens B=8", "bahdanau", 32, 64, 64, 32, 200, 8, 20),
+        TRANSFORMER_CASE("transformer 32/64 V=200 20 tokens B=1", 2, 32, 64, 2, "sinusoidal", 200, 1, 20, true),
+        TRANSFORMER_CASE("transformer 32/64 V=200 20 tokens B=8", 2, 32, 64, 2, "sinusoidal", 200, 8, 20, true),
     };
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 4; i++)
         run_case(bench_options.quick ? &QUICK[i] : &FULL[i]);
 }

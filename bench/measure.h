@@ -63,7 +63,8 @@ typedef struct row {
     int threads;
     double ms, gflops, percent_of_peak, ratio_to_best_rival;
     double gb_per_second, percent_of_bandwidth, billion_per_second, percent_of_tanh_bound;
-    double ratio_to_plain, speedup_over_one_thread, extra_mb, extra_rss_mb;
+    double ratio_to_plain, ratio_to_greedy, attend_over_it, speedup_over_one_thread;
+    double extra_mb, extra_rss_mb, peak_rss_mb;
     double us_per_token, sequential_steps;
     double tokens_per_second, allocations;
 } row;

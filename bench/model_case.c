@@ -4,20 +4,29 @@
 #include <string.h>
 
 #include "data.h"
+#include "kinds.h"
 #include "vocabulary.h"
 
 at_model *model_case_new(const model_case *c)
 {
     at_error error = {0};
+    uint64_t given = 0;
     at_model_settings s = {.embedding = c->embedding,
                            .hidden = c->hidden,
                            .attention = c->attention,
                            .maxout = c->maxout,
+                           .layers = c->layers,
+                           .heads = c->heads,
+                           .ffn = c->ffn,
+                           .share_embeddings = c->heads > 0, /* one vocabulary, as the joint one of subwords */
+                           .output_bias = c->output_bias,
                            .source_size = c->words,
                            .target_size = c->words};
     snprintf(s.model, sizeof s.model, "%s", c->model);
     snprintf(s.reset, sizeof s.reset, "after"); /* as the rival's nn.GRU has it */
-    at_model *model = at_model_settings_complete(&s, 0, &error) ? at_model_new(&s, 1, &error) : NULL;
+    snprintf(s.position, sizeof s.position, "%s", c->position ? c->position : "");
+    bool good = at_field_set(&s, &given, "dropout", "0", &error) && at_model_settings_complete(&s, given, &error);
+    at_model *model = good ? at_model_new(&s, 1, &error) : NULL;
     if (!model)
         fprintf(stderr, "attend: bench: %s\n", error.text);
     return model;
@@ -27,6 +36,18 @@ static bool ends(const char *name, const char *ending)
 {
     size_t size = strlen(name), end = strlen(ending);
     return size >= end && strcmp(name + size - end, ending) == 0;
+}
+
+/* The weights of a transformer's products are called W, but for the output, which is the target's words. The keys and
+ * values that cross-attention looks at are of the source. */
+static reading_of transformer_reading(const at_model *model, const char *name)
+{
+    if (model->settings.tie && strcmp(name, "target.E") == 0)
+        return READ_PER_TARGET_TOKEN;
+    if (!ends(name, ".W"))
+        return READ_NEVER;
+    return strncmp(name, "encoder.", 8) == 0 || ends(name, ".cross.KV.W") ? READ_PER_SOURCE_TOKEN
+                                                                          : READ_PER_TARGET_TOKEN;
 }
 
 reading_of model_case_reading(const at_model *model, int parameter)
@@ -39,6 +60,8 @@ reading_of model_case_reading(const at_model *model, int parameter)
         {"rnn-encdec", "decoder.C.W"}, {"rnn-encdec", "output.O_c.W"},
     };
     const char *name = at_params_name(model->params, parameter);
+    if (model->kind == &at_transformer)
+        return transformer_reading(model, name);
     if (at_params_shape(model->params, parameter).rank != 2 || ends(name, ".E"))
         return READ_NEVER;
     for (int i = 0; i < (int)(sizeof ONCE / sizeof *ONCE); i++) {
@@ -60,6 +83,11 @@ double model_case_flops(const model_case *c, const at_model *model)
     /* For every pair of positions v . tanh(...) [A] and a_ij h_j [2H]. */
     if (c->attention > 0)
         flops += 2.0 * (double)(c->rows * c->length * c->length) * (double)(c->attention + 2 * c->hidden);
+    /* q . k and a_ij v_j [d], for every pair in the encoder and across, and for those up to the query in the decoder.
+     */
+    if (c->heads > 0)
+        flops += 4.0 * (double)(c->rows * c->layers * c->hidden) *
+                 ((double)(2 * c->length * c->length) + (double)(c->length * (c->length + 1)) / 2);
     return flops;
 }
 

@@ -6,15 +6,32 @@
 
 typedef struct model_case {
     const char *name, *model;
-    int64_t embedding, hidden, attention, maxout; /* attention 0: the model has none */
+    int64_t embedding, hidden, attention, maxout; /* attention: A of the additive score; 0: the model has none */
     int64_t words;                                /* in either vocabulary, the specials counted */
     int64_t rows, length;                         /* a batch: sentences, and tokens of each on either side */
+    /* the transformer's; 0 and NULL: another model */
+    int64_t layers, heads, ffn;
+    const char *position; /* "sinusoidal", "shaw:16" */
+    bool output_bias;
 } model_case;
+
+/* Sizes: E embedding, H hidden, A attention, L maxout, V words, B rows, S length; D hidden, F ffn. */
+#define RECURRENT_CASE(NAME, MODEL, E, H, A, L, V, B, S)                                                               \
+    {                                                                                                                  \
+        .name = NAME, .model = MODEL, .embedding = E, .hidden = H, .attention = A, .maxout = L, .words = V, .rows = B, \
+        .length = S                                                                                                    \
+    }
+#define TRANSFORMER_CASE(NAME, LAYERS, D, F, HEADS, POSITION, V, B, S, BIAS)                                           \
+    {                                                                                                                  \
+        .name = NAME, .model = "transformer", .hidden = D, .words = V, .rows = B, .length = S, .layers = LAYERS,       \
+        .heads = HEADS, .ffn = F, .position = POSITION, .output_bias = BIAS                                            \
+    }
 
 /* The model with parameters drawn from a fixed seed; NULL, with the sentence on stderr, if it is refused. */
 at_model *model_case_new(const model_case *c);
 
-/* Flops of the products of one forward pass over the batch, counted from the model's own parameters. */
+/* Flops of the products of one forward pass over the batch, counted from the model's own parameters. What relative
+ * positions add is not counted. */
 double model_case_flops(const model_case *c, const at_model *model);
 
 /* How often a pass over one sentence reads a parameter. */

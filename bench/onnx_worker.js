@@ -1,6 +1,7 @@
 // ONNX Runtime as a rival of `attend bench`. Speaks lines over stdin and stdout:
 //   hello                                              -> hello onnxruntime VERSION, or none REASON
 //   prepare SLOT BACKWARD CAUSAL SHAW ADDITIVE B H Q K D -> ready VARIANT CHECKSUM, or none REASON
+//   decode SLOT model=NAME hidden=N ...                 -> ready VARIANT FLOPS, or none REASON
 //   run SLOT N                                         -> seconds that N calls took
 //   free SLOT                                          -> freed
 // One thread counts this process's CPU time, several the wall clock. Arguments: directory of the packages, threads.
@@ -11,9 +12,9 @@ const readline = require('readline');
 const packages = path.resolve(process.argv[2]);
 const threads = Number(process.argv[3] || 1);
 
-// ---- A model of one node, written as protocol-buffer bytes -------------------------------------------------------
+// ---- Models, written as protocol-buffer bytes ---------------------------------------------------------------------
 
-const FLOAT = 1, INT32 = 6, ATTRIBUTE_INT = 2;
+const FLOAT = 1, INT32 = 6, INT64 = 7, ATTRIBUTE_INT = 2;
 
 function varint(n)
 {
@@ -35,15 +36,28 @@ function tensorInfo(field, {name, type, dims})
     return message(field, text(1, name), message(2, message(1, number(1, type), message(2, ...shape))));
 }
 
-function model({op, domain, opset, attributes, inputs, names, output, outputs})
+// One operation; its attributes are whole numbers.
+function node({op, domain, attributes, names, outputs})
 {
-    const node = [...names.map((n) => text(1, n)), ...outputs.map((n) => text(2, n)), text(4, op)];
-    for (const [name, value] of Object.entries(attributes))
-        node.push(message(5, text(1, name), number(3, value), number(20, ATTRIBUTE_INT)));
+    const parts = [...names.map((n) => text(1, n)), ...outputs.map((n) => text(2, n)), text(4, op)];
+    for (const [name, value] of Object.entries(attributes || {}))
+        parts.push(message(5, text(1, name), number(3, value), number(20, ATTRIBUTE_INT)));
     if (domain)
-        node.push(text(7, domain));
-    const graph = [message(1, ...node), text(2, 'attention'), ...inputs.map((i) => tensorInfo(11, i)),
-                   tensorInfo(12, output)];
+        parts.push(text(7, domain));
+    return message(1, ...parts);
+}
+
+// A constant tensor of the graph.
+function constant({name, dims, values})
+{
+    const raw = Buffer.from(values.buffer, values.byteOffset, values.byteLength);
+    return message(5, ...dims.map((d) => number(1, d)), number(2, FLOAT), text(8, name), bytes(9, raw));
+}
+
+function model({nodes, constants, inputs, output, opset})
+{
+    const graph = [...nodes.map(node), text(2, 'attention'), ...(constants || []).map(constant),
+                   ...inputs.map((i) => tensorInfo(11, i)), tensorInfo(12, output)];
     return Buffer.concat([number(1, 10), message(7, ...graph), message(8, text(1, ''), number(2, opset)),
                           message(8, text(1, 'com.microsoft'), number(2, 1))]);
 }
@@ -101,9 +115,9 @@ function session(spec, feeds)
     const content = model(spec);
     made.loadModel(content.buffer, content.byteOffset, content.byteLength,
                    {intraOpNumThreads: threads, interOpNumThreads: 1, graphOptimizationLevel: 'all'});
-    const count = spec.output.dims.reduce((a, b) => a * b, 1);
-    const out = new Float32Array(count);
-    const fetches = {y: new Tensor('float32', out, spec.output.dims)};
+    const count = spec.output.dims.reduce((a, b) => a * b, 1), whole = spec.output.type === INT64;
+    const out = whole ? new BigInt64Array(count) : new Float32Array(count);
+    const fetches = {y: new Tensor(whole ? 'int64' : 'float32', out, spec.output.dims)};
     return {call: () => made.run(feeds, fetches, {}), out, close: () => made.dispose()};
 }
 
@@ -119,31 +133,104 @@ function variants(causal, B, H, Q, K, D)
     const y3 = {name: 'y', type: FLOAT, dims: dims3[0]}, y4 = {name: 'y', type: FLOAT, dims: dims4[0]};
     const made = {
         'MultiHeadAttention': () => session({
-            op: 'MultiHeadAttention', domain: 'com.microsoft', opset: 17, names, outputs: ['y'], output: y3,
-            attributes: {num_heads: H, unidirectional: causal ? 1 : 0}, inputs: inputs(dims3)}, feeds(flat, dims3)),
+            nodes: [{op: 'MultiHeadAttention', domain: 'com.microsoft', names, outputs: ['y'],
+                     attributes: {num_heads: H, unidirectional: causal ? 1 : 0}}],
+            opset: 17, output: y3, inputs: inputs(dims3)}, feeds(flat, dims3)),
         'Attention-23': () => session({
-            op: 'Attention', domain: '', opset: 23, names, outputs: ['y'], output: y4,
-            attributes: {is_causal: causal ? 1 : 0}, inputs: inputs(dims4)}, feeds(headed, dims4)),
+            nodes: [{op: 'Attention', names, outputs: ['y'], attributes: {is_causal: causal ? 1 : 0}}],
+            opset: 23, output: y4, inputs: inputs(dims4)}, feeds(headed, dims4)),
     };
     // Keys and values kept by head, as a decoder's cache would have them.
     if (Q === 1) {
         const mixed = [dims3[0], dims4[1], dims4[2]];
         made['MultiHeadAttention 4-D'] = () => session({
-            op: 'MultiHeadAttention', domain: 'com.microsoft', opset: 17, names, outputs: ['y'], output: y3,
-            attributes: {num_heads: H}, inputs: inputs(mixed)}, feeds([flat[0], headed[1], headed[2]], mixed));
+            nodes: [{op: 'MultiHeadAttention', domain: 'com.microsoft', names, outputs: ['y'],
+                     attributes: {num_heads: H}}],
+            opset: 17, output: y3, inputs: inputs(mixed)}, feeds([flat[0], headed[1], headed[2]], mixed));
     }
     if (causal && Q === K) {
         const more = {last: new Tensor('int32', new Int32Array(B).fill(K - 1), [B]),
                       total: new Tensor('int32', Int32Array.of(K), [1])};
         made['GroupQueryAttention'] = () => session({
-            op: 'GroupQueryAttention', domain: 'com.microsoft', opset: 17, output: y3,
-            names: ['q', 'k', 'v', '', '', 'last', 'total'], outputs: ['y', 'keys', 'values'],
-            attributes: {num_heads: H, kv_num_heads: H},
+            nodes: [{op: 'GroupQueryAttention', domain: 'com.microsoft',
+                     names: ['q', 'k', 'v', '', '', 'last', 'total'], outputs: ['y', 'keys', 'values'],
+                     attributes: {num_heads: H, kv_num_heads: H}}],
+            opset: 17, output: y3,
             inputs: [...inputs(dims3), {name: 'last', type: INT32, dims: [B]},
                      {name: 'total', type: INT32, dims: [1]}]},
             {...feeds(flat, dims3), ...more});
     }
     return made;
+}
+
+// ---- A decoder's step --------------------------------------------------------------------------------------------
+
+// One step of a Transformer's decoder over keys and values that are given by head: the source's, and as many of its
+// own words as there are on average. `together`: q, k and v come from one product.
+function decoderStep(c, together)
+{
+    const {rows: B, length: S, hidden: d, heads: H, ffn, layers, words: V} = c;
+    const own = Math.ceil(S / 2), nodes = [], constants = [], inputs = [{name: 'x', type: FLOAT, dims: [B, 1, d]}];
+    let flops = 0, seed = 10;
+    const weight = (scale, ...dims) => {
+        const name = 'w' + seed, values = data(seed++, dims.reduce((a, b) => a * b, 1)).map((x) => x * scale);
+        constants.push({name, dims, values});
+        return name;
+    };
+    const apply = (op, names, more) => {
+        const name = 't' + nodes.length, outputs = (more && more.outputs) || [name];
+        nodes.push({op, names, ...more, outputs});
+        return name;
+    };
+    const linear = (x, from, to) => {
+        flops += 2 * B * from * to;
+        return apply('Add', [apply('MatMul', [x, weight(0.05, from, to)]), weight(0.05, to)]);
+    };
+    const norm = (x, y) => apply('LayerNormalization', [apply('Add', [x, y]), weight(1, d), weight(0.05, d)],
+                                 {attributes: {axis: 2}});
+    const look = (q, keys, length) => {
+        flops += 4 * B * length * d;
+        const kv = ['k', 'v'].map((which) => keys + which);
+        for (const name of kv)
+            inputs.push({name, type: FLOAT, dims: [B, H, length, d / H]});
+        return apply('MultiHeadAttention', [q, ...kv], {domain: 'com.microsoft', attributes: {num_heads: H}});
+    };
+    let x = 'x';
+    for (let l = 0; l < layers; l++) {
+        let q, k, v;
+        if (together) {
+            [q, k, v] = ['q', 'k', 'v'].map((which) => which + l);
+            apply('Split', [linear(x, d, 3 * d)], {outputs: [q, k, v], attributes: {axis: 2}});
+        } else {
+            [q, k, v] = [linear(x, d, d), linear(x, d, d), linear(x, d, d)];
+        }
+        const seen = look(q, 'own' + l, own);
+        const kept = apply('Add', [apply('Add', [k, v]), seen]); // k and v would go to the cache: they must be made
+        x = norm(x, linear(kept, d, d));
+        x = norm(x, linear(look(linear(x, d, d), 'source' + l, S), d, d));
+        x = norm(x, linear(apply('Relu', [linear(x, d, ffn)]), ffn, d));
+    }
+    flops += 2 * B * d * V;
+    const logits = apply('MatMul', [x, weight(0.05, d, V)]);
+    nodes.push({op: 'ArgMax', names: [logits], outputs: ['y'], attributes: {axis: 2, keepdims: 1}});
+    const feeds = Object.fromEntries(inputs.map(({name, dims}, i) => [
+        name, new Tensor('float32', data(1000 + i, dims.reduce((a, b) => a * b, 1)), dims)]));
+    const spec = {nodes, constants, inputs, output: {name: 'y', type: INT64, dims: [B, 1, 1]}, opset: 17};
+    const made = session(spec, feeds);
+    const steps = () => {
+        for (let t = 0; t < S; t++)
+            made.call();
+    };
+    return {...made, call: steps, flops: S * flops};
+}
+
+function prepareDecoding(words)
+{
+    const c = Object.fromEntries(words.map((word) => word.split('=')).map(([k, v]) => [k, isNaN(v) ? v : Number(v)]));
+    if (c.model !== 'transformer' || c.position !== 'sinusoidal')
+        return 'none only the transformer is written here';
+    return fastest({'step only, q k v apart': () => decoderStep(c, false),
+                    'step only, q k v together': () => decoderStep(c, true)});
 }
 
 // ---- The conversation --------------------------------------------------------------------------------------------
@@ -166,14 +253,11 @@ function seconds(call, times)
 
 const slots = new Map();
 
-// Keeps the fastest of the variants that this version of the runtime can run.
-function prepare(words)
+// Keeps the fastest of the variants that this version of the runtime can run; a text says why there is none.
+function fastest(variants)
 {
-    const [backward, causal, shaw, additive, B, H, Q, K, D] = words.map(Number);
-    if (backward || shaw || additive)
-        return 'none it has no such operator';
     let best = null, reason = 'no variant ran';
-    for (const [name, make] of Object.entries(variants(causal, B, H, Q, K, D))) {
+    for (const [name, make] of Object.entries(variants)) {
         try {
             const made = make();
             made.call();
@@ -192,9 +276,18 @@ function prepare(words)
             reason = String(error.message).split('\n')[0];
         }
     }
-    if (!best)
-        return 'none ' + reason;
-    return [best, {B, H, Q, D}];
+    return best || 'none ' + reason;
+}
+
+function prepare(words)
+{
+    const [backward, causal, shaw, additive, B, H, Q, K, D] = words.map(Number);
+    if (backward || shaw || additive)
+        return 'none it has no such operator';
+    const best = fastest(variants(causal, B, H, Q, K, D));
+    if (typeof best !== 'string')
+        best.number = checksum(best, {B, H, Q, D});
+    return best;
 }
 
 function checksum(made, {B, H, Q, D})
@@ -211,12 +304,12 @@ function answer(line)
     const [verb, slot, ...rest] = line.trim().split(/\s+/);
     if (verb === 'hello')
         return 'hello onnxruntime ' + start();
-    if (verb === 'prepare') {
-        const result = prepare(rest);
-        if (typeof result === 'string')
-            return result;
-        slots.set(slot, result[0]);
-        return `ready ${result[0].name.replace(/ /g, '_')} ${checksum(...result)}`;
+    if (verb === 'prepare' || verb === 'decode') {
+        const made = verb === 'prepare' ? prepare(rest) : prepareDecoding(rest);
+        if (typeof made === 'string')
+            return made;
+        slots.set(slot, made);
+        return `ready ${made.name.replace(/ /g, '_')} ${verb === 'prepare' ? made.number : made.flops}`;
     }
     if (verb === 'run') {
         const {call, time} = slots.get(slot);

@@ -5,6 +5,7 @@
 
 #include "cases.h"
 #include "data.h"
+#include "memory.h"
 #include "model_case.h"
 #include "trainer.h"
 #include "worker.h"
@@ -18,7 +19,6 @@ typedef struct training {
     at_batch batch;
     int32_t *ids;     /* source, input and target, [rows, length] each */
     int64_t *lengths; /* [rows] */
-    int threads;
     int64_t steps;
     size_t asked; /* how often the system had been asked for memory after WARM steps */
 } training;
@@ -39,16 +39,26 @@ static bool step(training *t)
     return good;
 }
 
-static double training_turn(void *context, int64_t repeats)
+static double turn_on(training *t, int64_t repeats, int threads)
 {
-    training *t = context;
-    at_threads_set(t->threads);
+    at_threads_set(threads);
     double begin = bench_clock();
     for (int64_t i = 0; i < repeats; i++) {
         if (!step(t))
             return -1;
     }
     return bench_clock() - begin;
+}
+
+static double training_turn(void *context, int64_t repeats)
+{
+    return turn_on(context, repeats, bench_options.threads);
+}
+
+/* The same model and memory, on one thread. */
+static double alone_turn(void *context, int64_t repeats)
+{
+    return turn_on(context, repeats, 1);
 }
 
 static void training_free(training *t)
@@ -63,8 +73,7 @@ static void training_free(training *t)
 static bool training_make(training *t, const model_case *c)
 {
     int64_t count = c->rows * c->length;
-    *t = (training){.threads = bench_options.threads,
-                    .ids = malloc(3 * (size_t)count * sizeof *t->ids),
+    *t = (training){.ids = malloc(3 * (size_t)count * sizeof *t->ids),
                     .lengths = malloc((size_t)c->rows * sizeof *t->lengths)};
     at_error error = {0};
     t->settings = (at_train_settings){.label_smoothing = 0.1,
@@ -103,51 +112,79 @@ static bool training_make(training *t, const model_case *c)
     return true;
 }
 
-static void run_case(const model_case *c)
+/* MB of this process while it trains. */
+static double peak_of(training *t)
 {
-    training made;
+    memory_begin();
+    return step(t) && step(t) ? memory_peak() : NAN;
+}
+
+static void report(const race *r, const training *made, const model_case *c, double flops, double peak, int first)
+{
+    for (int i = 0; i < r->count; i++) {
+        if (r->entry[i].failed || (i > 0 && i < first))
+            continue;
+        row line = row_of(r, i, BENCH, c->name, flops);
+        line.tokens_per_second = (double)(c->rows * c->length) / race_seconds(r, i);
+        line.peak_rss_mb = i == 0 ? peak : workers_peak(&r->entry[i]);
+        if (i == 0) {
+            line.allocations = (double)(at_arena_system(made->trainer.arena) - made->asked);
+            line.ratio_to_best_rival = race_over_best(r, 0, first, r->count);
+            line.extra_mb = (double)at_arena_peak(made->trainer.arena) / (1 << 20);
+            for (int other = 1; other < first; other++) {
+                if (r->entry[other].turn == alone_turn)
+                    line.speedup_over_one_thread = race_plain_ratio(r, other, 0);
+                else
+                    line.ratio_to_plain = race_ratio(r, 0, other);
+            }
+        }
+        report_row(&line);
+    }
+}
+
+/* `plain`: the case that this one is compared with in the same rounds; NULL: none. */
+static void run_case(const model_case *c, const model_case *plain)
+{
+    training made, other;
     if (!bench_wants(c->name) || !training_make(&made, c))
         return;
     /* A product costs as much again for each of its two gradients. */
-    double flops = 3 * model_case_flops(c, made.trainer.translator.model), tokens = (double)(c->rows * c->length);
+    double flops = 3 * model_case_flops(c, made.trainer.translator.model), peak = peak_of(&made);
     race r = {0};
     race_add(&r, "attend", NULL, training_turn, &made);
-    training alone = made; /* the same model and memory, on one thread */
-    alone.threads = 1;
     if (bench_options.threads > 1)
-        race_add(&r, "attend", NULL, training_turn, &alone);
+        race_add(&r, "attend", NULL, alone_turn, &made);
+    bool has_plain = plain && training_make(&other, plain);
+    if (has_plain)
+        race_add(&r, "attend", NULL, training_turn, &other);
     int first = r.count;
     if (bench_options.rivals)
         workers_add_training(&r, c, flops);
     race_run(&r);
-    for (int i = 0; i < r.count; i++) {
-        if (r.entry[i].failed || (i > 0 && i < first))
-            continue;
-        row line = row_of(&r, i, BENCH, c->name, flops);
-        line.tokens_per_second = tokens / race_seconds(&r, i);
-        if (i == 0) {
-            line.allocations = (double)(at_arena_system(made.trainer.arena) - made.asked);
-            line.ratio_to_best_rival = race_over_best(&r, 0, first, r.count);
-            line.extra_mb = (double)at_arena_peak(made.trainer.arena) / (1 << 20);
-            if (bench_options.threads > 1)
-                line.speedup_over_one_thread = race_plain_ratio(&r, 1, 0);
-        }
-        report_row(&line);
-    }
+    report(&r, &made, c, flops, peak, first);
     workers_free();
+    if (has_plain)
+        training_free(&other);
     training_free(&made);
 }
 
 void bench_train(void)
 {
     static const model_case FULL[] = {
-        {"bahdanau 256/512 V=8000 64x20+20", "bahdanau", 256, 512, 512, 256, 8000, 64, 20},
-        {"rnn-encdec 256/512 V=8000 64x20+20", "rnn-encdec", 256, 512, 0, 256, 8000, 64, 20},
+        RECURRENT_CASE("bahdanau 256/512 V=8000 64x20+20", "bahdanau", 256, 512, 512, 256, 8000, 64, 20),
+        RECURRENT_CASE("rnn-encdec 256/512 V=8000 64x20+20", "rnn-encdec", 256, 512, 0, 256, 8000, 64, 20),
+        TRANSFORMER_CASE("transformer 256/1024 V=8000 64x20+20", 3, 256, 1024, 4, "sinusoidal", 8000, 64, 20, false),
+        TRANSFORMER_CASE("transformer shaw:16 256/1024 V=8000 64x20+20", 3, 256, 1024, 4, "shaw:16", 8000, 64, 20,
+                         false),
     };
     static const model_case QUICK[] = {
-        {"bahdanau 32/64 V=200 8x5+5", "bahdanau", 32, 64, 64, 32, 200, 8, 5},
-        {"rnn-encdec 32/64 V=200 8x5+5", "rnn-encdec", 32, 64, 0, 32, 200, 8, 5},
+        RECURRENT_CASE("bahdanau 32/64 V=200 8x5+5", "bahdanau", 32, 64, 64, 32, 200, 8, 5),
+        RECURRENT_CASE("rnn-encdec 32/64 V=200 8x5+5", "rnn-encdec", 32, 64, 0, 32, 200, 8, 5),
+        TRANSFORMER_CASE("transformer 32/64 V=200 8x5+5", 2, 32, 64, 2, "sinusoidal", 200, 8, 5, false),
+        TRANSFORMER_CASE("transformer shaw:2 32/64 V=200 8x5+5", 2, 32, 64, 2, "shaw:2", 200, 8, 5, false),
     };
-    for (int i = 0; i < 2; i++)
-        run_case(bench_options.quick ? &QUICK[i] : &FULL[i]);
+    enum { SHAW = 3, CASES = 4 };
+    const model_case *cases = bench_options.quick ? QUICK : FULL;
+    for (int i = 0; i < CASES; i++)
+        run_case(&cases[i], i == SHAW ? &cases[SHAW - 1] : NULL);
 }

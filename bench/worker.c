@@ -24,6 +24,7 @@ typedef struct slot {
     worker *owner;
     int number;
     char variant[64];
+    double answer; /* the number that came with "ready": a checksum, or flops */
 } slot;
 
 static worker torch = {.who = "torch"}, onnxruntime = {.who = "onnxruntime"};
@@ -143,9 +144,8 @@ static double worker_turn(void *context, int64_t repeats)
     return end == answer ? -1 : seconds;
 }
 
-/* Asks the worker to get ready for a case, in words that follow the slot's number, and gives the slot with the number
- * the worker answered. NULL if it cannot do the case. */
-static slot *prepare(worker *w, const char *verb, const char *words, double *number)
+/* Asks the worker to get ready for a case, in words that follow the slot's number. NULL if it cannot do the case. */
+static slot *prepare(worker *w, const char *verb, const char *words)
 {
     if (w->process == 0 || slot_count == 2 * MAX_SLOTS)
         return NULL;
@@ -153,7 +153,7 @@ static slot *prepare(worker *w, const char *verb, const char *words, double *num
     *s = (slot){.owner = w, .number = slot_count};
     char question[MAX_LINE], answer[MAX_LINE];
     snprintf(question, sizeof question, "%s %d %s", verb, s->number, words);
-    if (!ask(w, answer, question) || sscanf(answer, "ready %63s %lf", s->variant, number) != 2)
+    if (!ask(w, answer, question) || sscanf(answer, "ready %63s %lf", s->variant, &s->answer) != 2)
         return NULL;
     slot_count++;
     for (char *c = s->variant; *c != '\0'; c++)
@@ -167,14 +167,38 @@ static void add(race *r, worker *w, const attention_case *what, double checksum,
     snprintf(words, sizeof words, "%d %d %lld %lld %lld %lld %lld %lld %lld", what->backward, what->causal,
              (long long)what->shaw, (long long)what->additive, (long long)what->B, (long long)what->H,
              (long long)what->Q, (long long)what->K, (long long)what->D);
-    double theirs;
-    slot *s = prepare(w, "prepare", words, &theirs);
+    slot *s = prepare(w, "prepare", words);
     if (!s)
         return;
-    if (!data_agrees(checksum, theirs, size)) {
+    if (!data_agrees(checksum, s->answer, size)) {
         char reason[160];
-        snprintf(reason, sizeof reason, "%s: its result differs from ours, checksum %g and not %g", s->variant, theirs,
-                 checksum);
+        snprintf(reason, sizeof reason, "%s: its result differs from ours, checksum %g and not %g", s->variant,
+                 s->answer, checksum);
+        report_left_out(w->who, reason);
+        return;
+    }
+    race_add(r, w->who, s->variant, worker_turn, s);
+}
+
+/* A whole model, its work being `verb`. The parameters differ, so there is no result to compare; the work must be the
+ * same, to the share `tolerance` of the flops. */
+static void add_model(race *r, worker *w, const char *verb, const model_case *what, double flops, double tolerance)
+{
+    char words[MAX_LINE - 32];
+    snprintf(words, sizeof words,
+             "model=%s embedding=%lld hidden=%lld attention=%lld maxout=%lld words=%lld rows=%lld length=%lld "
+             "layers=%lld heads=%lld ffn=%lld position=%s",
+             what->model, (long long)what->embedding, (long long)what->hidden, (long long)what->attention,
+             (long long)what->maxout, (long long)what->words, (long long)what->rows, (long long)what->length,
+             (long long)what->layers, (long long)what->heads, (long long)what->ffn,
+             what->position ? what->position : "none");
+    slot *s = prepare(w, verb, words);
+    if (!s)
+        return;
+    if (fabs(s->answer - flops) > tolerance * flops) {
+        char reason[160];
+        snprintf(reason, sizeof reason, "%s: it does other work than we do, %g flops and not %g", s->variant, s->answer,
+                 flops);
         report_left_out(w->who, reason);
         return;
     }
@@ -183,23 +207,27 @@ static void add(race *r, worker *w, const attention_case *what, double checksum,
 
 void workers_add_training(race *r, const model_case *what, double flops)
 {
-    char words[MAX_LINE / 2];
-    snprintf(words, sizeof words, "%s %lld %lld %lld %lld %lld %lld %lld", what->model, (long long)what->embedding,
-             (long long)what->hidden, (long long)what->attention, (long long)what->maxout, (long long)what->words,
-             (long long)what->rows, (long long)what->length);
-    double theirs;
-    slot *s = prepare(&torch, "train", words, &theirs);
-    if (!s)
-        return;
-    /* The parameters differ, so there is no result to compare; the work must be the same. */
-    if (fabs(theirs - flops) > 0.05 * flops) {
-        char reason[160];
-        snprintf(reason, sizeof reason, "%s: it does other work than we do, %g flops and not %g", s->variant, theirs,
-                 flops);
-        report_left_out(torch.who, reason);
-        return;
-    }
-    race_add(r, torch.who, s->variant, worker_turn, s);
+    add_model(r, &torch, "train", what, flops, 0.05);
+}
+
+void workers_add_decoding(race *r, const model_case *what, double flops)
+{
+    add_model(r, &torch, "decode", what, flops, 0.05);
+    add_model(r, &onnxruntime, "decode", what, flops, 0.5); /* the encoder's share is missing */
+}
+
+double workers_flops(const contestant *c)
+{
+    return ((const slot *)c->context)->answer;
+}
+
+double workers_peak(const contestant *c)
+{
+    const slot *s = c->context;
+    char question[MAX_LINE], answer[MAX_LINE];
+    snprintf(question, sizeof question, "peak %d", s->number);
+    double peak;
+    return s->owner->process != 0 && ask(s->owner, answer, question) && sscanf(answer, "%lf", &peak) == 1 ? peak : NAN;
 }
 
 void workers_add(race *r, const char *who, const attention_case *what, double checksum, double size)

@@ -69,12 +69,20 @@ rows attention --case 'decode keys=1024 B=1'
 has '"case":"decode keys=1024 B=1","who":"attend".*"percent_of_bandwidth":'
 # A steady training step asks for no memory.
 rows train --case 32/64
-for model in bahdanau rnn-encdec; do
+for model in bahdanau rnn-encdec transformer; do
     has '"bench":"train","case":"'$model' 32/64 V=200 8x5\+5","who":"attend".*"percent_of_peak":.*"tokens_per_second":.*"allocations":0.0'
 done
+has '"case":"transformer 32/64 V=200 8x5\+5","who":"attend".*"peak_rss_mb":'
+has '"case":"transformer shaw:2 32/64 V=200 8x5\+5","who":"attend".*"ratio_to_plain":.*"allocations":0.0'
 rows decode --case 32/64
 has '"bench":"decode","case":"bahdanau 32/64 V=200 20 tokens B=1","who":"attend".*"percent_of_bandwidth":.*"tokens_per_second":'
 has '"case":"bahdanau 32/64 V=200 20 tokens B=8","who":"attend".*"percent_of_peak":.*"tokens_per_second":'
+has '"case":"transformer 32/64 V=200 20 tokens B=1","who":"attend".*"percent_of_bandwidth":.*"tokens_per_second":'
+has '"case":"transformer 32/64 V=200 20 tokens B=8","who":"attend".*"percent_of_peak":.*"tokens_per_second":'
+has '"who":"attend","threads":1,"variant":"beam 4".*"ratio_to_greedy":'
+if grep -q 'gave .* tokens and not' "$scratch/error"; then
+    fail "bench decode did not say as many tokens as it claims"
+fi
 rows rnn-vs-attention --case n=16
 has '"bench":"rnn-vs-attention","case":"n=16".*"variant":"recurrent".*"us_per_token":.*"sequential_steps":16'
 has '"variant":"self-attention"'
