@@ -427,9 +427,13 @@ static size_t logits_walk(logits_use use, at_real *grad)
     at_tensor *z = at_linear(h, w, NULL, use == SQUASHED ? AT_ACT_TANH : AT_ACT_NONE), *flat = z;
     if (use == VIEWED || use == READ_THROUGH_A_VIEW)
         flat = at_reshape(at_reshape(z, AT_SHAPE(4, LOGIT_ROWS / 4, CLASSES)), AT_SHAPE(LOGIT_ROWS, CLASSES));
+    /* Nothing comes of the aside, but on the way back it reads the values after cross-entropy has. */
+    at_tensor *aside = NULL;
+    if (use == READ_TWICE || use == READ_THROUGH_A_VIEW)
+        aside = at_scale(at_sum(at_mul(z, flat), -1), 0);
     at_tensor *loss = at_cross_entropy(flat, targets, (at_real)0.1);
-    if (use == READ_TWICE || use == READ_THROUGH_A_VIEW) /* nothing comes of it, but the values are read */
-        loss = at_add(loss, at_scale(at_sum(at_mul(z, flat), -1), 0));
+    if (aside)
+        loss = at_add(loss, aside);
     if (use == TOUCHED)
         memset(at_tensor_grad(z), 0, LOGIT_ROWS * CLASSES * sizeof *grad);
     assert_true(loss && at_backward(loss));
