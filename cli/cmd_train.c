@@ -37,6 +37,10 @@ static void make_option(int index, const at_training_option *from, char *help, c
                            .argument = from->argument,
                            .axis = axis_of(from->name),
                            .help = help};
+    if (strcmp(from->name, "position") == 0) { /* these two are added to a transformer's words */
+        option->also[0] = "sinusoidal";
+        option->also[1] = "learned";
+    }
     option->place = from->argument ? offsetof(train_options, value) + (size_t)index * sizeof(const char *)
                                    : offsetof(train_options, flag) + (size_t)index * sizeof(bool);
     snprintf(help, HELP, from->standard ? "%s (default: %s)" : "%s", from->help, from->standard);

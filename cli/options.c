@@ -225,27 +225,32 @@ static bool read_flag(const char *label, const char *text, bool *flag, at_error 
 }
 
 /* The name before a colon must be one of the axis; what follows it is for the operator to judge. */
-static bool check_axis(const char *axis, const char *text, at_error *error)
+static bool check_axis(const cli_option *option, const char *text, at_error *error)
 {
     const char *names[MOST_OPTIONS];
     int count = 0;
     char name[100];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(text, ":"), text);
     for (int i = 0; at_catalogue(i) && count < MOST_OPTIONS; i++) {
-        if (strcmp(at_catalogue(i)->axis, axis) != 0)
+        if (strcmp(at_catalogue(i)->axis, option->axis) != 0)
             continue;
         names[count++] = at_catalogue(i)->name;
         if (strcmp(names[count - 1], name) == 0)
             return true;
     }
-    return fail_no(error, axis, name, names, count);
+    for (int i = 0; option->also[i] && count < MOST_OPTIONS; i++) {
+        names[count++] = option->also[i];
+        if (strcmp(names[count - 1], name) == 0)
+            return true;
+    }
+    return fail_no(error, option->axis, name, names, count);
 }
 
 /* Gives one option its value; `label` is what the user wrote it as. */
 static bool assign(const cli_option *option, const char *label, const char *text, void *into, at_error *error)
 {
     void *field = (char *)into + option->place;
-    if (option->axis && !check_axis(option->axis, text, error))
+    if (option->axis && !check_axis(option, text, error))
         return false;
     if ((option->kind == OPTION_TEXT || option->kind == OPTION_TEXTS) && !*text)
         return fail(error, AT_USAGE, "%s takes %s, not an empty word", label, option->argument);

@@ -45,6 +45,7 @@ typedef struct cli_option {
     const char *fallback; /* the default, as one would type it; NULL: none */
     int64_t least, most;  /* of numbers; most 0: no upper bound */
     const char *axis;     /* the value is a name of this axis of the catalogue, with what follows a colon left alone */
+    const char *also[3];  /* names beside those of the axis, NULL after the last */
     const char *help;
     char letter;         /* 'm' if -m is short for it, else 0 */
     const char *implied; /* of a number: what the option alone means; NULL: it needs its number */

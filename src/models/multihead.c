@@ -77,6 +77,13 @@ at_multihead at_multihead_declare(at_model *model, const char *name, at_use use,
         return m;
     }
     m.size = d / H;
+    if (m.attention.position == AT_ROPE && m.size % 2) {
+        at_fail(error, AT_FAILED,
+                "position 'rope' turns pairs of numbers, so the head size must be even, and --hidden %lld over --heads "
+                "%lld makes it %lld",
+                (long long)d, (long long)H, (long long)m.size);
+        return m;
+    }
     const int64_t keys = 2 * G * m.size;
     snprintf(full, sizeof full, "%s.%s", name, use == AT_USE_CROSS ? "Q" : "QKV");
     m.in = at_dense_declare(model->params, full, d, use == AT_USE_CROSS ? d : d + keys, true, error);

@@ -56,6 +56,25 @@ static void sinusoid(const at_model_settings *s, int64_t place, at_real *row)
     }
 }
 
+/* Places of a learned table [positions,d]. Training refuses what lies beyond its end; a translator, which may lose no
+ * line, lets all of that stand at the last place. */
+static at_tensor *learned_places(at_model *model, const at_pass *pass, int learned, int64_t first, int64_t count)
+{
+    const int64_t positions = model->settings.positions;
+    at_tensor *table = at_param(pass->tape, model->params, learned);
+    if (first + count <= positions)
+        return at_slice(table, 0, first, first + count);
+    if (at_tape_records(pass->tape))
+        return AT_REFUSE(pass->tape,
+                         "a sentence of %lld units is longer than the learned table of %lld places; train with "
+                         "--positions %lld or more, or with --position sinusoidal, which has no end",
+                         (long long)(first + count), (long long)positions, (long long)(first + count));
+    int32_t *ids = at_room(pass->tape, (size_t)count * sizeof *ids);
+    for (int64_t i = 0; ids && i < count; i++)
+        ids[i] = (int32_t)(first + i < positions ? first + i : positions - 1);
+    return ids ? at_embedding(table, ids, AT_SHAPE(count)) : NULL;
+}
+
 at_tensor *at_places(at_model *model, const at_pass *pass, int learned, int64_t first, int64_t count)
 {
     const at_model_settings *s = &model->settings;
@@ -63,13 +82,8 @@ at_tensor *at_places(at_model *model, const at_pass *pass, int learned, int64_t 
     first += (int64_t)s->first_position;
     if (!at_tape_ok(tape))
         return NULL;
-    if (learned >= 0 && first + count > s->positions)
-        return AT_REFUSE(tape,
-                         "a sentence of %lld units is longer than the learned table of %lld places; train with "
-                         "--positions %lld or more, or with --position sinusoidal, which has no end",
-                         (long long)(first + count), (long long)s->positions, (long long)(first + count));
     if (learned >= 0)
-        return at_slice(at_param(tape, model->params, learned), 0, first, first + count);
+        return learned_places(model, pass, learned, first, count);
     if (strcmp(s->position, "sinusoidal") != 0)
         return NULL;
     at_tensor *table = at_tensor_make(tape, AT_SHAPE(count, s->hidden));

@@ -79,6 +79,8 @@ static bool settings_fit(const at_model *model, at_error *error)
     if (strcmp(s->position, "sinusoidal") == 0 && s->hidden % 2)
         return at_fail(error, AT_FAILED, "--hidden is %lld and must be even for --position sinusoidal",
                        (long long)s->hidden);
+    if (s->first_position != floor(s->first_position))
+        return at_fail(error, AT_FAILED, "--first-position is %g and must be a whole number", s->first_position);
     if (s->share_embeddings && s->source_size != s->target_size)
         return at_fail(error, AT_FAILED,
                        "--share-embeddings needs one vocabulary for both sides, and they have %lld and %lld entries; "

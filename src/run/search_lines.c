@@ -265,6 +265,15 @@ static int64_t measure(const at_sentence *sentence)
     return sentence->line ? sentence->count : sentence->target_count;
 }
 
+/* Longer than any line of the training, or than a learned table has places. */
+static bool is_long(const at_translator *translator, int64_t count)
+{
+    const at_model_settings *s = &translator->model->settings;
+    const bool learned = strcmp(s->position, "learned") == 0;
+    return (translator->max_length > 0 && count > translator->max_length) ||
+           (learned && (double)count + s->first_position > (double)s->positions);
+}
+
 static bool read_sentence(at_search_work *work, at_sentence *sentence)
 {
     const at_translator *translator = work->translator;
@@ -279,7 +288,7 @@ static bool read_sentence(at_search_work *work, at_sentence *sentence)
                                  .source_places = sentence->pieces,
                                  .target_places = sentence->begun ? NULL : sentence->target_pieces,
                                  .replaced = sentence->replaced,
-                                 .is_long = translator->max_length > 0 && measure(sentence) > translator->max_length};
+                                 .is_long = is_long(translator, measure(sentence))};
     if (work->settings->wants_weights && !name_source(work, sentence))
         return false;
     return sentence->count > 0 || !sentence->line || give_empty(work, sentence);

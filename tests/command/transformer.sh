@@ -1,0 +1,47 @@
+# attend train --model transformer: every position trains, what does not fit is refused in one sentence, and a line longer than
+# a learned table is still a line.
+. "$(dirname "$0")/support.bash"
+
+awk 'BEGIN { srand(7); for (i = 0; i < 100; i++) { n = 2 + int(rand() * 4); l = ""; for (w = 0; w < n; w++) l = l (w ? " " : "") sprintf("%c", 97 + int(rand() * 8)); print l } }' >lines
+tiny="--source lines --target lines --model transformer --layers 1 --hidden 16 --ffn 16 --heads 2 --batch-size 20 --updates 2 --quiet"
+for position in none sinusoidal learned shaw:2 shaw:2:keys shaw:2:values rope alibi t5; do
+    run train $tiny --position $position --output "m.$position"
+    "$attend" translate -m "m.$position" --quiet <lines >said || fail "a model with position $position does not translate"
+    equal 100 "$(wc -l <said)" "lines by position $position"
+done
+
+# Refusals: one sentence each, and no file.
+refuse 2 "no position 'sinusoid'; did you mean 'sinusoidal'?" train $tiny --output m --position sinusoid
+refuse 2 "no table 'key' for position 'shaw'; did you mean 'keys'?" train $tiny --output m --position shaw:2:key
+refuse 1 "--heads is 3 and must divide --hidden, which is 16" train $tiny --output m --heads 3
+refuse 1 "kv_heads 2 must divide heads 1" train $tiny --output m --heads 1 --kv-heads 2
+refuse 1 "--hidden is 15 and must be even for --position sinusoidal" train $tiny --output m --hidden 15 --heads 1
+refuse 1 "--norm is 'both' and must be 'post' or 'pre'" train $tiny --output m --norm both
+refuse 1 "--activation is 'tanh' and must be 'relu', 'gelu' or 'swish'" train $tiny --output m --activation tanh
+refuse 1 "'scalled' in 'scalled,shaw:2' is no score, normaliser, window or position; one word of each may stand there, with commas between, as in 'scaled,sliding:8,shaw:16'" \
+    train $tiny --output m --encoder-attention scalled,shaw:2
+refuse 2 "position 'shaw' needs a whole number: 'shaw:K[:keys|:values]'" train $tiny --output m --cross-attention shaw
+refuse 2 "--position sinusoidal is added to a transformer's words, and model 'bahdanau' is none" \
+    train --source lines --target lines --output m --position sinusoidal
+refuse 1 "position 'rope' turns pairs of numbers, so the head size must be even, and --hidden 18 over --heads 2 makes it 9" \
+    train $tiny --output m --hidden 18 --position rope
+refuse 1 "--first-position is 0.5 and must be a whole number" train $tiny --output m --first-position 0.5
+refuse 1 "the decoder's self-attention cannot use the window 'local-p': its centre is a share of the words, and a decoder does not know how many there will be; 'sliding' looks back a fixed way" \
+    train $tiny --output m --decoder-attention local-p:2
+tr a x <lines | sed 's/x/x y/' >other
+refuse 1 "--share-embeddings needs one vocabulary for both sides, and they have 12 and 13 entries; --joint-vocab makes one" \
+    train $tiny --target other --output m --share-embeddings
+
+# One line is longer than the table: training says so, translating gives a line for each line and a note.
+{ cat lines; echo a b c d e f g h a b c d; } >longer
+code=0
+"$attend" train $tiny --source longer --target longer --updates 20 --position learned --positions 8 --output m 2>said || code=$?
+equal 1 "$code" "a line longer than the table"
+equal "attend: a sentence of 12 units is longer than the learned table of 8 places; train with --positions 12 or more, or with --position sinusoidal, which has no end" \
+    "$(cat said)" "a line longer than the table"
+run train $tiny --position learned --positions 8 --output m
+"$attend" translate -m m --beam 2 <longer >out 2>said || fail "translating says $(cat said)"
+equal 101 "$(wc -l <out)" "lines, one of them longer than the table"
+equal "attend: line 101 is longer than what the model was trained on" "$(cat said)" "a line longer than the table"
+
+finish
