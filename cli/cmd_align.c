@@ -3,13 +3,14 @@
 #include <string.h>
 
 #include "commands.h"
+#include "heads.h"
 #include "links.h"
 
 typedef struct align_options {
     cli_common common;
-    const char *model, *source, *target, *level;
+    const char *model, *source, *target, *level, *head, *gold;
     int64_t batch_size;
-    bool scores;
+    bool scores, coverage;
 } align_options;
 
 static const cli_option table[] = {
@@ -20,11 +21,21 @@ static const cli_option table[] = {
     {OPTION_NUMBER, "batch-size", "N", offsetof(align_options, batch_size), "64", 1, 100000,
      .help = "pairs at a time; the output is the same for any number"},
 
+    {OPTION_TEXT, "head", "HEAD", offsetof(align_options, head),
+     .help = "whose weights: average of all layers and heads, LAYER.HEAD such as 2.1, or best, the one with the lowest "
+             "AER by --gold; without it the head that training guided, or the one whose links agree most in both "
+             "directions (default: the guided head, or average)"},
+    {OPTION_TEXT, "gold", "FILE", offsetof(align_options, gold),
+     .help = "links that are known, a line for each pair, to choose --head best by"},
+
     {OPTION_HEADING, .help = "What is written"},
     {OPTION_TEXT, "level", "LEVEL", offsetof(align_options, level), "word",
      .help = "word: links of words, what stands between blanks; subword: of the model's units, such as characters"},
     {OPTION_FLAG, "scores", .place = offsetof(align_options, scores),
      .help = "after the links: ||| and the log-probability of the target"},
+    {OPTION_FLAG, "coverage", .place = offsetof(align_options, coverage),
+     .help = "after that: ||| for each source word the sum of its weights over the target words, ||| and the numbers "
+             "of those with less than 0.1"},
     {0},
 };
 
@@ -41,12 +52,18 @@ static bool give(void *context, int64_t line, const at_found *found)
     const at_line lines[] = {j->source->line[line], j->target->line[line]};
     const at_hypothesis *h = &found->best[0];
     bool linked = h->links; /* none for a source without a unit */
-    bool good =
-        !linked || (j->by_unit ? print_links(stdout, h->links, h->count) : print_word_links(stdout, found, lines));
+    cli_links links = {0};
+    bool good = !linked || (j->by_unit ? links_by_unit(h, &links) : links_by_word(found, lines, &links));
+    good = good && (!linked || links_print(stdout, &links));
+    if (good && j->options->scores)
+        printf("%s||| %.4f", linked ? " " : "", h->score);
+    if (good && j->options->coverage) {
+        printf("%s||| ", linked || j->options->scores ? " " : "");
+        links_print_coverage(stdout, &links);
+    }
+    links_free(&links);
     if (!good)
         return fail(j->error, AT_FAILED, "out of memory for an alignment");
-    if (j->options->scores)
-        printf("%s||| %.4f", linked ? " " : "", h->score);
     putchar('\n');
     return !ferror(stdout) || fail(j->error, AT_FAILED, "cannot write to the standard output");
 }
@@ -60,32 +77,27 @@ static bool check(const align_options *o, at_error *error)
                                  : "--target FILE");
     if (strcmp(o->level, "word") != 0 && strcmp(o->level, "subword") != 0)
         return fail(error, AT_USAGE, "--level is word or subword, not '%s'", o->level);
+    if (o->gold && (!o->head || strcmp(o->head, "best") != 0))
+        return fail(error, AT_USAGE, "--gold is what --head best is chosen by, which is not asked for");
     return true;
 }
 
-/* The lines as at_align takes them: texts, then sizes. */
-static bool spread(const at_line_list *list, const char ***texts, size_t **sizes, at_error *error)
+static bool align(job *j, at_translator *translator, const at_line_list *gold)
 {
-    *texts = malloc((size_t)(list->count + 1) * sizeof **texts);
-    *sizes = malloc((size_t)(list->count + 1) * sizeof **sizes);
-    if (!*texts || !*sizes)
-        return fail(error, AT_FAILED, "out of memory for the lines");
-    for (int64_t i = 0; i < list->count; i++) {
-        (*texts)[i] = list->line[i].text;
-        (*sizes)[i] = list->line[i].size;
-    }
-    return true;
-}
-
-static bool align(job *j, at_translator *translator)
-{
+    const align_options *o = j->options;
+    cli_head head;
     const char **sources = NULL, **targets = NULL;
     size_t *source_sizes = NULL, *target_sizes = NULL;
-    at_search_settings settings = {.batch = j->options->batch_size, .wants_weights = true};
-    bool good = spread(j->source, &sources, &source_sizes, j->error) &&
-                spread(j->target, &targets, &target_sizes, j->error) &&
-                at_align(translator, &settings, sources, source_sizes, targets, target_sizes, j->source->count, give, j,
-                         j->error);
+    bool good = head_read(o->head, true, translator, &head, j->error) &&
+                spread_lines(j->source, &sources, &source_sizes, j->error) &&
+                spread_lines(j->target, &targets, &target_sizes, j->error);
+    cli_head_data data = {j->source,  j->target,       gold,         {sources, targets}, {source_sizes, target_sizes},
+                          j->by_unit, o->common.quiet, o->batch_size};
+    good = good && (!head.best || head_choose(translator, &data, &head, j->error));
+    at_search_settings settings = {
+        .batch = o->batch_size, .wants_weights = true, .layer = head.layer, .head = head.head};
+    good = good && at_align(translator, &settings, sources, source_sizes, targets, target_sizes, j->source->count, give,
+                            j, j->error);
     free(sources);
     free(targets);
     free(source_sizes);
@@ -102,12 +114,14 @@ static int run(void *options, int word_count, char **words)
     at_translator *translator = check(o, &error) ? at_translator_load(o->model, &error) : NULL;
     at_line_list *source = translator ? at_line_list_read(o->source, &error) : NULL;
     at_line_list *target = source ? at_line_list_read(o->target, &error) : NULL;
+    at_line_list *gold = target && o->gold ? at_line_list_read(o->gold, &error) : NULL;
     job j = {o, source, target, &error, strcmp(o->level, "subword") == 0};
     if (target && source->count != target->count)
         fail(&error, AT_FAILED, "'%s' has %lld lines and '%s' has %lld; they must be pairs", o->source,
              (long long)source->count, o->target, (long long)target->count);
-    else if (target)
-        align(&j, translator);
+    else if (target && error.code == AT_OK)
+        align(&j, translator, gold);
+    at_line_list_free(gold);
     at_line_list_free(target);
     at_line_list_free(source);
     at_translator_free(translator);
@@ -121,7 +135,8 @@ const cli_command command_align = {
     .text =
         "Feeds the decoder the translations that are there and writes, line by line, where its attention was: pairs "
         "source-target, counted from 0, like 0-0 1-2 2-1.",
-    .examples = "  attend align -m de-en.safetensors --source test.de --target test.en > links.txt",
+    .examples = "  attend align -m de-en.safetensors --source test.de --target test.en > links.txt\n"
+                "  attend align -m de-en.safetensors --source test.de --target test.en --head best --gold links.gold",
     .options = table,
     .size = sizeof(align_options),
     .run = run,

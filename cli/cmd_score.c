@@ -4,11 +4,12 @@
 #include <string.h>
 
 #include "commands.h"
+#include "perplexity.h"
 
 typedef struct score_options {
     cli_common common;
     cli_texts references;
-    const char *tokenise, *compare;
+    const char *tokenise, *compare, *model, *source;
     int64_t confidence, decimals;
     bool lowercase, sentence, json;
 } score_options;
@@ -64,6 +65,8 @@ static bool check(const score_options *options, int count, char **words, at_erro
         return false;
     if (options->tokenise && !bleu)
         return fail(error, AT_USAGE, "--tokenise is about the words of bleu, which is not asked for");
+    if (options->model || options->source)
+        return fail(error, AT_USAGE, "--%s is for perplexity alone", options->model ? "model" : "source");
     if (options->references.count == 0)
         return fail(error, AT_USAGE, "attend score needs --reference FILE, what the lines should have been");
     if (options->sentence && (options->confidence != UNSET || options->compare))
@@ -219,12 +222,30 @@ static at_line_list *read_lines(const char *path, const char *option, at_error *
     return lines;
 }
 
+/* Perplexity is a model's, and its lines are those of --reference: nothing is read from the standard input. */
+static int run_perplexity(const score_options *o, int word_count)
+{
+    at_error error = {0};
+    if (word_count > 1)
+        fail(&error, AT_USAGE, "perplexity reads its text from --reference, so it goes with no other metric");
+    else if (!o->model || o->references.count != 1)
+        fail(&error, AT_USAGE, "perplexity needs %s", o->model ? "one --reference FILE, the text" : "a model: -m FILE");
+    else if (o->tokenise || o->compare || o->confidence != UNSET || o->sentence || o->lowercase)
+        fail(&error, AT_USAGE, "perplexity takes --model, --source, --reference and --json, and no other option");
+    else
+        score_perplexity(o->model, o->source, o->references.value[0], o->json, o->common.quiet, &error);
+    return report(&error);
+}
+
 static int run(void *given, int word_count, char **words)
 {
     const score_options *options = given;
     at_error error = {0};
     judged all[MOST_METRICS] = {0};
     at_line_list *hypotheses = NULL, *other = NULL, **references = NULL;
+    for (int w = 0; w < word_count; w++)
+        if (strcmp(words[w], "perplexity") == 0)
+            return run_perplexity(options, word_count);
     if (!check(options, word_count, words, &error))
         return report(&error);
     for (int i = 0; i < word_count; i++)
@@ -257,6 +278,10 @@ static const cli_option options_table[] = {
     {OPTION_HEADING, .help = "Scoring"},
     {OPTION_TEXTS, "reference", "FILE", offsetof(score_options, references),
      .help = "what the lines should have been, as many lines as come in; once more for each further reference"},
+    {OPTION_TEXT, "model", "FILE", offsetof(score_options, model), .help = "perplexity: whose, as attend train left it",
+     .letter = 'm'},
+    {OPTION_TEXT, "source", "FILE", offsetof(score_options, source),
+     .help = "perplexity: the sources of the references; a language model has none"},
     {OPTION_TEXT, "tokenise", "NAME", offsetof(score_options, tokenise),
      .help = "the words of bleu: 13a | none (between white space) | char | zh (default: 13a)"},
     {OPTION_FLAG, "lowercase", .place = offsetof(score_options, lowercase),
@@ -293,11 +318,15 @@ const cli_command command_score = {
             "  aer       1 - (|A and S| + |A and P|) / (|A| + |S|)\n\n"
             "The first four have sacreBLEU's numbers, and are printed with the signature that tells how they were "
             "counted. aer is for alignments, lines of links like 0-0 1-2: A are the links that come in, S the sure "
-            "ones of the reference, P the sure ones and those that are only possible, written as 1?3.",
+            "ones of the reference, P the sure ones and those that are only possible, written as 1?3.\n\n"
+            "perplexity is a model's, by forced decoding of --reference (and --source, unless it is a language model): "
+            "e to the power of the mean negative log-probability of a unit, and of a word; the end of each line counts "
+            "as one of either. Nothing is read from the standard input then.",
     .examples = "  attend score bleu chrf --reference valid.en < output.en\n"
                 "  attend score bleu --reference a.en --reference b.en --compare other.en < output.en\n"
                 "  attend score wer cer --reference valid.en --json < output.en\n"
-                "  attend score aer --reference links.txt < aligned.txt",
+                "  attend score aer --reference links.txt < aligned.txt\n"
+                "  attend score perplexity -m de-en.safetensors --source test.de --reference test.en",
     .options = options_table,
     .size = sizeof(score_options),
     .run = run,

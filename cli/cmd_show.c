@@ -3,10 +3,11 @@
 #include <string.h>
 
 #include "commands.h"
+#include "heads.h"
 
 typedef struct show_options {
     cli_common common;
-    const char *model, *target;
+    const char *model, *target, *head;
     int64_t beam;
 } show_options;
 
@@ -17,6 +18,8 @@ static const cli_option table[] = {
      .help = "a translation to look at (default: the model's own)"},
     {OPTION_NUMBER, "beam", "N", offsetof(show_options, beam), "1", 1, 10000,
      .help = "hypotheses kept side by side; 1 is greedy"},
+    {OPTION_TEXT, "head", "HEAD", offsetof(show_options, head),
+     .help = "whose weights: average, or LAYER.HEAD such as 2.1 (default: the head that training guided, or average)"},
     {0},
 };
 
@@ -67,8 +70,9 @@ static int run(void *options, int word_count, char **words)
         fail(&error, AT_USAGE, "attend show takes one line of text");
     else
         translator = at_translator_load(o->model, &error);
-    at_search_settings settings = {.beam = o->beam, .wants_weights = true};
-    if (translator) {
+    cli_head head = {0};
+    if (translator && head_read(o->head, false, translator, &head, &error)) {
+        at_search_settings settings = {.beam = o->beam, .wants_weights = true, .layer = head.layer, .head = head.head};
         const char *source = words[0], *target = o->target;
         size_t source_size = strlen(source), target_size = target ? strlen(target) : 0;
         if (target)

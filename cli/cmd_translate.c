@@ -7,14 +7,15 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "heads.h"
 #include "links.h"
 
 typedef struct translate_options {
     cli_common common;
-    const char *model, *alignment;
+    const char *model, *alignment, *head;
     int64_t beam, n_best, batch_size, max_length;
     double length_penalty, sample, max_length_factor;
-    bool scores, replace_unknown, prefix;
+    bool scores, replace_unknown, prefix, coverage;
 } translate_options;
 
 static const cli_option table[] = {
@@ -43,6 +44,11 @@ static const cli_option table[] = {
     {OPTION_TEXT, "alignment", "FORM", offsetof(translate_options, alignment),
      .help = "after the text: ||| and the alignment of its units; hard: pairs source-target like 0-0 1-2, soft: target "
              "units set apart by blanks, source weights by commas"},
+    {OPTION_TEXT, "head", "HEAD", offsetof(translate_options, head),
+     .help = "whose weights: average, or LAYER.HEAD such as 2.1 (default: the head that training guided, or average)"},
+    {OPTION_FLAG, "coverage", .place = offsetof(translate_options, coverage),
+     .help = "after that: ||| for each source unit the sum of its weights over the target's, ||| and the numbers of "
+             "those with less than 0.1"},
     {OPTION_FLAG, "replace-unknown", .place = offsetof(translate_options, replace_unknown),
      .help = "write the source word with the largest weight instead of <unk>"},
     {0},
@@ -159,6 +165,16 @@ static bool print_hypothesis(output *out, int64_t line, const at_hypothesis *h)
         print_weights(stdout, h);
     if (out->hard && !print_links(stdout, h->links, h->count))
         return fail(out->error, AT_FAILED, "out of memory for an alignment");
+    if (out->options->coverage) {
+        cli_links links;
+        bool good = links_by_unit(h, &links);
+        fputs(" ||| ", stdout);
+        if (good)
+            links_print_coverage(stdout, &links);
+        links_free(&links);
+        if (!good)
+            return fail(out->error, AT_FAILED, "out of memory for an alignment");
+    }
     if (out->ranked || out->options->scores)
         printf(" ||| F0= %.4f ||| %.4f", h->score, h->penalised);
     putchar('\n');
@@ -189,6 +205,9 @@ static void note(int64_t count, int64_t first, const char *what)
 
 static bool translate(const translate_options *o, at_translator *translator, output *out, input *in, at_error *error)
 {
+    cli_head head;
+    if (!head_read(o->head, false, translator, &head, error))
+        return false;
     at_search_settings settings = {.beam = o->beam,
                                    .length_penalty = o->length_penalty,
                                    .n_best = out->ranked ? o->n_best : 1,
@@ -198,7 +217,9 @@ static bool translate(const translate_options *o, at_translator *translator, out
                                    .max_length_factor = o->max_length_factor,
                                    .max_length = o->max_length == UNSET ? 0 : o->max_length,
                                    .replace_unknown = o->replace_unknown,
-                                   .wants_weights = out->soft,
+                                   .wants_weights = out->soft || o->coverage,
+                                   .layer = head.layer,
+                                   .head = head.head,
                                    .wants_links = o->alignment,
                                    .prefix = o->prefix};
     while (next_lines(in, error)) {
@@ -217,6 +238,10 @@ static bool check(const translate_options *o, at_error *error)
         return fail(error, AT_USAGE, "attend translate needs a model: -m FILE");
     if (o->alignment && strcmp(o->alignment, "hard") != 0 && strcmp(o->alignment, "soft") != 0)
         return fail(error, AT_USAGE, "--alignment is hard or soft, not '%s'", o->alignment);
+    if (o->head && !o->alignment && !o->coverage && !o->replace_unknown)
+        return fail(error, AT_USAGE,
+                    "--head is whose weights --alignment, --coverage or --replace-unknown look at, and none of them is "
+                    "asked for");
     if (o->sample == 0)
         return fail(error, AT_USAGE, "--sample takes a temperature above 0; leave it out to search");
     if (o->max_length_factor == 0)

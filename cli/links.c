@@ -31,40 +31,102 @@ bool print_links(FILE *stream, const int32_t *links, int64_t target_units)
     return true;
 }
 
-bool print_word_links(FILE *stream, const at_found *found, const at_line lines[2])
+bool links_by_unit(const at_hypothesis *h, cli_links *links)
+{
+    *links = (cli_links){.rows = h->weights ? h->count : 0, .columns = h->source_units};
+    links->weight = malloc((size_t)(links->rows * links->columns + 1) * sizeof *links->weight);
+    for (int64_t i = 0; links->weight && i < links->rows * links->columns; i++)
+        links->weight[i] = (double)h->weights[i];
+    return links->weight;
+}
+
+bool links_by_word(const at_found *found, const at_line lines[2], cli_links *links)
 {
     const at_hypothesis *h = &found->best[0];
     int64_t *source = malloc((size_t)(found->source_units + 1) * sizeof *source);
-    int64_t *target = malloc((size_t)(h->count + 1) * sizeof *target);
-    int32_t *links = malloc((size_t)(h->count + 1) * sizeof *links);
-    double *sums = NULL;
-    bool good = source && target && links;
-    int64_t source_words =
-        good ? at_word_numbers(lines[0].text, lines[0].size, found->source_places, found->source_units, source) : 0;
-    int64_t target_words =
-        good ? at_word_numbers(lines[1].text, lines[1].size, found->target_places, h->count, target) : 0;
-    good = good && (sums = calloc((size_t)(source_words + 1), sizeof *sums));
-    for (int64_t word = 0, t = 0; good && word < target_words; word++) {
-        for (int64_t s = 0; s < source_words; s++)
-            sums[s] = 0;
-        for (; t < h->count && target[t] <= word; t++)
+    int64_t *target = malloc((size_t)(h->count + 1) * sizeof *target), units;
+    bool good = source && target;
+    *links = (cli_links){0};
+    if (good) {
+        links->columns =
+            at_word_numbers(lines[0].text, lines[0].size, found->source_places, found->source_units, source);
+        links->rows = at_word_numbers(lines[1].text, lines[1].size, found->target_places, h->count, target);
+        links->weight = calloc((size_t)(links->rows * links->columns + 1), sizeof *links->weight);
+        good = links->weight;
+    }
+    for (int64_t word = 0, t = 0; good && word < links->rows; word++) {
+        double *row = links->weight + word * links->columns;
+        for (units = 0; t < h->count && target[t] <= word; t++) {
+            units += target[t] == word;
             for (int64_t s = 0; target[t] == word && s < found->source_units; s++)
                 if (source[s] >= 0)
-                    sums[source[s]] += (double)h->weights[t * found->source_units + s];
-        double largest = 0;
-        links[word] = -1;
-        for (int64_t s = 0; s < source_words; s++)
-            if (sums[s] > largest) {
-                largest = sums[s];
-                links[word] = (int32_t)s;
-            }
+                    row[source[s]] += (double)h->weights[t * found->source_units + s];
+        }
+        for (int64_t s = 0; units > 1 && s < links->columns; s++)
+            row[s] /= (double)units;
     }
-    good = good && print_links(stream, links, target_words);
-    free(sums);
-    free(links);
     free(target);
     free(source);
     return good;
+}
+
+void links_free(cli_links *links)
+{
+    free(links->weight);
+}
+
+/* The place of the first of the largest numbers above 0, `step` apart; -1 if there is none. */
+static int64_t largest(const double *numbers, int64_t count, int64_t step)
+{
+    int64_t place = -1;
+    double most = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (numbers[i * step] > most) {
+            most = numbers[i * step];
+            place = i;
+        }
+    return place;
+}
+
+bool links_print(FILE *stream, const cli_links *links)
+{
+    int32_t *to = malloc((size_t)(links->rows + 1) * sizeof *to);
+    for (int64_t t = 0; to && t < links->rows; t++)
+        to[t] = (int32_t)largest(links->weight + t * links->columns, links->columns, 1);
+    bool good = to && print_links(stream, to, links->rows);
+    free(to);
+    return good;
+}
+
+int64_t links_agreed(const cli_links *links)
+{
+    int64_t both = 0;
+    for (int64_t t = 0; t < links->rows; t++) {
+        const int64_t s = largest(links->weight + t * links->columns, links->columns, 1);
+        both += s >= 0 && largest(links->weight + s, links->rows, links->columns) == t;
+    }
+    return both;
+}
+
+void links_print_coverage(FILE *stream, const cli_links *links)
+{
+    const char *before = "";
+    for (int pass = 0; pass < 2; pass++, before = " ||| ")
+        for (int64_t s = 0; s < links->columns; s++) {
+            double sum = 0;
+            for (int64_t t = 0; t < links->rows; t++)
+                sum += links->weight[t * links->columns + s];
+            if (pass == 1 && !(sum < UNATTENDED))
+                continue;
+            fputs(before, stream);
+            if (pass == 0)
+                fprintf(stream, "%.4f", sum);
+            else
+                fprintf(stream, "%lld", (long long)s);
+            before = " ";
+        }
+    if (before[1]) /* nothing was left out: the second list is empty */
+        fputs(" |||", stream);
 }
 
 void print_weights(FILE *stream, const at_hypothesis *hypothesis)

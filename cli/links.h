@@ -8,9 +8,26 @@
  * False if memory ran out. */
 bool print_links(FILE *stream, const int32_t *links, int64_t target_units);
 
-/* The links of whole words instead, from the weights of their units: a target word is linked to the source word with
- * the largest sum. `lines` are the source and the target that the places in `found` are of. */
-bool print_word_links(FILE *stream, const at_found *found, const at_line lines[2]);
+/* How much of each target word or unit went to each source word or unit. */
+typedef struct cli_links {
+    int64_t rows, columns; /* of the target, of the source */
+    double *weight;        /* [rows, columns] */
+} cli_links;
+
+/* Of units: the weights without those of the end. Of whole words, what stands between blanks: the sum over the units of
+ * the source word, the mean over those of the target word; `lines` are the source and the target that the places in
+ * `found` are of. False if memory ran out; released with links_free either way. */
+bool links_by_unit(const at_hypothesis *hypothesis, cli_links *links);
+bool links_by_word(const at_found *found, const at_line lines[2], cli_links *links);
+void links_free(cli_links *links);
+
+/* The links as print_links writes them: a row is linked to the column of its largest weight. */
+bool links_print(FILE *stream, const cli_links *links);
+/* How many rows are linked to a column whose own largest weight is in that row. */
+int64_t links_agreed(const cli_links *links);
+/* "0.9800 1.0500 0.0300 ||| 2": the sum of every column over the rows, then the columns with less than UNATTENDED. */
+#define UNATTENDED 0.1
+void links_print_coverage(FILE *stream, const cli_links *links);
 
 /* "0.9,0.1 0.2,0.8": target units set apart by blanks, source weights by commas. No newline. */
 void print_weights(FILE *stream, const at_hypothesis *hypothesis);

@@ -249,13 +249,18 @@ AT_API bool at_training_run(at_training *training, at_train_listener *listener, 
 
 /* ---- Trained models ------------------------------------------------------------------------------------------- */
 
-/* A sequence-to-sequence model with its vocabularies, or a language model with its one, from the one file that training left. It is not changed by using
- * it, but it holds memory for one computation at a time: use one per thread of yours. */
+/* A sequence-to-sequence model with its vocabularies, or a language model with its one, from the one file that training
+ * left. It is not changed by using it, but it holds memory for one computation at a time: use one per thread of yours.
+ */
 typedef struct at_translator at_translator;
 AT_API at_translator *at_translator_load(const char *path, at_error *error);
 AT_API void at_translator_free(at_translator *translator);
 /* False for a language model, which has no source: it goes on from what it is given. */
 AT_API bool at_translator_has_source(const at_translator *translator);
+/* How many layers, and heads in each, look at the source; false if none does. */
+AT_API bool at_translator_heads(const at_translator *translator, int *layers, int *heads);
+/* The head that training guided by alignments, both from 1; false if there was no such guidance. */
+AT_API bool at_translator_guided(const at_translator *translator, int *layer, int *head);
 /* Its settings, sizes and history as lines of text, to release with at_text_free. */
 AT_API char *at_translator_info(const at_translator *translator, at_error *error);
 
@@ -273,7 +278,7 @@ typedef struct at_search_settings {
     bool replace_unknown;     /* an unknown word becomes the source word with the largest weight, not "<unk>" */
     bool wants_weights;       /* fill in the weights and names below */
     bool wants_links;         /* fill in the links: a transformer does so only if asked */
-    int layer, head;          /* 0: the mean of all. Of a transformer: whose weights, both from 1 */
+    int layer, head;          /* 0: the mean of all. Whose weights, both from 1; recurrent models have one layer */
     bool prefix;              /* a line is its source, a tab and how its target begins; see at_translate */
 } at_search_settings;
 
@@ -297,12 +302,15 @@ typedef struct at_found {
     const at_hypothesis *best;
     const char *const *source_names; /* [source_units]; NULL unless weights are wanted */
     int64_t source_units;
-    /* [source_units, 2] where each unit begins and ends in the line as it was given, in bytes. A piece's place is without
-     * the blank before it. Where normalising changed the line, the place is that of the characters the unit came from. */
+    /* [source_units, 2] where each unit begins and ends in the line as it was given, in bytes. A piece's place is
+     * without the blank before it. Where normalising changed the line, the place is that of the characters the unit
+     * came from. */
     const int32_t *source_places;
     const int32_t *target_places; /* [count of best[0], 2] the same for the target that at_align was given */
     int64_t replaced;             /* byte sequences that were not UTF-8 and were read as U+FFFD */
     bool is_long;                 /* the line has more units than the model was trained for; it is not cut */
+    const float *features;        /* [source_units, feature_size] of at_encode; NULL for a line without a unit */
+    int64_t feature_size;
 } at_found;
 
 /* Gets each line's result, in the order of the lines; false stops the search. */
@@ -323,6 +331,13 @@ AT_API bool at_translate(at_translator *translator, const at_search_settings *se
 AT_API bool at_align(at_translator *translator, const at_search_settings *settings, const char *const *sources,
                      const size_t *source_sizes, const char *const *targets, const size_t *target_sizes, int64_t count,
                      at_give *give, void *context, at_error *error);
+
+/* The encoder alone: each line's features, one row for each of its units, in at_found; there is one hypothesis, and
+ * nothing in it. A transformer gives the last layer's rows, a recurrent model with attention the states that it attends
+ * to; the others keep one vector of a whole source and are refused. Of the settings only first_line and batch count,
+ * and neither batch nor threads change a bit. What was given is not kept: memory does not grow with the lines. */
+AT_API bool at_encode(at_translator *translator, const at_search_settings *settings, const char *const *lines,
+                      const size_t *sizes, int64_t count, at_give *give, void *context, at_error *error);
 
 /* Which word each unit is part of: words[u] counts from 0 the words of the line, which are what stands between white
  * space; -1 for a unit of white space alone. `places` are those of at_found. A unit that reaches over several words

@@ -60,6 +60,11 @@ static at_parts encode(at_model *model, const at_pass *pass, const at_source *so
     return (at_parts){.count = MEMORY, .part = {[ANNOTATIONS] = h, [KEYS] = keys, [FIRST] = first.h}};
 }
 
+static at_tensor *features(at_model *model, const at_pass *pass, const at_source *source)
+{
+    return encode(model, pass, source).part[ANNOTATIONS];
+}
+
 static at_parts start(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory)
 {
     const bahdanau *m = model->extra;
@@ -108,10 +113,11 @@ const at_model_kind at_bahdanau = {
     .name = "bahdanau",
     .formula = "e_ij = v_aᵀ tanh(W_a s_{i−1} + U_a h_j), s_i = gru(E y_{i−1}, c_i, s_{i−1}), maxout",
     .paper = "Bahdanau, Cho, Bengio 2014",
-    .fields = "cell reset embedding hidden attention maxout dropout score normaliser window position heads",
+    .fields = "cell reset embedding hidden attention maxout dropout score normaliser window position heads guided-head",
     .defaults = "cell=gru score=additive",
     .declare = declare,
     .encode = encode,
     .start = start,
     .decode = decode,
+    .features = features,
 };

@@ -18,7 +18,7 @@ const at_model_kind *at_model_kind_find(const char *name, at_error *error);
 bool at_cell_kind_parse(const at_model_settings *settings, at_cell_kind *kind, at_error *error);
 bool at_model_attention(const at_model_settings *settings, const at_model_kind *kind, at_attention *attention,
                         at_error *error); /* true with zeros for a model without attention */
-bool at_is_added(const char *position); /* sinusoidal, learned: added to the words, not inside attention */
+bool at_is_added(const char *position);   /* sinusoidal, learned: added to the words, not inside attention */
 /* The kind's record of parameter numbers, zeroed and kept at model->extra; NULL with a sentence if memory is out. */
 void *at_model_extra(at_model *model, size_t size, at_error *error);
 at_cell_kind at_model_cell(const at_model *model);
@@ -61,6 +61,9 @@ bool at_look_declare_for(at_model *model, const at_attention *attention, at_look
 /* The parameters as leaves where the operator expects them. */
 void at_look_params(at_tape *tape, at_params *params, const at_look *look, at_attention_in *in);
 
+/* One head, from 1, of weights [B,H,Q,S]: [B,Q,S]. */
+at_tensor *at_one_head(at_tensor *weights, int head);
+
 /* What a decoder's looks leave behind, gathered over its steps. */
 typedef struct at_looks {
     at_model *model;
@@ -69,6 +72,7 @@ typedef struct at_looks {
     const at_look *look;
     at_tensor *weights;              /* [B,n,S] */
     at_tensor **log_prob, **entropy; /* [B,Q] of each look; hard only */
+    at_tensor **guided;              /* [B,Q,S] of each look, if the pass guides a head */
     int64_t place;                   /* position of the next query */
     int64_t done;                    /* steps looked at so far */
     int64_t calls;

@@ -61,6 +61,7 @@ at_looks at_looks_begin(at_model *model, const at_pass *pass, const at_source *s
                       .weights = at_tensor_make(pass->tape, AT_SHAPE(source->rows, n, source->length)),
                       .log_prob = hard ? at_steps_room(pass, n) : NULL,
                       .entropy = hard && pass->rng ? at_steps_room(pass, n) : NULL,
+                      .guided = pass->guided_head ? at_steps_room(pass, n) : NULL,
                       .place = place};
 }
 
@@ -72,22 +73,31 @@ void at_look_params(at_tape *tape, at_params *params, const at_look *look, at_at
         *slot[i] = index[i] < 0 ? NULL : at_param(tape, params, index[i]);
 }
 
-/* The mean over the heads of w [B,H,Q,S], into the rows of weights [B,n,S]. */
+/* The mean over the heads of w [B,H,Q,S], or the head that the pass asks for, into the rows of weights [B,n,S]. */
 static void gather_weights(const at_looks *looks, const at_real *w, int64_t Q)
 {
     const int64_t B = looks->source->rows, S = looks->source->length, H = looks->model->attention.heads;
     const int64_t n = looks->weights->shape.dim[1];
-    const at_real share = 1 / (at_real)H;
+    const int64_t first = looks->pass->head ? looks->pass->head - 1 : 0, heads = looks->pass->head ? 1 : H;
+    const at_real share = 1 / (at_real)heads;
     for (int64_t b = 0; b < B; b++) {
         at_real *to = looks->weights->value + (b * n + looks->done) * S;
-        const at_real *from = w + b * H * Q * S;
+        const at_real *from = w + (b * H + first) * Q * S;
         memcpy(to, from, (size_t)(Q * S) * sizeof *to);
-        for (int64_t h = 1; h < H; h++)
+        for (int64_t h = 1; h < heads; h++)
             for (int64_t i = 0; i < Q * S; i++)
                 to[i] += from[h * Q * S + i];
-        for (int64_t i = 0; H > 1 && i < Q * S; i++)
+        for (int64_t i = 0; heads > 1 && i < Q * S; i++)
             to[i] *= share;
     }
+}
+
+at_tensor *at_one_head(at_tensor *weights, int head)
+{
+    if (!weights)
+        return NULL;
+    const at_shape *s = &weights->shape;
+    return at_reshape(at_slice(weights, 1, head - 1, head), AT_SHAPE(s->dim[0], s->dim[2], s->dim[3]));
 }
 
 /* H = -sum_j p_j log p_j of the softmax that hard attention drew from, summed over the heads: [B,Q]. (With local-p the
@@ -113,7 +123,9 @@ at_tensor *at_looks_next(at_looks *looks, at_tensor *query, at_tensor *key, at_t
     if (!query || !key || !value || !at_tape_ok(looks->pass->tape))
         return NULL;
     const at_look *look = looks->look;
-    const at_attention *attention = &looks->model->attention;
+    at_attention chosen = looks->model->attention;
+    chosen.plain = chosen.plain || looks->guided; /* the path whose weights have a way back */
+    const at_attention *attention = &chosen;
     at_tape *tape = looks->pass->tape;
     at_rng *rng = looks->pass->rng;
     const int64_t Q = query->shape.dim[1];
@@ -134,6 +146,8 @@ at_tensor *at_looks_next(at_looks *looks, at_tensor *query, at_tensor *key, at_t
     if (!w || !out.out)
         return NULL;
     gather_weights(looks, w, Q);
+    if (looks->guided)
+        looks->guided[looks->calls] = at_one_head(out.weights, looks->pass->guided_head);
     if (hard)
         looks->log_prob[looks->calls] = at_sum(out.log_prob, 1); /* [B,H,Q] -> [B,Q] */
     if (looks->entropy)
@@ -150,6 +164,7 @@ at_decoded at_looks_end(const at_looks *looks, at_tensor *logits)
         return (at_decoded){0};
     return (at_decoded){.logits = logits,
                         .weights = looks->weights,
+                        .guided = looks->guided ? at_concat(looks->guided, (int)looks->calls, 1) : NULL,
                         .log_prob = looks->log_prob ? at_concat(looks->log_prob, (int)looks->calls, 1) : NULL,
                         .entropy = looks->entropy ? at_concat(looks->entropy, (int)looks->calls, 1) : NULL};
 }

@@ -54,6 +54,11 @@ static at_parts encode(at_model *model, const at_pass *pass, const at_source *so
     return memory;
 }
 
+static at_tensor *features(at_model *model, const at_pass *pass, const at_source *source)
+{
+    return encode(model, pass, source).part[0];
+}
+
 /* The state: its place, with input feeding h~, then the layers. */
 static at_parts state_of(const at_model *model, at_tensor *place, at_tensor *attentional, const at_hidden *layer)
 {
@@ -147,10 +152,11 @@ const at_model_kind at_luong = {
     .paper = "Luong, Pham, Manning 2015",
     .fields =
         "cell reset layers embedding hidden attention dropout score normaliser window position heads input-feeding "
-        "bidirectional",
+        "bidirectional guided-head",
     .defaults = "cell=lstm score=general",
     .declare = declare,
     .encode = encode,
     .start = start,
     .decode = decode,
+    .features = features,
 };

@@ -155,6 +155,27 @@ at_parts at_model_encode(at_model *model, const at_pass *pass, const at_source *
     return source_fits(model, pass, source) ? model->kind->encode(model, pass, source) : (at_parts){0};
 }
 
+at_tensor *at_model_features(at_model *model, const at_pass *pass, const at_source *source)
+{
+    if (model->kind->features)
+        return source_fits(model, pass, source) ? model->kind->features(model, pass, source) : NULL;
+    at_fail(
+        at_tape_error(pass->tape), AT_FAILED, "model '%s' has no features of a source's units: %s", model->kind->name,
+        model->kind->alone ? "it is a language model, and has no source" : "it keeps one vector of the whole source");
+    return NULL;
+}
+
+bool at_model_heads(const at_model *model, int *layers, int *heads)
+{
+    const at_model_settings *s = &model->settings;
+    if (model->kind->alone || !at_model_uses(model->kind, "score"))
+        return false;
+    *layers =
+        !at_model_uses(model->kind, "decoder-layers") ? 1 : (int)(s->decoder_layers ? s->decoder_layers : s->layers);
+    *heads = (int)s->heads;
+    return true;
+}
+
 at_parts at_model_start(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory)
 {
     return at_tape_ok(pass->tape) ? model->kind->start(model, pass, source, memory) : (at_parts){0};

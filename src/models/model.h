@@ -31,7 +31,8 @@ typedef struct at_model_settings {
     char position_layout[16], position_denominator[8]; /* interleaved halves; half half-1 */
     bool scale_embedding, tie, share_embeddings, output_bias;
     char encoder_attention[64], decoder_attention[64], cross_attention[64]; /* "scaled,sliding:8,shaw:16" */
-    int64_t source_size, target_size;                                       /* vocabularies */
+    char guided_head[8];              /* "2.1": the head that training guided by alignments; empty: none */
+    int64_t source_size, target_size; /* vocabularies */
 } at_model_settings;
 
 typedef enum at_field_type {
@@ -74,16 +75,18 @@ typedef struct at_parts {
 typedef struct at_pass {
     at_tape *tape;
     at_rng *rng;
-    struct at_cache *cache; /* search: where a decoder keeps what it has seen; NULL: it is given whole targets */
-    const int64_t *lengths; /* [B]: target positions that count, NULL: all; the others' logits may be left out */
-    bool wants_weights;     /* a model that can do without gives none unless asked */
-    int layer, head;        /* whose weights, from 1; 0: the mean of all */
+    struct at_cache *cache;        /* search: where a decoder keeps what it has seen; NULL: it is given whole targets */
+    const int64_t *lengths;        /* [B]: target positions that count, NULL: all; the others' logits may be left out */
+    bool wants_weights;            /* a model that can do without gives none unless asked */
+    int layer, head;               /* whose weights, from 1; 0: the mean of all */
+    int guided_layer, guided_head; /* training: whose weights shall be differentiable, from 1; 0: nobody's */
 } at_pass;
 
 typedef struct at_decoded {
     at_tensor *logits;   /* [B, n, V], or [sum of lengths, V] if packed */
     bool packed;         /* the positions that do not count are left out */
     at_tensor *weights;  /* [B, n, S] attention weights, not differentiable; NULL for a model without attention */
+    at_tensor *guided;   /* [B, n, S] those of the guided head, differentiable; NULL if the pass asks for none */
     at_tensor *log_prob; /* [B, n] hard attention: log-probability of its choices; else NULL */
     at_tensor *entropy;  /* [B, n] hard attention: entropy of the softmax it drew from; else NULL */
 } at_decoded;
@@ -104,7 +107,8 @@ typedef struct at_model_kind {
     /* ids [B, n]: the previous target words. Replaces *state by the state after them. */
     at_decoded (*decode)(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory,
                          at_parts *state, const int32_t *ids, int64_t n);
-    /* The encoder alone: a source's features [sum of lengths, d]; NULL: this model has none to give. */
+    /* The encoder alone: a source's features, [sum of lengths, d] or with padding [B, S, d]; NULL: this model has none
+     * to give. */
     at_tensor *(*features)(at_model *model, const at_pass *pass, const at_source *source);
 } at_model_kind;
 
@@ -123,8 +127,13 @@ at_model *at_model_new(const at_model_settings *settings, uint64_t seed, at_erro
 /* One whose parameters are zeros, to be filled from a file: drawing takes longer than reading. */
 at_model *at_model_blank(const at_model_settings *settings, at_error *error);
 void at_model_free(at_model *model);
+/* The guided head, both from 1; false if there is none. */
+bool at_model_guided(const at_model_settings *settings, int *layer, int *head);
+/* How many layers and heads of it look at the source; false: it has no such attention. */
+bool at_model_heads(const at_model *model, int *layers, int *heads);
 at_parts at_model_encode(at_model *model, const at_pass *pass, const at_source *source);
 at_parts at_model_start(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory);
+at_tensor *at_model_features(at_model *model, const at_pass *pass, const at_source *source);
 at_decoded at_model_decode(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory,
                            at_parts *state, const int32_t *ids, int64_t n);
 

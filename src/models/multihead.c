@@ -159,10 +159,16 @@ static at_tensor *look(at_model *model, const at_pass *pass, const at_multihead 
     kept->size = kept->value_size = m->size;
     at_attention_in in = {.query = q, .key = kv, .value = kv, .packed = kept, .query_start = start, .weights = w};
     at_look_params(pass->tape, model->params, &m->look, &in);
-    at_tensor *out = at_attention_run(pass->tape, &m->attention, &in).out;
-    if (w && out)
+    at_attention attention = m->attention;
+    /* Of the layer that is guided the weights need a way back, which the plain path has. */
+    const bool guides = weights && pass->guided_layer == weights->layer + 1;
+    attention.plain = attention.plain || guides;
+    at_attention_out out = at_attention_run(pass->tape, &attention, &in);
+    if (w && out.out)
         gather(weights, w, H, Q, K, from);
-    return out;
+    if (guides)
+        weights->guided = at_one_head(out.weights, pass->guided_head);
+    return out.out;
 }
 
 static at_tensor *project(at_model *model, const at_pass *pass, const at_dense *dense, at_tensor *x)

@@ -43,6 +43,11 @@ static at_parts encode(at_model *model, const at_pass *pass, const at_source *so
     return memory;
 }
 
+static at_tensor *features(at_model *model, const at_pass *pass, const at_source *source)
+{
+    return encode(model, pass, source).part[0];
+}
+
 static at_parts start(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory)
 {
     const rnn_attention *m = model->extra;
@@ -80,10 +85,11 @@ const at_model_kind at_rnn_attention = {
     .name = "rnn-attention",
     .formula = "s_t = rnn(y_{t−1}, s_{t−1}), e_tj = s_tᵀ W_a h_j, softmax(W_o [s_t; c_t])",
     .paper = "Luong, Pham, Manning 2015",
-    .fields = "cell reset hidden attention dropout score normaliser window position heads",
+    .fields = "cell reset hidden attention dropout score normaliser window position heads guided-head",
     .defaults = "cell=rnn score=general dropout=0.5",
     .declare = declare,
     .encode = encode,
     .start = start,
     .decode = decode,
+    .features = features,
 };

@@ -53,6 +53,8 @@ static const at_field fields[] = {
           "score, normaliser, window and position of the encoder, as in scaled,sliding:8,shaw:16"),
     FIELD("decoder-attention", decoder_attention, AT_FIELD_NAME, "", "the same of the decoder's self-attention"),
     FIELD("cross-attention", cross_attention, AT_FIELD_NAME, "", "the same of its attention to the source"),
+    FIELD("guided-head", guided_head, AT_FIELD_NAME, "",
+          "the head that --guided-alignment teaches, as LAYER.HEAD; by default the first of the last layer but one"),
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
@@ -174,6 +176,13 @@ void at_field_text(const at_model_settings *settings, const at_field *field, cha
         snprintf(text, size, "%s", (const char *)place);
         break;
     }
+}
+
+bool at_model_guided(const at_model_settings *settings, int *layer, int *head)
+{
+    int used = 0;
+    return sscanf(settings->guided_head, "%d.%d%n", layer, head, &used) == 2 && !settings->guided_head[used] &&
+           *layer > 0 && *head > 0;
 }
 
 /* The word NAME, or NAME=VALUE whose value is wanted, among blank-separated words; NULL if it is not there. */

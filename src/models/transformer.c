@@ -353,7 +353,7 @@ static at_decoded decode(at_model *model, const at_pass *pass, const at_source *
         logits = at_rows_first(at_reshape(logits, AT_SHAPE(n, B, V)));
     else if (!packed)
         logits = at_reshape(logits, AT_SHAPE(B, n, V));
-    return (at_decoded){.logits = logits, .packed = packed, .weights = weights.mean};
+    return (at_decoded){.logits = logits, .packed = packed, .weights = weights.mean, .guided = weights.guided};
 }
 
 static at_tensor *encode_only(at_model *model, const at_pass *pass, const at_source *source)
@@ -372,7 +372,7 @@ const at_model_kind at_transformer = {
     .name = "transformer",
     .formula = "x = LN(x + MultiHead(x,·,·)), x = LN(x + FFN(x)), softmax(x Eᵀ), encoder and decoder of N layers",
     .paper = "Vaswani et al. 2017",
-    .fields = FIELDS "decoder-layers share-embeddings encoder-attention decoder-attention cross-attention",
+    .fields = FIELDS "decoder-layers share-embeddings encoder-attention decoder-attention cross-attention guided-head",
     .defaults = DEFAULTS,
     .most_layers = MOST_LAYERS,
     .declare = declare,

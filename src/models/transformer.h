@@ -45,6 +45,7 @@ typedef struct at_cross_weights {
     int layer;           /* the next to come */
     const at_pass *pass; /* which it asks for */
     int layers;          /* of the model */
+    at_tensor *guided;   /* [B,n,S] of the head that the pass guides, differentiable; NULL: not come to, or none */
 } at_cross_weights;
 at_cross_weights at_cross_weights_begin(const at_pass *pass, const at_source *source, int64_t n, int layers);
 

@@ -68,8 +68,7 @@ static bool read_place(const char **at, const char *end, uint64_t *place)
     return *at > start;
 }
 
-/* "3-4", or "3?4" */
-static bool read_link(at_unit unit, uint64_t *link, bool *sure)
+bool at_link_read(at_unit unit, uint64_t *link, bool *sure)
 {
     const char *at = unit.text, *end = unit.text + unit.size;
     uint64_t source, target;
@@ -94,7 +93,7 @@ static bool read_links(at_line line, int64_t number, links *sure, links *possibl
     while (at_units_next(&units, &unit)) {
         uint64_t link;
         bool is_sure;
-        if (!read_link(unit, &link, &is_sure) || (!is_sure && possible == NULL)) {
+        if (!at_link_read(unit, &link, &is_sure) || (!is_sure && possible == NULL)) {
             char word[AT_SHOWN], shown[AT_SHOWN];
             snprintf(word, sizeof word, "%.*s", (int)(unit.size < sizeof word ? unit.size : sizeof word), unit.text);
             return at_fail(error, AT_FAILED, "line %lld of the %s: '%s' is no link; a link is like %s",

@@ -46,6 +46,10 @@ static const setting table[] = {
     {{DATA, "valid-source", "FILE", NULL, "source sentences to validate with"}, VALUE_TEXT, AT(valid.source)},
     {{DATA, "valid-target", "FILE", NULL, "target sentences to validate with"}, VALUE_TEXT, AT(valid.target)},
     {{DATA, "valid-tsv", "FILE", NULL, "both in one tab-separated file instead"}, VALUE_TEXT, AT(valid.tsv)},
+    {{DATA, "guided-alignment", "FILE", NULL,
+      "links between the words of the training pairs, a line each, such as 0-0 1-2; one head of attention learns them"},
+     VALUE_TEXT,
+     AT(guided_alignment)},
     {{DATA, "output", "FILE", NULL,
       "the model: the best by validation, or the last without any. FILE.last, FILE.state and FILE.log.jsonl go beside "
       "it"},
@@ -107,6 +111,9 @@ static const setting table[] = {
     {{STEP, "label-smoothing", "SHARE", "0", "of the probability that is spread over all words"},
      VALUE_NUMBER,
      AT(label_smoothing)},
+    {{STEP, "guided-weight", "FACTOR", "0.1", "weight of the links' cross-entropy beside that of the words"},
+     VALUE_NUMBER,
+     AT(guided_weight)},
     {{STEP, "reinforce", "FACTOR", "1", "hard attention: weight of the reward's term"}, VALUE_NUMBER, AT(baseline)},
     {{STEP, "entropy", "FACTOR", "0.01", "hard attention: weight of the entropy's term"}, VALUE_NUMBER, AT(entropy)},
 
@@ -120,7 +127,8 @@ static const setting table[] = {
      VALUE_COUNT,
      AT(early_stopping),
      1},
-    {{ENDS, "valid-metric", "NAME", "loss", "loss | perplexity, or by decoding bleu | chrf | chrf++ | ter | wer | cer | accuracy"},
+    {{ENDS, "valid-metric", "NAME", "loss",
+      "loss | perplexity, or by decoding bleu | chrf | chrf++ | ter | wer | cer | accuracy"},
      VALUE_TEXT,
      AT(valid_metric)},
     {{ENDS, "valid-every", "N", NULL, "updates between validations (default: an epoch)"},
@@ -137,7 +145,7 @@ static const setting table[] = {
      AT(resume)},
     {{ENDS, "seed", "N", "1", "of the parameters, the order of the batches and dropout"}, VALUE_SEED, AT(seed)},
 };
-enum { SETTINGS = sizeof table / sizeof *table, MOST_FIELDS = 64, BEFORE_FIELDS = 8 /* the data's options */ };
+enum { SETTINGS = sizeof table / sizeof *table, MOST_FIELDS = 64, BEFORE_FIELDS = 9 /* the data's options */ };
 
 struct at_training {
     at_train_settings settings;
@@ -401,6 +409,12 @@ static bool check_use(const at_training *training, const at_train_settings *s, a
         return at_fail(error, AT_USAGE, "--weight-decay is for --optimiser adamw only");
     if ((is_set(training, "reinforce") || is_set(training, "entropy")) && strcmp(s->model.normaliser, "hard") != 0)
         return at_fail(error, AT_USAGE, "--reinforce and --entropy are for --normaliser hard only");
+    if (!s->guided_alignment && (is_set(training, "guided-weight") || s->model.guided_head[0]))
+        return at_fail(error, AT_USAGE, "--guided-%s needs --guided-alignment FILE, the links that are to be learnt",
+                       s->model.guided_head[0] ? "head" : "weight");
+    if (s->guided_alignment && s->subword_sampling > 0)
+        return at_fail(error, AT_USAGE,
+                       "--guided-alignment links units that stay as they are, and --subword-sampling draws them anew");
     static const char *const of_validation[] = {"valid-metric", "valid-every", "early-stopping"};
     for (int i = 0; i < 3 && !validates; i++)
         if (is_set(training, of_validation[i]))
@@ -452,5 +466,11 @@ bool at_training_run(at_training *training, at_train_listener *listener, void *c
     if (!at_model_settings_complete(&settings.model, training->given, error))
         return by_user(error);
     complete(training, &settings);
+    if (settings.guided_alignment && !settings.model.guided_head[0]) {
+        const at_model_settings *m = &settings.model;
+        const int64_t layers = m->decoder_layers ? m->decoder_layers : m->ffn ? m->layers : 1;
+        snprintf(settings.model.guided_head, sizeof settings.model.guided_head, "%d.1",
+                 layers > 1 && layers < 100 ? (int)layers - 1 : 1);
+    }
     return at_train(&settings, listener, context, stop, result, error);
 }

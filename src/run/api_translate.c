@@ -41,6 +41,27 @@ bool at_align(at_translator *translator, const at_search_settings *settings, con
            at_forced(translator, &complete, sources, source_sizes, targets, target_sizes, count, give, context, error);
 }
 
+bool at_encode(at_translator *translator, const at_search_settings *settings, const char *const *lines,
+               const size_t *sizes, int64_t count, at_give *give, void *context, at_error *error)
+{
+    at_search_settings complete = {.first_line = settings->first_line, .batch = settings->batch};
+    if (error->code == AT_OK && translator->model->kind->alone)
+        return at_fail(error, AT_USAGE, "model '%s' is a language model: it has no encoder",
+                       translator->model->kind->name);
+    return error->code == AT_OK && at_search_complete(&complete, error) &&
+           at_encode_lines(translator, &complete, lines, sizes, count, give, context, error);
+}
+
+bool at_translator_heads(const at_translator *translator, int *layers, int *heads)
+{
+    return at_model_heads(translator->model, layers, heads);
+}
+
+bool at_translator_guided(const at_translator *translator, int *layer, int *head)
+{
+    return at_model_guided(&translator->model->settings, layer, head);
+}
+
 bool at_translator_has_source(const at_translator *translator)
 {
     return !translator->model->kind->alone;

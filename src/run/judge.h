@@ -5,6 +5,7 @@
 
 #include "attend.h"
 #include "tokenise.h"
+#include "units.h"
 
 enum { AT_MOST_STATISTICS = 24 };
 
@@ -54,6 +55,8 @@ typedef struct at_judge_scratch {
     int32_t *cells; /* of edit distances */
     size_t cell_room;
 } at_judge_scratch;
+/* A link of an alignment, "3-4", or "3?4" if it is only possible, as source << 32 | target. */
+bool at_link_read(at_unit unit, uint64_t *link, bool *sure);
 void at_judge_scratch_free(at_judge_scratch *scratch);
 
 /* Room for `count` items of `size` bytes each, kept for the next line. False if memory ran out. */

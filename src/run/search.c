@@ -30,6 +30,24 @@ bool at_search_complete(at_search_settings *settings, at_error *error)
     return true;
 }
 
+enum { FEATURE_WINDOW = 1 << 16 }; /* a unit's features take far more than its text */
+
+/* A layer and a head that the model has, both counted from 1. */
+static bool heads_fit(const at_translator *translator, const at_search_settings *settings, at_error *error)
+{
+    int layers = 0, heads = 0;
+    const char *name = translator->model->kind->name;
+    if (settings->layer == 0 && settings->head == 0)
+        return true;
+    if (!at_model_heads(translator->model, &layers, &heads))
+        return at_fail(error, AT_FAILED, "model '%s' does not attend to a source, so it has no head %d.%d", name,
+                       settings->layer, settings->head);
+    if (settings->layer < 0 || settings->layer > layers || settings->head < 0 || settings->head > heads)
+        return at_fail(error, AT_FAILED, "there is no head %d.%d: the model has %d layer%s of %d head%s",
+                       settings->layer, settings->head, layers, layers == 1 ? "" : "s", heads, heads == 1 ? "" : "s");
+    return true;
+}
+
 static bool open_work(at_search_work *work)
 {
     work->window = at_arena_new();
@@ -59,7 +77,7 @@ bool at_search(at_translator *translator, const at_search_settings *settings, co
 {
     at_search_work work = {.translator = translator, .settings = settings, .error = error, .run = at_search_beam};
     bool good =
-        error->code == AT_OK && open_work(&work) &&
+        error->code == AT_OK && heads_fit(translator, settings, error) && open_work(&work) &&
         (translator->model->kind->alone ? at_search_lines(&work, NULL, NULL, lines, sizes, count, give, context)
                                         : at_search_lines(&work, lines, sizes, NULL, NULL, count, give, context));
     close_work(&work);
@@ -71,8 +89,22 @@ bool at_forced(at_translator *translator, const at_search_settings *settings, co
                at_give *give, void *context, at_error *error)
 {
     at_search_work work = {.translator = translator, .settings = settings, .error = error, .run = at_forced_batch};
-    bool good = error->code == AT_OK && open_work(&work) &&
+    bool good = error->code == AT_OK && heads_fit(translator, settings, error) && open_work(&work) &&
                 at_search_lines(&work, sources, source_sizes, targets, target_sizes, count, give, context);
+    close_work(&work);
+    return good;
+}
+
+bool at_encode_lines(at_translator *translator, const at_search_settings *settings, const char *const *lines,
+                     const size_t *sizes, int64_t count, at_give *give, void *context, at_error *error)
+{
+    at_search_work work = {.translator = translator,
+                           .settings = settings,
+                           .error = error,
+                           .run = at_encode_batch,
+                           .window_bytes = FEATURE_WINDOW};
+    bool good = error->code == AT_OK && open_work(&work) &&
+                at_search_lines(&work, lines, sizes, NULL, NULL, count, give, context);
     close_work(&work);
     return good;
 }

@@ -23,4 +23,8 @@ bool at_forced(at_translator *translator, const at_search_settings *settings, co
                const size_t *source_sizes, const char *const *targets, const size_t *target_sizes, int64_t count,
                at_give *give, void *context, at_error *error);
 
+/* The encoder alone: each line's features, in its at_found. */
+bool at_encode_lines(at_translator *translator, const at_search_settings *settings, const char *const *lines,
+                     const size_t *sizes, int64_t count, at_give *give, void *context, at_error *error);
+
 #endif

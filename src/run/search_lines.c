@@ -347,11 +347,12 @@ bool at_search_lines(at_search_work *work, const char *const *sources, const siz
                      const char *const *targets, const size_t *target_sizes, int64_t count, at_give *give,
                      void *context)
 {
-    int64_t window = WINDOW_BATCHES * work->settings->batch;
+    const int64_t window = WINDOW_BATCHES * work->settings->batch;
+    const size_t most = work->window_bytes ? work->window_bytes : WINDOW_BYTES;
     for (int64_t from = 0, to; from < count; from = to) {
         at_arena_reset(work->window);
         size_t bytes = 0;
-        for (to = from; to < count && to - from < window && (to == from || bytes < WINDOW_BYTES); to++)
+        for (to = from; to < count && to - from < window && (to == from || bytes < most); to++)
             bytes += (sources ? source_sizes[to] : 0) + (targets ? target_sizes[to] : 0);
         at_sentence *sentences = at_search_take(work, work->window, to - from, sizeof *sentences);
         if (!sentences)

@@ -34,6 +34,7 @@ struct at_search_work {
     at_kept *memory, *state; /* the encoded source and the decoder's state between steps */
     at_cache *cache;         /* what a decoder keeps of both, if it is of that kind */
     at_search_batch *run;
+    size_t window_bytes;    /* of text in a window; 0: as many as translating takes */
     struct at_nodes *nodes; /* search: the tree of units that hypotheses are paths of */
     at_buffer text;
 };
@@ -88,6 +89,8 @@ double at_log_sum_exp(const at_real *row, int64_t count, at_real *finite, at_rea
 
 /* ---- search_beam.c, forced.c */
 at_search_batch at_search_beam, at_forced_batch;
+/* encode.c: the features of each sentence */
+at_search_batch at_encode_batch;
 void at_nodes_free(struct at_nodes *nodes);
 
 #endif

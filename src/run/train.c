@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "files.h"
+#include "guide.h"
 #include "trainer.h"
 
 enum { MOST_SKIPPED = 10, REPORT_EVERY = 100 };
@@ -112,6 +113,8 @@ static bool prepare_data(at_trainer *trainer, at_error *error)
     if (trainer->train && s->subword_sampling > 0)
         trainer->draws = at_draws_new(trainer->train, lines, t->source, t->target, s->subword_sampling, s->max_length,
                                       s->seed, error);
+    if (trainer->train && s->guided_alignment)
+        trainer->guide = at_guide_new(s->guided_alignment, lines, t->source, t->target, error);
     at_lines_free(lines);
     if (error->code != AT_OK)
         return false;
@@ -127,6 +130,23 @@ static bool prepare_data(at_trainer *trainer, at_error *error)
     return error->code == AT_OK;
 }
 
+/* The head that is to be guided. */
+static bool head_exists(const at_model *model, at_error *error)
+{
+    int layers, heads, layer = 0, head = 0;
+    if (!at_model_heads(model, &layers, &heads))
+        return at_fail(error, AT_USAGE,
+                       "model '%s' does not attend to a source, so --guided-alignment has no head to "
+                       "teach",
+                       model->kind->name);
+    if (model->attention.normaliser == AT_HARD)
+        return at_fail(error, AT_USAGE, "--guided-alignment teaches weights, and the normaliser 'hard' draws instead");
+    if (!at_model_guided(&model->settings, &layer, &head) || layer > layers || head > heads)
+        return at_fail(error, AT_USAGE, "--guided-head is '%s' and must be LAYER.HEAD, from 1.1 to %d.%d",
+                       model->settings.guided_head, layers, heads);
+    return true;
+}
+
 static bool prepare_model(at_trainer *trainer, at_error *error)
 {
     at_translator *t = &trainer->translator;
@@ -135,6 +155,8 @@ static bool prepare_model(at_trainer *trainer, at_error *error)
     model.target_size = at_vocabulary_size(t->target);
     t->max_length = trainer->settings->max_length;
     t->model = at_model_new(&model, trainer->settings->seed, error);
+    if (t->model && trainer->guide && !head_exists(t->model, error))
+        return false;
     trainer->optimiser = t->model ? at_optimiser_new(&trainer->settings->optimiser, t->model->params, error) : NULL;
     trainer->arena = at_arena_new();
     if (!trainer->arena)
@@ -195,6 +217,7 @@ static void release(at_trainer *trainer)
     at_vocabulary_free(trainer->translator.target);
     at_buffer_free(&trainer->history);
     at_draws_free(trainer->draws);
+    at_guide_free(trainer->guide);
     at_batches_free(trainer->batches);
     at_batches_free(trainer->valid_batches);
     at_corpus_free(trainer->train);

@@ -24,6 +24,8 @@ typedef struct at_train_settings {
     int64_t batch_size, batch_tokens, accumulate;
     at_optimiser_settings optimiser;
     double label_smoothing;
+    const char *guided_alignment; /* NULL, or links of the training pairs' words that the model's guided_head learns */
+    double guided_weight;         /* of that loss beside the words' */
     double baseline, entropy; /* hard attention: REINFORCE's lambda_r (1) and lambda_e; b is a 0.9/0.1 moving average */
     int64_t epochs, updates;  /* 0: no limit by it */
     double minutes;

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "block.h"
+#include "guide.h"
 #include "ops.h"
 #include "trainer.h"
 
@@ -45,6 +46,22 @@ static void seed_choices(at_trainer *trainer, const at_batch *batch, const at_de
         trainer->place.baseline = 0.9 * before + 0.1 * total / (double)batch->rows;
 }
 
+/* -sum_t sum_s a_ts log w_ts over the linked target units t of the batch: a_t is 1/n on each of t's n linked source
+ * units. What keeps the log finite is far below what a weight that matters is. */
+static at_tensor *guided_loss(at_trainer *trainer, const at_batch *batch, at_tape *tape, at_tensor *weights)
+{
+    const at_shape shape = AT_SHAPE(batch->rows, batch->target_length, batch->source_length);
+    at_real *links = at_room(tape, (size_t)at_shape_count(shape) * sizeof *links);
+    at_tensor *tiny = at_tensor_make(tape, AT_SHAPE(1));
+    if (!weights || !links || !tiny)
+        return NULL;
+    *tiny->value = (at_real)1e-9;
+    at_guide_fill(trainer->guide, batch, links);
+    at_tensor *gold = at_leaf(tape, shape, links, NULL, false);
+    at_tensor *sum = at_sum(at_mul(at_log(at_add(weights, tiny)), gold), -1);
+    return at_scale(sum, -(at_real)trainer->settings->guided_weight);
+}
+
 /* The targets [B,T] without what lies beyond the lengths, which is how packed logits lie. */
 static const int32_t *packed_targets(at_tape *tape, const at_batch *batch)
 {
@@ -66,6 +83,9 @@ bool at_batch_loss(at_trainer *trainer, const at_batch *batch, bool learn, doubl
     if (!tape)
         return at_fail(error, AT_FAILED, "memory is out: there is no room for a batch");
     at_pass pass = {.tape = tape, .rng = learn ? &trainer->rng : NULL, .lengths = batch->target_lengths};
+    const bool guides = learn && trainer->guide;
+    if (guides)
+        at_model_guided(&model->settings, &pass.guided_layer, &pass.guided_head);
     at_source source = {batch->rows, batch->source_length, batch->source, batch->source_lengths};
     at_normaliser normaliser = model->attention.normaliser;
     /* Half the batches of hard attention look at the expectation instead of a sample (Xu et al. 2015): the softmax in
@@ -86,7 +106,8 @@ bool at_batch_loss(at_trainer *trainer, const at_batch *batch, bool learn, doubl
     at_tensor *sum = targets ? at_cross_entropy(flat, targets, smoothing) : NULL;
     if (learn && sum && decoded.log_prob)
         seed_choices(trainer, batch, &decoded);
-    bool done = sum && (!learn || at_backward(sum));
+    at_tensor *total = sum && guides ? at_add(sum, guided_loss(trainer, batch, tape, decoded.guided)) : sum;
+    bool done = total && (!learn || at_backward(total));
     if (!done) {
         at_error *said = at_tape_error(tape);
         return at_fail(error, AT_FAILED, "%s", said->code != AT_OK ? said->text : "the model gave no logits");

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "guide.h"
 #include "kinds.h"
 #include "text.h"
 #include "trainer.h"
@@ -167,6 +168,9 @@ bool at_trainer_identify(at_trainer *trainer, at_error *error)
         at_buffer_print(&lines, "--subword-sampling %.17g\n", s->subword_sampling);
         at_buffer_print(&lines, "--valid-metric %s\n", s->valid_metric);
         at_buffer_print(&lines, "a baseline of %.17g and an entropy of %.17g\n", s->baseline, s->entropy);
+        if (trainer->guide)
+            at_buffer_print(&lines, "--guided-weight %.17g and alignments (%016llx)\n", s->guided_weight,
+                            (unsigned long long)at_guide_hash(trainer->guide));
         if (o->schedule == AT_COSINE)
             at_buffer_print(&lines, "--updates %lld, over which the rate falls\n", (long long)o->updates);
     }

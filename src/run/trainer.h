@@ -28,7 +28,8 @@ typedef struct at_trainer {
     at_buffer history;        /* JSON objects with commas between: one per validation */
     at_lines *valid_lines;
     at_corpus *train, *valid;
-    at_draws *draws; /* NULL: an epoch has the same pieces as any other */
+    struct at_guide *guide; /* NULL: attention is not guided */
+    at_draws *draws;        /* NULL: an epoch has the same pieces as any other */
     at_batches *batches, *valid_batches;
     at_optimiser *optimiser;
     at_arena *arena; /* of the tapes */

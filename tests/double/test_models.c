@@ -30,6 +30,53 @@ static void test_gradients(void **state)
     }
 }
 
+/* The cross-entropy of links that are to be learnt, with the weights of the last head of the first layer. */
+static at_tensor *build_guided(at_tape *tape, at_tensor *const *x, const void *context)
+{
+    (void)x;
+    at_model *model = (at_model *)(uintptr_t)context;
+    static double links[ROWS * TARGET * SOURCE] = {[1] = 0.5, [2] = 0.5, [4] = 1, [12] = 1, [24] = 0.3, [25] = 0.7};
+    at_rng rng = {.seed = 5};
+    at_pass pass = {.tape = tape,
+                    .rng = model->settings.dropout > 0 ? &rng : NULL,
+                    .guided_layer = 1,
+                    .guided_head = (int)model->settings.heads};
+    at_decoded d = case_decode(model, &pass, &whole_source, target_in, TARGET);
+    at_tensor *tiny = at_tensor_make(tape, AT_SHAPE(1));
+    check_tape(model->kind->name, tape);
+    assert_true(at_shape_same(d.guided->shape, AT_SHAPE(ROWS, TARGET, SOURCE)));
+    *tiny->value = 1e-9;
+    at_tensor *gold = at_leaf(tape, d.guided->shape, links, NULL, false);
+    at_tensor *guided = at_scale(at_sum(at_mul(at_log(at_add(d.guided, tiny)), gold), -1), -0.7);
+    return at_add(guided, at_cross_entropy(at_reshape(d.logits, AT_SHAPE(ROWS * TARGET, WORDS)), target_out, 0));
+}
+
+static void test_guided_gradients(void **state)
+{
+    (void)state;
+    int guided = 0;
+    for (int i = 0; i < MODEL_CASES; i++) {
+        at_model *model = case_model(model_cases[i], 4, 3);
+        int layers, heads;
+        /* A weight of 0, which sparse normalisers and windows give, has a log without use. */
+        const char *sparse[] = {"sparsemax", "entmax15", "relu", "local-", "sliding"};
+        bool plain = true;
+        for (int w = 0; w < 5; w++)
+            plain = plain && !strstr(model_cases[i], sparse[w]);
+        if (at_model_heads(model, &layers, &heads) && model->attention.normaliser != AT_HARD && plain) {
+            gradcheck_case c = {.name = model_cases[i],
+                                .build = build_guided,
+                                .context = model,
+                                .params = model->params,
+                                .tolerance = 1e-6};
+            assert_int_equal(gradcheck(&c), at_params_count(model->params));
+            guided++;
+        }
+        at_model_free(model);
+    }
+    assert_true(guided >= 10);
+}
+
 /* Every parameter does something: none is declared in vain. */
 static void test_all_used(void **state)
 {
@@ -123,8 +170,9 @@ static void test_hard(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradients), cmocka_unit_test(test_all_used),
-                                       cmocka_unit_test(test_steps), cmocka_unit_test(test_hard)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradients), cmocka_unit_test(test_guided_gradients),
+                                       cmocka_unit_test(test_all_used), cmocka_unit_test(test_steps),
+                                       cmocka_unit_test(test_hard)};
     at_threads_set(1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,145 @@
+/* attend encode: the encoder alone, features of lines as arrays. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+
+typedef struct encode_options {
+    cli_common common;
+    const char *model, *output;
+    int64_t batch_size;
+    bool mean;
+} encode_options;
+
+static const cli_option table[] = {
+    {OPTION_HEADING, .help = "The model and the arrays"},
+    {OPTION_TEXT, "model", "FILE", offsetof(encode_options, model), .help = "what attend train left", .letter = 'm'},
+    {OPTION_TEXT, "output", "FILE", offsetof(encode_options, output),
+     .help = "where the arrays go: FILE.safetensors or FILE.npy", .letter = 'o'},
+    {OPTION_FLAG, "mean", .place = offsetof(encode_options, mean),
+     .help = "one array [lines,d] with the mean of each line's units; a line without a unit has zeros"},
+    {OPTION_NUMBER, "batch-size", "N", offsetof(encode_options, batch_size), "64", 1, 100000,
+     .help = "lines at a time; the arrays are the same for any number"},
+    {0},
+};
+
+typedef struct job {
+    const encode_options *options;
+    bool is_npy;
+    int64_t lines;
+    at_tensors *tensors; /* a line each; or */
+    at_array *array;     /* the only line, or with --mean all of them */
+    at_error *error;
+} job;
+
+/* Features are added in double, in the order of the units. */
+static bool add_mean(job *j, int64_t line, const at_found *found)
+{
+    const int64_t d = found->feature_size;
+    if (!found->features)
+        return true;
+    if (!j->array)
+        j->array = at_array_new(AT_F32, 2, (int64_t[]){j->lines, d}, j->error);
+    for (int64_t i = 0; j->array && i < d; i++) {
+        double sum = 0;
+        for (int64_t unit = 0; unit < found->source_units; unit++)
+            sum += (double)found->features[unit * d + i];
+        ((float *)j->array->data)[line * d + i] = (float)(sum / (double)found->source_units);
+    }
+    return j->array;
+}
+
+static bool give(void *context, int64_t line, const at_found *found)
+{
+    job *j = context;
+    char name[32];
+    if (j->options->mean)
+        return add_mean(j, line, found);
+    at_array view = {AT_F32, 2, {found->source_units, found->feature_size}, (void *)found->features};
+    snprintf(name, sizeof name, "%lld", (long long)line + 1);
+    if (!j->is_npy)
+        return at_tensors_put(j->tensors, name, &view, j->error);
+    j->array = at_array_new(AT_F32, 2, view.dim, j->error);
+    if (j->array && found->features)
+        memcpy(j->array->data, found->features, (size_t)at_array_count(&view) * sizeof(float));
+    return j->array;
+}
+
+static bool ends_in(const char *name, const char *ending)
+{
+    const size_t length = strlen(name), size = strlen(ending);
+    return length > size && strcmp(name + length - size, ending) == 0;
+}
+
+static bool check(const encode_options *o, at_error *error)
+{
+    if (!o->model || !o->output)
+        return fail(error, AT_USAGE, "attend encode needs %s", !o->model ? "a model: -m FILE" : "-o FILE");
+    if (!ends_in(o->output, ".npy") && !ends_in(o->output, ".safetensors"))
+        return fail(error, AT_USAGE, "-o is a name that ends in .npy or .safetensors, not '%s'", o->output);
+    return true;
+}
+
+static bool encode(job *j, at_translator *translator, const at_line_list *lines)
+{
+    const encode_options *o = j->options;
+    const char **texts = NULL;
+    size_t *sizes = NULL;
+    bool good = spread_lines(lines, &texts, &sizes, j->error);
+    at_search_settings settings = {.batch = o->batch_size};
+    good = good && at_encode(translator, &settings, texts, sizes, lines->count, give, j, j->error);
+    free(texts);
+    free(sizes);
+    if (good && (j->is_npy || o->mean) && !j->array) /* no line has a unit */
+        j->array = at_array_new(AT_F32, 2, (int64_t[]){j->lines, 0}, j->error);
+    if (!good || j->error->code != AT_OK)
+        return false;
+    if (j->is_npy)
+        return at_npy_write(o->output, j->array, j->error);
+    return (!o->mean || at_tensors_put(j->tensors, "mean", j->array, j->error)) &&
+           at_tensors_write(j->tensors, o->output, j->error);
+}
+
+static int run(void *options, int word_count, char **words)
+{
+    (void)word_count;
+    (void)words;
+    const encode_options *o = options;
+    at_error error = {0};
+    at_translator *translator = check(o, &error) ? at_translator_load(o->model, &error) : NULL;
+    at_line_list *lines = translator ? at_line_list_read("-", &error) : NULL;
+    job j = {.options = o, .error = &error};
+    if (lines) {
+        j.is_npy = ends_in(o->output, ".npy");
+        j.lines = lines->count;
+        j.tensors = at_tensors_new();
+    }
+    if (lines && !j.tensors)
+        fail(&error, AT_FAILED, "out of memory for the arrays");
+    else if (lines && j.is_npy && !o->mean && lines->count != 1)
+        fail(&error, AT_USAGE,
+             "a .npy file holds one array, and there are %lld lines; take -o FILE.safetensors, or --mean",
+             (long long)lines->count);
+    else if (lines)
+        encode(&j, translator, lines);
+    at_array_free(j.array);
+    at_tensors_free(j.tensors);
+    at_line_list_free(lines);
+    at_translator_free(translator);
+    return report(&error);
+}
+
+const cli_command command_encode = {
+    .name = "encode",
+    .words = "",
+    .line = "write what a trained model's encoder makes of lines, as arrays",
+    .text = "Reads lines from the standard input and writes the features of each, one row [d] for every unit: the rows "
+            "of a transformer's last layer, or the states that a recurrent model attends to. In a safetensors file the "
+            "arrays [units,d] are named 1, 2, 3 and so on by their lines; with --mean there is one array [lines,d], "
+            "named mean. A .npy file holds one array. All arrays are held in memory until the file is written.",
+    .examples = "  attend encode -m de-en.safetensors -o features.safetensors < test.de\n"
+                "  attend encode -m de-en.safetensors --mean -o sentences.npy < test.de",
+    .options = table,
+    .size = sizeof(encode_options),
+    .run = run,
+};

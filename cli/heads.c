@@ -1,0 +1,123 @@
+#include "heads.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "links.h"
+
+enum { MOST_PAIRS = 500 }; /* that are looked at without gold links: each head reads them once */
+
+bool head_read(const char *text, bool may_choose, const at_translator *translator, cli_head *head, at_error *error)
+{
+    int used = 0;
+    *head = (cli_head){0};
+    if (!text)
+        at_translator_guided(translator, &head->layer, &head->head);
+    if (!text || strcmp(text, "average") == 0)
+        return true;
+    head->best = may_choose && strcmp(text, "best") == 0;
+    if (head->best)
+        return true;
+    if (sscanf(text, "%d.%d%n", &head->layer, &head->head, &used) == 2 && !text[used] && head->layer > 0 &&
+        head->head > 0)
+        return true;
+    return fail(error, AT_USAGE, "--head is %saverage or LAYER.HEAD such as 2.1, not '%s'", may_choose ? "best, " : "",
+                text);
+}
+
+/* ---- Choosing ------------------------------------------------------------------------------------------------- */
+
+/* One head's trial. */
+typedef struct trial {
+    const cli_head_data *data;
+    FILE *stream;          /* its links, a line each, to be judged by the gold ones; or */
+    int64_t agreed, words; /* both directions, and what there is on both sides */
+    at_error *error;
+} trial;
+
+static bool try_line(void *context, int64_t line, const at_found *found)
+{
+    trial *t = context;
+    const at_line lines[] = {t->data->source->line[line], t->data->target->line[line]};
+    const at_hypothesis *h = &found->best[0];
+    cli_links links = {0};
+    if (!h->weights) { /* a source without a unit */
+        if (t->stream)
+            fputc('\n', t->stream);
+        return true;
+    }
+    bool good = t->data->by_unit ? links_by_unit(h, &links) : links_by_word(found, lines, &links);
+    if (good && t->stream)
+        good = links_print(t->stream, &links) && fputc('\n', t->stream) != EOF;
+    else if (good)
+        t->agreed += links_agreed(&links), t->words += links.rows + links.columns;
+    links_free(&links);
+    return good || fail(t->error, AT_FAILED, "out of memory for an alignment");
+}
+
+/* The alignment error rate of the lines in `text`. */
+static bool error_rate(const cli_head_data *data, char *text, double *rate, at_error *error)
+{
+    at_line *lines = malloc((size_t)(data->source->count + 1) * sizeof *lines);
+    int64_t count = 0;
+    for (char *at = text, *end; lines && (end = strchr(at, '\n')); at = end + 1)
+        lines[count++] = (at_line){at, (size_t)(end - at)};
+    bool good = lines ? at_score_lines("aer", lines, count, data->gold->line, data->gold->count, rate, error)
+                      : fail(error, AT_FAILED, "out of memory for alignments");
+    free(lines);
+    return good;
+}
+
+/* Tries one head; *score is the better the larger it is. */
+static bool try_head(at_translator *translator, const cli_head_data *data, cli_head head, double *score,
+                     at_error *error)
+{
+    char *text = NULL;
+    size_t size = 0;
+    trial t = {.data = data, .error = error};
+    int64_t count = data->source->count;
+    if (!data->gold && count > MOST_PAIRS)
+        count = MOST_PAIRS;
+    if (data->gold && !(t.stream = open_memstream(&text, &size)))
+        return fail(error, AT_FAILED, "out of memory for alignments");
+    at_search_settings settings = {.batch = data->batch, .wants_weights = true, .layer = head.layer, .head = head.head};
+    bool good = at_align(translator, &settings, data->texts[0], data->sizes[0], data->texts[1], data->sizes[1], count,
+                         try_line, &t, error);
+    if (t.stream && fclose(t.stream) != 0)
+        good = fail(error, AT_FAILED, "out of memory for alignments");
+    double rate = 0;
+    if (good && data->gold)
+        good = error_rate(data, text, &rate, error);
+    *score = data->gold ? -rate : t.words ? 200 * (double)t.agreed / (double)t.words : 0;
+    free(text);
+    return good;
+}
+
+bool head_choose(at_translator *translator, const cli_head_data *data, cli_head *head, at_error *error)
+{
+    int layers = 0, heads = 0;
+    double best = 0, score = 0;
+    *head = (cli_head){0};
+    if (!data->gold && at_translator_guided(translator, &head->layer, &head->head)) {
+        if (!data->quiet)
+            fprintf(stderr, "attend: head %d.%d, which training guided\n", head->layer, head->head);
+        return true;
+    }
+    at_translator_heads(translator, &layers, &heads);
+    for (int l = 1; l <= layers; l++)
+        for (int h = 1; h <= heads; h++) {
+            cli_head one = {.layer = l, .head = h};
+            if (!try_head(translator, data, one, &score, error))
+                return false;
+            if (head->layer == 0 || score > best) {
+                *head = one;
+                best = score;
+            }
+        }
+    if (!data->quiet && head->layer && data->gold)
+        fprintf(stderr, "attend: head %d.%d has the lowest AER, %.2f\n", head->layer, head->head, -best);
+    else if (!data->quiet && head->layer)
+        fprintf(stderr, "attend: head %d.%d agrees most with itself in both directions, %.2f%%\n", head->layer,
+                head->head, best);
+    return true;
+}

@@ -1,0 +1,30 @@
+/* Which head of attention a command looks at: --head. */
+#ifndef HEADS_H
+#define HEADS_H
+
+#include "console.h"
+
+typedef struct cli_head {
+    bool best;       /* to be chosen */
+    int layer, head; /* 0: the mean of all */
+} cli_head;
+
+/* `text` is average, L.H, or where `may_choose` best; NULL: the head that training guided, or the average. */
+bool head_read(const char *text, bool may_choose, const at_translator *translator, cli_head *head, at_error *error);
+
+/* What the best head is found by. */
+typedef struct cli_head_data {
+    const at_line_list *source, *target, *gold; /* gold: links, or NULL */
+    const char *const *texts[2];                /* the same lines as at_align takes them */
+    const size_t *sizes[2];
+    bool by_unit, quiet;
+    int64_t batch;
+} cli_head_data;
+
+/* The head with the lowest alignment error rate by the gold links. Without them the head that training guided, or else
+ * the one whose two directions agree most: links of a target word to its most attended source word, of which the target
+ * word is in turn the one that attends most to it, twice their number / the words of both sides. What was chosen is
+ * said on stderr. */
+bool head_choose(at_translator *translator, const cli_head_data *data, cli_head *head, at_error *error);
+
+#endif

@@ -1,0 +1,91 @@
+#include "perplexity.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* What is added up over the lines. */
+typedef struct sums {
+    const at_line_list *target;
+    bool translates;
+    double log_probability;
+    int64_t units, words, lines; /* units and words with the ends of their lines */
+    int64_t empty, first_empty;  /* lines whose source has no unit, which say nothing */
+} sums;
+
+static bool add(void *context, int64_t line, const at_found *found)
+{
+    sums *s = context;
+    const at_line text = s->target->line[line];
+    const at_hypothesis *h = &found->best[0];
+    if (s->translates && found->source_units == 0) {
+        if (!s->empty++)
+            s->first_empty = line + 1;
+        return true;
+    }
+    s->log_probability += h->score;
+    s->units += h->count + 1;
+    s->words += at_word_numbers(text.text, text.size, NULL, 0, NULL) + 1;
+    s->lines++;
+    return true;
+}
+
+static bool add_all(at_translator *translator, const at_line_list *source, sums *s, at_error *error)
+{
+    const char **texts[2] = {0};
+    size_t *sizes[2] = {0};
+    bool good = spread_lines(s->target, &texts[1], &sizes[1], error) &&
+                (!source || spread_lines(source, &texts[0], &sizes[0], error)) &&
+                at_align(translator, &(at_search_settings){0}, texts[0], sizes[0], texts[1], sizes[1], s->target->count,
+                         add, s, error);
+    for (int side = 0; side < 2; side++) {
+        free(texts[side]);
+        free(sizes[side]);
+    }
+    if (good && s->lines == 0)
+        return fail(error, AT_FAILED, "there is no line to be measured");
+    return good;
+}
+
+static void print(const sums *s, bool json)
+{
+    const double by_unit = exp(-s->log_probability / (double)s->units);
+    const double by_word = exp(-s->log_probability / (double)s->words);
+    const double by_line = s->log_probability / (double)s->lines;
+    if (json)
+        printf("{\"perplexity\":%.17g,\"perplexity_per_word\":%.17g,\"log_probability\":%.17g,"
+               "\"log_probability_per_line\":%.17g,\"units\":%lld,\"words\":%lld,\"lines\":%lld}\n",
+               by_unit, by_word, s->log_probability, by_line, (long long)s->units, (long long)s->words,
+               (long long)s->lines);
+    else
+        printf("perplexity %.4f per unit, %.4f per word; log-probability %.4f per line, of %lld units, %lld words and "
+               "%lld lines\n",
+               by_unit, by_word, by_line, (long long)s->units, (long long)s->words, (long long)s->lines);
+}
+
+bool score_perplexity(const char *model, const char *source, const char *target, bool json, bool quiet, at_error *error)
+{
+    at_translator *translator = at_translator_load(model, error);
+    at_line_list *lines[2] = {0};
+    if (translator && !source && at_translator_has_source(translator))
+        fail(error, AT_USAGE, "this model translates, so perplexity needs --source FILE beside --reference");
+    if (translator && source && !at_translator_has_source(translator))
+        fail(error, AT_USAGE, "this is a language model, so perplexity takes --reference alone and no --source");
+    if (error->code == AT_OK)
+        lines[1] = at_line_list_read(target, error);
+    if (error->code == AT_OK && source)
+        lines[0] = at_line_list_read(source, error);
+    if (lines[0] && lines[1] && lines[0]->count != lines[1]->count)
+        fail(error, AT_FAILED, "'%s' has %lld lines and '%s' has %lld; they must be pairs", source,
+             (long long)lines[0]->count, target, (long long)lines[1]->count);
+    sums s = {.target = lines[1], .translates = source};
+    if (error->code == AT_OK && add_all(translator, lines[0], &s, error)) {
+        print(&s, json);
+        if (s.empty && !quiet)
+            fprintf(stderr, "attend: %lld pair%s without a source, the first in line %lld, left out\n",
+                    (long long)s.empty, s.empty == 1 ? "" : "s", (long long)s.first_empty);
+    }
+    at_line_list_free(lines[0]);
+    at_line_list_free(lines[1]);
+    at_translator_free(translator);
+    return error->code == AT_OK;
+}
