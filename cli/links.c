@@ -108,25 +108,23 @@ int64_t links_agreed(const cli_links *links)
     return both;
 }
 
+/* What a column got from all rows. */
+static double coverage_of(const cli_links *links, int64_t column)
+{
+    double sum = 0;
+    for (int64_t t = 0; t < links->rows; t++)
+        sum += links->weight[t * links->columns + column];
+    return sum;
+}
+
 void links_print_coverage(FILE *stream, const cli_links *links)
 {
-    const char *before = "";
-    for (int pass = 0; pass < 2; pass++, before = " ||| ")
-        for (int64_t s = 0; s < links->columns; s++) {
-            double sum = 0;
-            for (int64_t t = 0; t < links->rows; t++)
-                sum += links->weight[t * links->columns + s];
-            if (pass == 1 && !(sum < UNATTENDED))
-                continue;
-            fputs(before, stream);
-            if (pass == 0)
-                fprintf(stream, "%.4f", sum);
-            else
-                fprintf(stream, "%lld", (long long)s);
-            before = " ";
-        }
-    if (before[1]) /* nothing was left out: the second list is empty */
-        fputs(" |||", stream);
+    for (int64_t s = 0; s < links->columns; s++)
+        fprintf(stream, "%.4f ", coverage_of(links, s));
+    fputs("|||", stream);
+    for (int64_t s = 0; s < links->columns; s++)
+        if (coverage_of(links, s) < UNATTENDED)
+            fprintf(stream, " %lld", (long long)s);
 }
 
 void print_weights(FILE *stream, const at_hypothesis *hypothesis)

@@ -48,7 +48,7 @@ done
 # Coverage: sums that add up to the target's words, and the words below 0.1.
 "$attend" align -m guided --source s --target t --coverage >out
 awk -F' \\|\\|\\|' '{ n = split($2, c, " "); sum = 0; low = ""; for (i = 1; i <= n; i++) { sum += c[i]; if (c[i] < 0.1) low = low " " (i - 1) }
-    if (sum < n - 0.01 || sum > n + 0.01 || low != $3) { print; bad = 1 } } END { exit bad }' out || fail "coverage does not add up"
+    if (NF != 3 || sum < n - 0.01 || sum > n + 0.01 || low != $3) { print; bad = 1 } lows += low != "" } END { exit bad || !lows }' out || fail "coverage does not add up"
 printf 'a b c\n' | "$attend" translate -m guided --coverage >out
 grep -qE '^[A-H ]+ \|\|\| [0-9]\.[0-9]{4} [0-9]\.[0-9]{4} [0-9]\.[0-9]{4} \|\|\|( [0-9])*$' out || fail "coverage looks like $(cat out)"
 "$attend" show -m guided --head 2.1 "a b" >out
