@@ -26,6 +26,8 @@ typedef struct room {
     at_real *dbias;     /* [rows, 2R+1] */
     cutter block;
     bool careful_keys;
+    tile_lines values; /* where one query reads them */
+    bool lone;
 } room;
 
 static const at_real *grad_of(const at_tensor *tensor)
@@ -98,12 +100,13 @@ static void load_rows(const job *j, const block *blk, const room *r, rows *x)
     const at_real *dout = grad_of(j->made.out), *dlog = grad_of(j->made.log_prob);
     const row_kernels *k = at_isa()->rows;
     int64_t width = at_isa()->tile->width, count = 2 * j->reach + 1;
+    int64_t at = at_start_of(&j->out, blk->b, blk->h, blk->index[0]); /* the block's rows follow each other */
+    k->copy(r->dout, r->dv_row, j->value_panels, dout ? dout + at : NULL, dout ? j->out.row : 0, blk->rows,
+            dout ? j->value_size : 0, 1, NULL);
     for (int64_t i = 0; i < blk->rows; i++) {
         int64_t row = at_row_of(j, blk->b, blk->h, blk->index[i]);
-        int64_t at = at_start_of(&j->out, blk->b, blk->h, blk->index[i]);
-        at_real *to = r->dout + i * r->dv_row;
-        k->copy(to, 0, j->value_panels, dout ? dout + at : NULL, 0, 1, dout ? j->value_size : 0, 1, NULL);
-        x->delta[i] = dout ? k->dot(to, j->made.out->value + at, j->value_size) : 0;
+        const at_real *out = j->made.out->value + at + i * j->out.row;
+        x->delta[i] = dout ? k->dot(r->dout + i * r->dv_row, out, j->value_size) : 0;
         x->stat[i] = j->stat[row];
         x->choice[i] = j->choice ? j->choice[row] : -1;
         x->pull[i] = dlog ? dlog[row] : 0;
@@ -134,7 +137,10 @@ static tile remake(const job *j, const block *blk, const room *r, const rows *x,
     k->weights(&t, &x->back);
     tile d = t;
     d.s = r->d;
-    k->score(&d, j->value_size, r->dout, r->dv_row, r->vt);
+    if (r->lone)
+        k->score_heads(&d, j->value_size, r->dout, r->dv_row, &r->values, 1);
+    else
+        k->score(&d, j->value_size, r->dout, r->dv_row, r->vt);
     if (x->offsets.at)
         k->look_up(&d, &x->offsets);
     return t;
@@ -195,10 +201,10 @@ static void hand_over(const job *j, const block *blk, const room *r, const rows 
     int64_t count = 2 * j->reach + 1;
     at_real scale = j->what.additive ? 1 : j->what.scale;
     const row_kernels *k = at_isa()->rows;
-    for (int64_t i = 0; i < blk->rows; i++) {
-        if (dq)
-            k->add(dq + at_start_of(&j->q, blk->b, blk->h, blk->index[i]), 0, r->dq + i * blk->q_row, 0, 1, j->size,
-                   scale);
+    if (dq)
+        k->add(dq + at_start_of(&j->q, blk->b, blk->h, blk->index[0]), j->q.row, r->dq, blk->q_row, blk->rows, j->size,
+               scale);
+    for (int64_t i = 0; i < blk->rows && (dcentre || dbias); i++) {
         if (dcentre)
             dcentre[at_row_of(j, blk->b, blk->h, blk->index[i])] += x->dcentre[i];
         if (dbias)
@@ -382,7 +388,10 @@ static void backward_pair(const job *j, char *scratch, int64_t b, int64_t g, int
     const at_real *keys = j->what.k->value + at_start_of(&j->k, b, g, 0);
     const at_real *values = j->what.v->value + at_start_of(&j->v, b, g, 0);
     at_gemm_pack(keys, 1, j->k.row, j->size, key_count, r.kt);
-    at_gemm_pack(values, 1, j->v.row, j->value_size, key_count, r.vt);
+    r.values = (tile_lines){.at = values, .row = j->v.row};
+    r.lone = query_count == 1 && group == 1; /* as on the way forward */
+    if (!r.lone)
+        at_gemm_pack(values, 1, j->v.row, j->value_size, key_count, r.vt);
     if (!j->what.additive)
         at_gemm_pack(keys, j->k.row, 1, key_count, j->size, r.k);
     r.careful_keys = j->masked && !at_isa()->rows->finite(keys, j->k.row, key_count, j->size);

@@ -10,8 +10,10 @@ static const at_real LN2 = (at_real)0.6931471805599453;
 
 /* A worker's memory for one (batch, key head) and one block. */
 typedef struct room {
-    at_real *kt;    /* keys as panels [K/w][D][w] */
-    at_real *v;     /* values as panels [Dv/w][K][w] */
+    at_real *kt; /* keys as panels [K/w][D][w] */
+    at_real *v;  /* values as panels [Dv/w][K][w], unless one query reads them where they lie */
+    tile_lines values;
+    bool lone;
     at_real *score; /* score_v of the head times unit */
     at_real *s;     /* scores: one tile, or whole rows where the normaliser needs them or they are kept */
     int64_t s_row;
@@ -82,6 +84,12 @@ static void spend(const job *j, const block *blk, const room *r, const tile *t, 
     if (r->offsets_row)
         k->by_offset(t, blk->place, j->reach, r->offsets, r->offsets_row);
     k->blank(t, keeps_weights(j));
+    if (r->lone) {
+        if (t->from == blk->from)
+            memset(r->out, 0, (size_t)r->out_row * sizeof *r->out);
+        k->weigh_heads(t, j->value_size, &r->values, 1, r->out, r->out_row);
+        return;
+    }
     k->weigh(t, j->value_size, r->v, blk->keys, r->out, r->out_row, t->from == blk->from, careful);
 }
 
@@ -306,7 +314,10 @@ static void forward_pair(const job *j, char *scratch, int64_t b, int64_t g, int6
     int64_t group = j->heads / j->kv_heads, blocks = (queries + TILE_ROWS - 1) / TILE_ROWS;
     tile_fetch fetch = next_pair(j, b, g);
     at_gemm_pack(j->what.k->value + at_start_of(&j->k, b, g, 0), 1, j->k.row, j->size, keys, r.kt);
-    at_gemm_pack(j->what.v->value + at_start_of(&j->v, b, g, 0), j->v.row, 1, keys, j->value_size, r.v);
+    r.values = (tile_lines){.at = j->what.v->value + at_start_of(&j->v, b, g, 0), .row = j->v.row};
+    r.lone = queries == 1 && group == 1; /* packing would cost as much as the sum itself, which has the same bits */
+    if (!r.lone)
+        at_gemm_pack(r.values.at, j->v.row, 1, keys, j->value_size, r.v);
     for (int64_t item = group * blocks * part / j->parts; item < group * blocks * (part + 1) / j->parts; item++) {
         int64_t h = g * group + item / blocks, first = queries * (item % blocks) / blocks;
         int64_t rows = queries * (item % blocks + 1) / blocks - first;
