@@ -531,6 +531,16 @@ static void steady_updates_allocate_nothing(void **state)
 #endif
     }
     at_threads_set(0);
+    FILE *links = fopen("links", "w");
+    for (int i = 0; i < 400; i++)
+        fputs("0-0 1-1\n", links);
+    fclose(links);
+    ear e = {0}; /* guided attention goes the plain path, which asks for as little */
+    run(training_of("steady", DATA, "guided-alignment", "links", "updates", "38", "batch-size", "10", NULL), &e);
+#ifndef __SANITIZE_ADDRESS__
+    if (e.steady < 15)
+        fail_msg("only the last %ld guided updates asked for no memory", e.steady);
+#endif
 }
 
 static void refused(const char *name, const char *value, const char *sentence)

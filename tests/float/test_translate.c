@@ -369,6 +369,112 @@ static void test_a_beginning_without_a_source(void **unused)
     }
 }
 
+/* ---- The encoder alone, and heads ----------------------------------------------------------------------------- */
+
+static bool note_features(void *context, int64_t line, const at_found *found)
+{
+    record *r = context;
+    assert_int_equal(line, r->lines++);
+    assert_true(found->features || found->source_units == 0);
+    if (found->features)
+        at_buffer_add(&r->bytes, found->features,
+                      (size_t)(found->source_units * found->feature_size) * sizeof *found->features);
+    return true;
+}
+
+/* Every line's features, in any batch, are those of the model itself for that line alone. */
+static void test_features_are_the_models(void **unused)
+{
+    (void)unused;
+    char bytes[SOME][LONGEST];
+    const char *lines[SOME];
+    size_t sizes[SOME];
+    draw_lines(bytes, lines, sizes, SOME, letters, 8);
+    int encoders = 0;
+    for (int kind = 0; at_model_kind_at(kind); kind++) {
+        at_translator *t = untrained(at_model_kind_at(kind));
+        record judge = {0};
+        at_arena *arena = at_arena_new();
+        for (int i = 0; i < SOME && t->model->kind->features; i++) {
+            int32_t ids[LONGEST];
+            int64_t replaced,
+                count = at_vocabulary_encode(t->source, lines[i], sizes[i], ids, LONGEST, &replaced, NULL);
+            if (count == 0)
+                continue;
+            at_source source = {1, count, ids, &count};
+            at_tensor *R = at_model_features(t->model, &(at_pass){.tape = at_tape_new(arena, false)}, &source);
+            at_buffer_add(&judge.bytes, R->value, (size_t)at_shape_count(R->shape) * sizeof *R->value);
+            at_arena_reset(arena);
+        }
+        for (int run = 0; run < 3; run++) {
+            at_error error = {0};
+            record r = {0};
+            at_search_settings settings = {.batch = (int64_t[]){64, 1, 7}[run]};
+            at_threads_set(1 + run);
+            bool done = at_encode(t, &settings, lines, sizes, SOME, note_features, &r, &error);
+            assert_int_equal(done, t->model->kind->features != NULL);
+            assert_true(done || strstr(error.text, t->model->kind->name));
+            if (done) {
+                assert_int_equal(r.lines, SOME);
+                assert_int_equal(r.bytes.size, judge.bytes.size);
+                assert_memory_equal(r.bytes.bytes, judge.bytes.bytes, r.bytes.size);
+                encoders++;
+            }
+            at_buffer_free(&r.bytes);
+        }
+        at_buffer_free(&judge.bytes);
+        at_arena_free(arena);
+        at_translator_free(t);
+    }
+    assert_int_equal(encoders, 4 * 3);
+    at_threads_set(0);
+}
+
+typedef struct sum_of_heads {
+    float weights[4096];
+    double share;
+} sum_of_heads;
+
+static bool add_weights(void *context, int64_t line, const at_found *found)
+{
+    (void)line;
+    sum_of_heads *sum = context;
+    const at_hypothesis *h = &found->best[0];
+    for (int64_t i = 0; i < (h->count + 1) * h->source_units; i++)
+        sum->weights[i] += (float)(sum->share * (double)h->weights[i]);
+    return true;
+}
+
+/* The average is what its name says, and a head that is not there is refused. */
+static void test_heads_make_the_average(void **unused)
+{
+    (void)unused;
+    const char *source = "abc defg hab", *target = "the cat sat on a mat";
+    size_t source_size = strlen(source), target_size = strlen(target);
+    for (int kind = 0; at_model_kind_at(kind); kind++) {
+        at_error error = {0};
+        at_translator *t = untrained(at_model_kind_at(kind));
+        int layers = 0, heads = 0;
+        const bool attends = at_translator_heads(t, &layers, &heads);
+        assert_int_equal(attends, has_weights(t));
+        sum_of_heads average = {.share = 1}, sum = {.share = 1.0 / (layers * heads)};
+        for (int l = 0; l <= layers && attends; l++)
+            for (int h = l ? 1 : 0; h <= (l ? heads : 0); h++) {
+                at_search_settings settings = {.wants_weights = true, .layer = l, .head = h};
+                assert_true(at_align(t, &settings, &source, &source_size, &target, &target_size, 1, add_weights,
+                                     l ? &sum : &average, &error));
+            }
+        for (int i = 0; i < 4096; i++)
+            assert_true(fabsf(sum.weights[i] - average.weights[i]) < 1e-5F);
+        at_search_settings beyond = {.wants_weights = true, .layer = layers + 1, .head = 1};
+        const bool has_source = at_translator_has_source(t);
+        assert_false(at_align(t, &beyond, has_source ? &source : NULL, has_source ? &source_size : NULL, &target,
+                              &target_size, 1, add_weights, &sum, &error));
+        assert_non_null(strstr(error.text, "head"));
+        at_translator_free(t);
+    }
+}
+
 /* ---- Memory --------------------------------------------------------------------------------------------------- */
 
 static const at_model_kind *watched;
@@ -472,6 +578,8 @@ int main(void)
         cmocka_unit_test(test_forced_scores_are_those_of_search),
         cmocka_unit_test(test_a_target_can_be_begun),
         cmocka_unit_test(test_a_beginning_without_a_source),
+        cmocka_unit_test(test_features_are_the_models),
+        cmocka_unit_test(test_heads_make_the_average),
         cmocka_unit_test(test_steady_steps_take_no_memory),
         cmocka_unit_test(test_a_saved_model_translates_and_tells_about_itself),
     };
