@@ -35,6 +35,11 @@ same_file one best
 grep -qE '^attend: head [12]\.[12] agrees most with itself in both directions, [0-9.]+%$' said || fail "best says $(cat said)"
 "$attend" align -m free --source s --target t --head "$(cut -d' ' -f3 said)" >one
 same_file one best
+# One source word that three target words look at, and that looks back at one of them: 2 * 1 / (1 + 3).
+echo a >single
+echo "A B C" >triple
+"$attend" align -m free --source single --target triple --head best >/dev/null 2>said
+equal "attend: head 1.1 agrees most with itself in both directions, 50.00%" "$(cat said)" "agreement"
 # The same bytes in any batch; another head, other weights.
 for head in average 2.2; do
     "$attend" align -m free --source s --target t --head $head --coverage --threads 1 >judge
@@ -63,6 +68,10 @@ below "$(aer gru)" 10 "AER of a guided recurrent model"
 train chars $small --epochs 2 --source-vocab char --target-vocab char --guided-alignment links --guided-weight 1
 below "$(aer chars)" 40 "AER of guided characters"
 
+sed '3s/.*/0-0/' links >other
+"$attend" train --source source --target target --output half $small --hidden 32 --batch-size 20 --learning-rate 0.005 \
+    --epochs 20 --guided-alignment other --guided-weight 1 --resume --quiet 2>said && fail "other alignments are taken for the same"
+grep -q "^attend: cannot go on from 'half.state', which was written with --guided-weight 1 and alignments (" said || fail "resuming says $(cat said)"
 sed '3s/.*/0-0 7-0/' links >far
 refuse 1 "line 3 of 'far' links source word 7, and the words of that line go from 0 to $(($(sed -n 3p source | wc -w) - 1))" \
     train --source source --target target --output no $small --guided-alignment far

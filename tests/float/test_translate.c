@@ -73,13 +73,15 @@ static at_translator *untrained(const at_model_kind *kind)
     t->source = kind->alone ? NULL : vocabulary("char", letters);
     t->target = vocabulary("word", "the cat sat on a mat while it rained");
     t->max_length = 20;
-    at_model_settings settings = {.embedding = 9, .hidden = 12, .attention = 7, .maxout = 5};
+    at_model_settings settings = {.embedding = 9, .hidden = 12, .attention = 6, .maxout = 5, .heads = 2};
     uint64_t given = 0;
     snprintf(settings.model, sizeof settings.model, "%s", kind->name);
     settings.source_size = t->source ? at_vocabulary_size(t->source) : 0;
     settings.target_size = at_vocabulary_size(t->target);
     if (!strstr(kind->fields, "attention"))
         settings.attention = 0;
+    if (!strstr(kind->fields, "heads"))
+        settings.heads = 0;
     if (!strstr(kind->fields, "maxout"))
         settings.maxout = 0;
     assert_true(at_model_settings_complete(&settings, given, &error));
