@@ -30,7 +30,7 @@ done
 
 settings=(--model luong --cell lstm --bidirectional --input-feeding --score general --embedding 128 --hidden 256
     --dropout 0.3 --batch-size 64 --learning-rate 0.001 --label-smoothing 0.1 --ema 0.999 --seed 1)
-limits=(--epochs 60 --early-stopping 12)
+limits=(--epochs 100)
 for option; do
     case $option in
     --epochs | --updates | --minutes) limits=() ;;
