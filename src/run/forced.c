@@ -52,8 +52,8 @@ static void read_position(forced *f, int64_t r, int64_t t, const at_real *logits
                           const at_real *weights, at_real *scratch)
 {
     const at_sentence *sentence = f->batch[r];
-    double log_sum = at_log_sum_exp(logits, vocabulary, scratch, scratch + vocabulary);
-    f->found[r].score += (double)scratch[unit_at(sentence, t)] - log_sum;
+    double log_sum = at_log_sum_exp(&logits, vocabulary, scratch);
+    f->found[r].score += (double)logits[unit_at(sentence, t)] - log_sum;
     if (!weights)
         return;
     for (int64_t s = 0; s < sentence->count && f->weights[r]; s++)
@@ -80,7 +80,7 @@ static bool read_positions(forced *f, int64_t from)
     if (!at_search_ok(work, tape) || !at_search_has_weights(work, &decoded))
         return false;
     int64_t vocabulary = decoded.logits->shape.dim[2], width = f->source.length;
-    at_real *scratch = at_search_take(work, work->steps, 2 * vocabulary, sizeof *scratch);
+    at_real *scratch = at_search_take(work, work->steps, vocabulary, sizeof *scratch);
     if (!scratch || !at_kept_store(work->state, &state, work->error))
         return false;
     for (int64_t r = 0; r < f->rows; r++)

@@ -3,6 +3,8 @@
 #include <float.h>
 #include <math.h>
 
+#include "isa.h"
+#include "passes.h"
 #include "rows.h"
 #include "search_work.h"
 #include "threads.h"
@@ -14,7 +16,8 @@
 #endif
 
 enum { ALONE = 1 << 14 }; /* numbers that one thread is done with before another has woken up */
-enum { WAYS = 8 };        /* sums and maxima run in this many strands, which the compiler lays side by side */
+enum { BLOCK = 64 };      /* units that are passed over together if none of them can be a candidate */
+enum { WAYS = 8 };        /* maxima run in this many strands, which the compiler lays side by side */
 
 /* What is not a number or not finite becomes the nearest thing that is, so that a damaged model still ends its lines.
  */
@@ -27,12 +30,38 @@ static void make_finite(at_real *finite, const at_real *row, int64_t count)
     }
 }
 
+double at_log_sum_exp(const at_real **row, int64_t count, at_real *scratch)
+{
+    log_sum_row sums = at_isa()->passes->log_sum(*row, count);
+    /* Whatever is not finite shows in the plain sum. */
+    if (!isfinite(sums.total)) {
+        make_finite(scratch, *row, count);
+        *row = scratch;
+        sums = at_isa()->passes->log_sum(scratch, count);
+    }
+    return (double)sums.max + log(sums.sum);
+}
+
+typedef struct rows_job {
+    const at_search_work *work;
+    const at_real *logits;
+    int64_t vocabulary;
+    at_row_task *tasks;
+    at_real *scratch; /* [workers, 2, V] */
+} rows_job;
+
+/* Padding and the begin are no words. */
+static bool may_follow(int64_t id)
+{
+    return id != AT_PAD && id != AT_BEGIN;
+}
+
 static at_real largest(const at_real *x, int64_t count)
 {
     at_real top[WAYS];
     int64_t i = 0;
     for (int w = 0; w < WAYS; w++)
-        top[w] = -AT_REAL_MAX;
+        top[w] = x[0];
     for (; i + WAYS <= count; i += WAYS)
         for (int w = 0; w < WAYS; w++)
             top[w] = x[i + w] > top[w] ? x[i + w] : top[w];
@@ -43,51 +72,29 @@ static at_real largest(const at_real *x, int64_t count)
     return top[0];
 }
 
-/* log sum_i e^x_i = m + log sum_i e^(x_i - m), m = max x */
-double at_log_sum_exp(const at_real *row, int64_t count, at_real *finite, at_real *scratch)
+/* No better than the last of the candidates, and there is no room for more. */
+static bool is_beaten(const at_row_task *task, at_real logit)
 {
-    make_finite(finite, row, count);
-    at_real top = largest(finite, count);
-    for (int64_t i = 0; i < count; i++)
-        scratch[i] = finite[i] - top;
-    at_rows_exp(scratch, scratch, count);
-    double sum[WAYS] = {0};
-    int64_t i = 0;
-    for (; i + WAYS <= count; i += WAYS)
-        for (int w = 0; w < WAYS; w++)
-            sum[w] += (double)scratch[i + w];
-    for (; i < count; i++)
-        sum[0] += (double)scratch[i];
-    return (double)top + log(((sum[0] + sum[4]) + (sum[1] + sum[5])) + ((sum[2] + sum[6]) + (sum[3] + sum[7])));
+    return task->count == task->most && (double)logit <= task->candidates[task->count - 1].log_prob;
 }
 
-typedef struct rows_job {
-    const at_search_work *work;
-    const at_real *logits;
-    int64_t vocabulary;
-    at_row_task *tasks;
-    at_real *scratch; /* [workers, 2 V] */
-} rows_job;
-
-/* Padding and the begin are no words. */
-static bool may_follow(int64_t id)
-{
-    return id != AT_PAD && id != AT_BEGIN;
-}
-
-/* The likeliest ids in order, by insertion: most of a row fails the first comparison. The logits rank as the
+/* The likeliest ids in order, by insertion: most blocks fail the first comparison. The logits rank as the
  * log-probabilities do. */
 static void find_likeliest(const rows_job *job, const at_real *row, double log_sum, at_row_task *task)
 {
     at_candidate *best = task->candidates;
-    for (int64_t id = 0; id < job->vocabulary; id++) {
-        double value = (double)row[id];
-        if ((task->count == task->most && value <= best[task->count - 1].log_prob) || !may_follow(id))
+    for (int64_t from = 0, to; from < job->vocabulary; from = to) {
+        to = from + BLOCK < job->vocabulary ? from + BLOCK : job->vocabulary;
+        if (is_beaten(task, largest(row + from, to - from)))
             continue;
-        int64_t place = task->count < task->most ? task->count++ : task->count - 1;
-        for (; place > 0 && best[place - 1].log_prob < value; place--)
-            best[place] = best[place - 1];
-        best[place] = (at_candidate){value, (int32_t)id};
+        for (int64_t id = from; id < to; id++) {
+            if (is_beaten(task, row[id]) || !may_follow(id))
+                continue;
+            int64_t place = task->count < task->most ? task->count++ : task->count - 1;
+            for (; place > 0 && best[place - 1].log_prob < (double)row[id]; place--)
+                best[place] = best[place - 1];
+            best[place] = (at_candidate){(double)row[id], (int32_t)id};
+        }
     }
     for (int64_t i = 0; i < task->count; i++)
         best[i].log_prob -= log_sum;
@@ -123,16 +130,17 @@ static void do_row(void *context, int64_t index, int worker)
 {
     const rows_job *job = context;
     at_row_task *task = &job->tasks[index];
-    at_real *row = job->scratch + 2 * worker * job->vocabulary, *scratch = row + job->vocabulary;
+    at_real *scratch = job->scratch + 2 * worker * job->vocabulary;
+    const at_real *row = job->logits + index * job->vocabulary;
     task->count = 0;
     if (task->most == 0)
         return;
-    double log_sum = at_log_sum_exp(job->logits + index * job->vocabulary, job->vocabulary, row, scratch);
+    double log_sum = at_log_sum_exp(&row, job->vocabulary, scratch);
     if (task->only >= 0) {
         task->candidates[0] = (at_candidate){(double)row[task->only] - log_sum, task->only};
         task->count = 1;
     } else if (task->draws) {
-        draw(job, row, scratch, log_sum, task);
+        draw(job, row, scratch + job->vocabulary, log_sum, task);
     } else {
         find_likeliest(job, row, log_sum, task);
     }

@@ -84,8 +84,8 @@ typedef struct at_row_task {
 
 /* log-softmax of each row of logits [rows, V], then its likeliest ids; each row by one thread, in one order. */
 bool at_search_rows(at_search_work *work, const at_real *logits, int64_t rows, int64_t vocabulary, at_row_task *tasks);
-/* log of the sum of exp over a row, and the row itself made finite, in `scratch` [V]. */
-double at_log_sum_exp(const at_real *row, int64_t count, at_real *finite, at_real *scratch);
+/* log sum_v e^(row_v), row [V]. If not all of it is finite, *row becomes `scratch` [V], where it is made so. */
+double at_log_sum_exp(const at_real **row, int64_t count, at_real *scratch);
 
 /* ---- search_beam.c, forced.c */
 at_search_batch at_search_beam, at_forced_batch;

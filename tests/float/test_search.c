@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "fake_model.h"
+#include "search_work.h"
 
 /* ---- Every hypothesis there is -------------------------------------------------------------------------------- */
 
@@ -540,6 +541,48 @@ static void test_a_unit_with_a_newline_gives_one_line(void **unused)
     fake_close(&f);
 }
 
+/* Rows of several blocks: the candidates are those of a full sort, and what is not finite is the nearest that is. */
+static void test_candidates_of_long_rows(void **state)
+{
+    (void)state;
+    enum { V = 203, MOST = 5, ROWS = 40 };
+    at_error error = {0};
+    at_search_settings settings = {0};
+    at_search_work work = {.settings = &settings, .error = &error, .steps = at_arena_new()};
+    float logits[ROWS * V];
+    at_row_task tasks[ROWS];
+    at_candidate found[ROWS][MOST];
+    for (int i = 0; i < ROWS * V; i++)
+        logits[i] = (float)((i * 7919LL) % 613) / 50; /* some are equal */
+    for (int r = 0; r < ROWS; r++)
+        tasks[r] = (at_row_task){.only = -1, .most = 1 + r % MOST, .candidates = found[r]};
+    float *broken = logits + (ROWS - 1) * V;
+    broken[70] = (float)NAN;
+    broken[9] = -INFINITY;
+    broken[150] = INFINITY;
+    assert_true(at_search_rows(&work, logits, ROWS, V, tasks));
+    assert_int_equal(found[ROWS - 1][0].id, 150);
+    for (int i = 0; i < tasks[ROWS - 1].count; i++)
+        assert_true(isfinite(found[ROWS - 1][i].log_prob) && found[ROWS - 1][i].id != 70);
+    for (int r = 0; r < ROWS - 1; r++) {
+        const float *row = logits + r * V;
+        bool taken[V] = {[AT_PAD] = true, [AT_BEGIN] = true};
+        double sum = 0;
+        for (int v = 0; v < V; v++)
+            sum += exp((double)row[v]);
+        assert_int_equal(tasks[r].count, 1 + r % MOST);
+        for (int i = 0; i < tasks[r].count; i++) {
+            int best = -1;
+            for (int v = 0; v < V; v++)
+                best = !taken[v] && (best < 0 || row[v] > row[best]) ? v : best;
+            taken[best] = true;
+            assert_int_equal(found[r][i].id, best);
+            assert_true(fabs(found[r][i].log_prob - ((double)row[best] - log(sum))) < 1e-5);
+        }
+    }
+    at_arena_free(work.steps);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -550,6 +593,7 @@ int main(void)
         cmocka_unit_test(test_draws_follow_the_softmax),
         cmocka_unit_test(test_forced_gives_what_search_found),
         cmocka_unit_test(test_unknown_words_are_copied),
+        cmocka_unit_test(test_candidates_of_long_rows),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_any_bytes_give_one_line_each),
         cmocka_unit_test(test_a_unit_with_a_newline_gives_one_line),
