@@ -44,15 +44,19 @@ bool at_rows_in_step(const at_pass *pass, const int32_t *ids, int64_t batch, int
 
 /* sin and cos of p / 10000^(2i/d): PE(p,2i) and PE(p,2i+1), or in halves PE(p,i) and PE(p,d/2+i). The exponent's
  * denominator is d/2, or d/2 - 1 as some toolkits have it. */
-static void sinusoid(const at_model_settings *s, int64_t place, at_real *row)
+void at_sinusoids(const at_model_settings *s, int64_t first, int64_t count, at_real *rows)
 {
     const int64_t half = s->hidden / 2;
     const bool halves = strcmp(s->position_layout, "halves") == 0;
     const double over = strcmp(s->position_denominator, "half-1") == 0 ? (double)(half - 1) : (double)half;
     for (int64_t i = 0; i < half; i++) {
-        double angle = (double)place * exp(-log(10000.0) * (double)i / (over > 0 ? over : 1));
-        row[halves ? i : 2 * i] = (at_real)sin(angle);
-        row[halves ? half + i : 2 * i + 1] = (at_real)cos(angle);
+        const double rate = exp(-log(10000.0) * (double)i / (over > 0 ? over : 1));
+        const int64_t sine = halves ? i : 2 * i, cosine = halves ? half + i : 2 * i + 1;
+        for (int64_t p = 0; p < count; p++) {
+            double angle = (double)(first + p) * rate;
+            rows[p * s->hidden + sine] = (at_real)sin(angle);
+            rows[p * s->hidden + cosine] = (at_real)cos(angle);
+        }
     }
 }
 
@@ -78,16 +82,19 @@ static at_tensor *learned_places(at_model *model, const at_pass *pass, int learn
 at_tensor *at_places(at_model *model, const at_pass *pass, int learned, int64_t first, int64_t count)
 {
     const at_model_settings *s = &model->settings;
+    const at_real *ready = at_ready_places(model);
     at_tape *tape = pass->tape;
-    first += (int64_t)s->first_position;
     if (!at_tape_ok(tape))
         return NULL;
+    if (ready && first + count <= AT_READY_PLACES)
+        return at_leaf(tape, AT_SHAPE(count, s->hidden), ready + first * s->hidden, NULL, false);
+    first += (int64_t)s->first_position;
     if (learned >= 0)
         return learned_places(model, pass, learned, first, count);
     if (strcmp(s->position, "sinusoidal") != 0)
         return NULL;
     at_tensor *table = at_tensor_make(tape, AT_SHAPE(count, s->hidden));
-    for (int64_t i = 0; table && i < count; i++)
-        sinusoid(s, first + i, table->value + i * s->hidden);
+    if (table)
+        at_sinusoids(s, first, count, table->value);
     return table;
 }

@@ -40,6 +40,8 @@ typedef struct transformer {
     int source_places, places; /* learned P of either side; -1: none */
     int output, output_bias;   /* the matrix of its own and the bias; -1: none */
     side encoder, decoder;
+    bool has_sinusoids;
+    at_real sinusoids[]; /* [AT_READY_PLACES,d], or none */
 } transformer;
 
 /* One of a few names, or a sentence with all of them. */
@@ -129,13 +131,18 @@ static bool declare_stack(at_model *model, side *s, const char *which, int layer
 
 static bool declare(at_model *model, at_error *error)
 {
-    transformer *m = at_model_extra(model, sizeof *m, error);
     const at_model_settings *s = &model->settings;
+    const bool sinusoidal = strcmp(s->position, "sinusoidal") == 0;
+    const size_t table = sinusoidal ? (size_t)(AT_READY_PLACES * s->hidden) * sizeof(at_real) : 0;
+    transformer *m = at_model_extra(model, sizeof *m + table, error);
     at_params *p = model->params;
     const int64_t d = s->hidden;
     const bool alone = model->kind->alone, learned = strcmp(s->position, "learned") == 0;
     if (!m || !settings_fit(model, error))
         return false;
+    m->has_sinusoids = sinusoidal;
+    if (sinusoidal)
+        at_sinusoids(s, (int64_t)s->first_position, AT_READY_PLACES, m->sinusoids);
     m->source_words = m->source_places = m->places = m->output = m->output_bias = -1;
     m->words = at_params_add(p, "target.E", AT_SHAPE(s->target_size, d), error);
     if (learned)
@@ -154,6 +161,12 @@ static bool declare(at_model *model, at_error *error)
         m->output_bias = at_params_add(p, "output.b", AT_SHAPE(s->target_size), error);
     const int64_t layers = s->decoder_layers ? s->decoder_layers : s->layers;
     return declare_stack(model, &m->decoder, "decoder", (int)layers, !alone, error);
+}
+
+const at_real *at_ready_places(const at_model *model)
+{
+    const transformer *m = model->extra;
+    return m->has_sinusoids ? m->sinusoids : NULL;
 }
 
 /* Words begin normal with deviation d^-1/2, so that times sqrt(d) they are of size 1; places with a tenth of that. */

@@ -19,6 +19,11 @@ bool at_rows_of(const at_pass *pass, const int32_t *ids, int64_t batch, int64_t 
 /* The next n words of every row of a search, time first: row t B + b. Places count from the first of them. */
 bool at_rows_in_step(const at_pass *pass, const int32_t *ids, int64_t batch, int64_t n, at_rows *rows);
 
+/* Sinusoids of places first .. first + count - 1: rows [count,d]. */
+void at_sinusoids(const at_model_settings *settings, int64_t first, int64_t count, at_real *rows);
+/* Those of the first places, which a model keeps ready: [AT_READY_PLACES,d]; NULL: it has no sinusoids. */
+enum { AT_READY_PLACES = 256 };
+const at_real *at_ready_places(const at_model *model);
 /* The vectors of places first .. first + count - 1: [count,d]; NULL if the model adds none (or the tape has failed).
  * `learned`: the parameter, or -1. */
 at_tensor *at_places(at_model *model, const at_pass *pass, int learned, int64_t first, int64_t count);
