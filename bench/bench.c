@@ -1,5 +1,7 @@
 #include "bench.h"
 
+#include <limits.h>
+#include <malloc.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,6 +71,10 @@ void bench_run(const bench_request *request)
                               .turn = request->quick ? 0.002 : 0.03,
                               .only = request->only};
     settle_threads();
+    /* Memory that is given back stays with the process, as the rivals are told too (worker.c): or else each call would
+     * pay for fresh pages. */
+    mallopt(M_MMAP_MAX, 0);
+    mallopt(M_TRIM_THRESHOLD, INT_MAX);
     for (int i = 0; bench_options.rivals && i < BENCH_COUNT; i++) {
         if (chosen(request, i) && BENCHES[i].open_rivals)
             BENCHES[i].open_rivals();
