@@ -288,7 +288,8 @@ static bool move_rows(field *f)
             moved = moved || f->pick[row] != row;
             f->source_lengths[row] = sentence->count;
             int32_t *ids = f->source_ids + row * f->source.length;
-            memcpy(ids, sentence->ids, (size_t)sentence->count * sizeof *ids);
+            if (sentence->count > 0) /* a language model has no source */
+                memcpy(ids, sentence->ids, (size_t)sentence->count * sizeof *ids);
             for (int64_t s = sentence->count; s < f->source.length; s++)
                 ids[s] = -1;
         }
