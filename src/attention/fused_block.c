@@ -157,6 +157,8 @@ static void move_scores(const job *j, const block *blk, const tile *t, bool back
         at_real *kept = j->scores + at_row_of(j, blk->b, blk->h, blk->index[i]) * j->keys + t->from;
         at_real *s = t->s + i * t->s_row;
         memcpy(back ? s : kept, back ? kept : s, (size_t)(t->to - t->from) * sizeof *s);
+        for (int64_t c = t->to - t->from; back && c < at_round_up(t->to - t->from, at_isa()->tile->width); c++)
+            s[c] = 0; /* whole panels are worked on */
     }
 }
 
