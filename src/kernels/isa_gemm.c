@@ -147,11 +147,15 @@ static void block_rows(const gemm_piece *piece, const chunk *c, int64_t i0, int6
     for (; j < c->columns; j += WIDTH) {
         int64_t columns = c->columns - j < WIDTH ? c->columns - j : WIDTH;
         const at_real *b = c->b + j / WIDTH * c->step;
+        const bool ahead = g->packed && j + WIDTH < c->columns;
         for (int64_t group = 0; group < groups; group++) {
             int64_t i = rows * group / groups, count = rows * (group + 1) / groups - i;
             const at_real *next = g->c + (i0 + i + count) * g->c_row + c->from + j; /* its sums go on from memory */
             for (int64_t r = 0; c->load && group + 1 < groups && r < count; r++)
                 __builtin_prefetch(next + r * g->c_row, 1);
+            /* Packed weights come from far away: a share of the next panel is asked for with each group. */
+            for (int64_t k = c->depth * group / groups; ahead && k < c->depth * (group + 1) / groups; k++)
+                __builtin_prefetch(b + c->step + k * WIDTH, 0, 2);
             panel_rows((int)count, c->depth, piece->pack_a ? piece->scratch + group * GROUP : a + i * a_row, a_row,
                        a_col, b, c->row, g->c + (i0 + i) * g->c_row + c->from + j, g->c_row, columns, c->load, c->last,
                        g->bias ? g->bias + c->from + j : NULL, g->act);
