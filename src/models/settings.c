@@ -86,24 +86,13 @@ static bool set_count(int64_t *to, const char *name, const char *text, at_error 
     return true;
 }
 
-static bool set_share(double *to, const char *name, const char *text, at_error *error)
+static bool set_number(double *to, double below, const char *name, const char *text, at_error *error)
 {
     char *end, shown[AT_SHOWN];
     double value = strtod(text, &end);
-    if (end == text || *end || !(value >= 0 && value < 1))
-        return at_fail(error, AT_FAILED, "--%s is '%s' and must be a number from 0 to below 1", name,
-                       at_shown(text, shown, sizeof shown));
-    *to = value;
-    return true;
-}
-
-static bool set_number(double *to, const char *name, const char *text, at_error *error)
-{
-    char *end, shown[AT_SHOWN];
-    double value = strtod(text, &end);
-    if (end == text || *end || !(value >= 0 && value < 1e9))
-        return at_fail(error, AT_FAILED, "--%s is '%s' and must be a number from 0 to below 1e9", name,
-                       at_shown(text, shown, sizeof shown));
+    if (end == text || *end || !(value >= 0 && value < below))
+        return at_fail(error, AT_FAILED, "--%s is '%s' and must be a number from 0 to below %g", name,
+                       at_shown(text, shown, sizeof shown), below);
     *to = value;
     return true;
 }
@@ -116,9 +105,9 @@ static bool set_value(at_model_settings *settings, const at_field *field, const 
     case AT_FIELD_COUNT:
         return set_count(place, field->name, text, error);
     case AT_FIELD_SHARE:
-        return set_share(place, field->name, text, error);
+        return set_number(place, 1, field->name, text, error);
     case AT_FIELD_NUMBER:
-        return set_number(place, field->name, text, error);
+        return set_number(place, 1e9, field->name, text, error);
     case AT_FIELD_SWITCH:
         if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
             return at_fail(error, AT_FAILED, "--%s is '%s' and must be true or false", field->name,
