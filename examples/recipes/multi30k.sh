@@ -35,10 +35,10 @@ for split in train val test_2016_flickr; do
     done
 done
 
-settings=(--model transformer --layers 3 --hidden 256 --ffn 1024 --heads 4 --norm pre --dropout 0.15
+settings=(--model transformer --layers 3 --hidden 256 --ffn 1024 --heads 4 --norm pre --dropout 0.1
     --source-vocab spm:8000 --target-vocab spm:8000 --joint-vocab --share-embeddings
-    --batch-size 32 --learning-rate 0.001 --schedule cosine --warmup 800 --label-smoothing 0.1 --clip-norm 1 --seed 1)
-limits=(--updates 7000 --valid-every 700)
+    --batch-size 32 --learning-rate 0.001 --schedule cosine --warmup 400 --label-smoothing 0.1 --clip-norm 1 --seed 1)
+limits=(--updates 3300 --valid-every 1100)
 for option; do
     case $option in
     --epochs | --updates | --minutes) limits=() ;;
