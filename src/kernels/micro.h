@@ -77,6 +77,8 @@ INLINE void micro_wide(const int rows, const int panels, int64_t k, const at_rea
 #pragma GCC unroll 8
         for (int j = 0; j < 2 * panels; j++) {
             vec x = v_load(b + (j >> 1) * panel_step + (j & 1) * LANES);
+            if ((j & 1) == 0) /* the panels after these, which nothing but these products hides the way to */
+                __builtin_prefetch(b + ((j >> 1) + panels) * panel_step, 0, 2);
 #pragma GCC unroll 3
             for (int i = 0; i < rows; i++)
                 acc[i][j] = v_fma(v_set(a[i * a_row]), x, acc[i][j]);
