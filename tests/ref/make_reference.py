@@ -9,13 +9,13 @@ PyTorch works in double and is the judge; inputs are float32 numbers, so both si
 written the long way (full masks, n x n x d tables for Shaw's positions, sorted thresholds), in no way as the library computes
 them, and gradients are autograd's. The cases named mha-* go through torch.nn.functional.multi_head_attention_forward.
 """
-import json
 import math
-import struct
 import sys
 
 import torch
 import torch.nn.functional as F
+
+from reference_file import write
 
 tensors, cases = {}, []
 
@@ -289,20 +289,4 @@ case("mixed-3", normaliser="sigmoid", window="causal", position="shaw:2", heads=
      parameters={"wK": (5, 4), "wV": (5, 3)})
 case("mixed-4", score="dot", normaliser="relu", window="local-m:1", position="rope", queries=5)
 
-
-# ---- The file ----------------------------------------------------------------------------------------------------------
-
-def write(path):
-    header = {"__metadata__": {"cases": json.dumps(cases, separators=(",", ":")), "torch": torch.__version__.split("a")[0]}}
-    data = b""
-    for name in sorted(tensors):
-        values = tensors[name].detach().float().contiguous().numpy().astype("<f4").tobytes()
-        header[name] = {"dtype": "F32", "shape": list(tensors[name].shape), "data_offsets": [len(data), len(data) + len(values)]}
-        data += values
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + data)
-
-
-write(sys.argv[1])
+write(sys.argv[1], tensors, cases=cases)

@@ -10,13 +10,13 @@ from the small generator below, whose numbers float32 holds exactly. PyTorch wor
 Shaw's positions as n x n x d tables, and gradients are autograd's. Where torch.nn has the same layer (no relative positions, as
 many key heads as heads), it must give the same numbers as the long form here.
 """
-import json
 import math
-import struct
 import sys
 
 import torch
 import torch.nn.functional as F
+
+from reference_file import write
 
 WORDS, SIZE, INNER, HEADS = 11, 16, 24, 2
 PLACES = 8  # rows of a learned table
@@ -191,20 +191,5 @@ case("shaw", "layers=1 position=shaw:2 activation=swish share-embeddings=true", 
 case("grouped", f"layers=1 decoder-layers=2 kv-heads=1 norm=pre final-norm=false position=learned positions={PLACES} "
      "scale-embedding=false", layers=1, decoder_layers=2, kv_heads=1, norm="pre", final=False, position="learned", scale=False)
 
-
-def write(path):
-    batch = {"source": SOURCE, "input": TARGET_IN, "target": TARGET, "words": WORDS, "smoothing": SMOOTHING}
-    header = {"__metadata__": {"cases": json.dumps(cases, separators=(",", ":")), "batch": json.dumps(batch, separators=(",", ":")),
-                               "torch": torch.__version__.split("a")[0]}}
-    data = b""
-    for name in sorted(tensors):
-        values = tensors[name].detach().float().contiguous().numpy().astype("<f4").tobytes()
-        header[name] = {"dtype": "F32", "shape": list(tensors[name].shape), "data_offsets": [len(data), len(data) + len(values)]}
-        data += values
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + data)
-
-
-write(sys.argv[1])
+batch = {"source": SOURCE, "input": TARGET_IN, "target": TARGET, "words": WORDS, "smoothing": SMOOTHING}
+write(sys.argv[1], tensors, cases=cases, batch=batch)
