@@ -263,8 +263,8 @@ static at_tensor *features(at_model *model, const at_pass *pass, const at_source
     return leave(&s);
 }
 
-/* The memory: of each decoder layer the keys and values of the source [N,(2G)D], then each sentence's first row and
- * number of rows. With a cache it goes there, and nothing is left to hand on. */
+/* The memory: of each decoder layer the keys and values of the source [N,2GD], made once for all its words. With a
+ * cache they go there, and nothing is left to hand on. */
 static at_parts encode(at_model *model, const at_pass *pass, const at_source *source)
 {
     const transformer *m = model->extra;
