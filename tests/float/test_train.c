@@ -19,6 +19,7 @@
 
 #include "files.h"
 #include "rng.h"
+#include "same_files.h"
 #include "train.h"
 
 /* ---- Counting what is asked of the system --------------------------------------------------------------------- */
@@ -82,18 +83,6 @@ static int leave(void **state)
     char command[100];
     snprintf(command, sizeof command, "rm -rf %s", folder);
     return chdir("/") == 0 && system(command) == 0 ? 0 : -1;
-}
-
-static void same_files(const char *one, const char *other)
-{
-    at_error error = {0};
-    size_t n, m;
-    unsigned char *a = at_file_read(one, &n, &error), *b = at_file_read(other, &m, &error);
-    assert_string_equal(error.text, "");
-    if (n != m || memcmp(a, b, n) != 0)
-        fail_msg("%s and %s differ", one, other);
-    free(a);
-    free(b);
 }
 
 /* ---- Runs ----------------------------------------------------------------------------------------------------- */

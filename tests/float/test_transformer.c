@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "files.h"
+#include "same_files.h"
 #include "search.h"
 #include "train.h"
 
@@ -240,18 +241,6 @@ static void train(const char *output, const char *position, int64_t stop, bool r
         fail_msg("%s", error.text);
     assert_int_equal(result.updates, stop ? stop : 25);
     at_training_free(training);
-}
-
-static void same_files(const char *one, const char *other)
-{
-    at_error error = {0};
-    size_t n, m;
-    unsigned char *a = at_file_read(one, &n, &error), *b = at_file_read(other, &m, &error);
-    assert_string_equal(error.text, "");
-    if (n != m || memcmp(a, b, n) != 0)
-        fail_msg("%s and %s differ", one, other);
-    free(a);
-    free(b);
 }
 
 static void test_resumed_is_uninterrupted(void **state)
