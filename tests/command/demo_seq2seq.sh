@@ -45,18 +45,6 @@ if [ -n "${ATTEND_LONG:-}" ]; then
     equal 10 "$(grep -cE '^ +[0-9-] .*[01]\.[0-9]{2}.*[01]\.[0-9]{2}' dates.txt)" "rows of the heat map of dates"
     equal "" "$(ls folder)" "files that dates leaves behind"
 fi
-# The recipe on three words that stand for a language.
-for split in train dev test; do
-    printf 'ab\tA B\nba\tB A\naa\tA A\n' | gzip >"sig20_toy_$split.tsv.gz"
-done
-ATTEND=$attend bash "$here/../../examples/recipes/g2p.sh" . toy --epochs 60 --hidden 16 --embedding 8 --ema 0 --dropout 0 --learning-rate 0.02 \
-    --quiet >toy.txt
-for split in dev test; do
-    grep -qE "^toy $split +WER 0\.00  PER 0\.00$" toy.txt || fail "the recipe does not learn three words: $(cat toy.txt)"
-done
-said=$(ATTEND=$attend bash "$here/../../examples/recipes/g2p.sh" . other 2>&1) && fail "a language that is not there is taken"
-equal "g2p.sh: there is no './sig20_other_train.tsv.gz'" "$said" "a language that is not there"
-
 code=0
 said=$(TMPDIR=/nowhere "$attend" demo dates 2>&1 >/dev/null) || code=$?
 equal "1 attend: cannot make a folder for the model in '/nowhere'; TMPDIR may name another place" \

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Short sentences from English to Japanese or back, on the 50,000 pairs of small_parallel_enja, in one command.
+#
+#   examples/recipes/enja.sh DATA en-ja|ja-en [OPTIONS OF attend train]
+#
+# DATA holds {train,dev,test}.{en,ja}.gz: words with blanks between. The checkpoint is the one with the least loss on dev; test is
+# looked at once, at the end. BLEU is over the given words, as `sacrebleu --tokenize none` counts it. Some test sentences occur in
+# training too: how many is printed, and the BLEU of the others alone. What comes after the direction replaces the settings
+# below, as in: enja.sh data/enja ja-en --minutes 5
+. "$(dirname "$0")/recipe.bash"
+[ $# -ge 2 ] || usage
+case $2 in
+en-ja | ja-en) direction=$2 source=${2%-*} target=${2#*-} beam=5 ;;
+*) refuse 2 "the direction is en-ja or ja-en, not '$2'" ;;
+esac
+from=$1
+shift 2
+
+for split in train dev test; do
+    for side in en ja; do
+        unpack "$from/$split.$side.gz" >"$work/$split.$side"
+    done
+done
+
+data=(--source "$work/train.$source" --target "$work/train.$target" --valid-source "$work/dev.$source"
+    --valid-target "$work/dev.$target" --source-vocab word:6000 --target-vocab word:6000)
+shape=(--model transformer --layers 2 --hidden 256 --ffn 512 --heads 4 --norm pre)
+settings=(--dropout 0.2 --batch-size 64 --learning-rate 0.001 --label-smoothing 0.1 --ema 0.999 --seed 1)
+limits=(--schedule cosine --warmup 400 --updates 4000 --valid-every 1000)
+learn "$@"
+
+# judge NAME: the BLEU of NAME.said by NAME.target
+judge() {
+    "$attend" score bleu --tokenise none --reference "$work/$1.target" <"$work/$1.said"
+}
+for split in $splits; do
+    answer "$work/$split.$source" --length-penalty 1 --replace-unknown >"$work/$split.said"
+    cp "$work/$split.$target" "$work/$split.target"
+    echo "$direction $split $(judge $split)"
+    # The same without the pairs whose source was seen in training.
+    awk 'NR == FNR { seen[$0]; next } { print ($0 in seen) }' "$work/train.$source" "$work/$split.$source" >"$work/seen"
+    for part in said target; do
+        paste "$work/seen" "$work/$split.$part" | sed -n 's/^0\t//p' >"$work/unseen.$part"
+    done
+    echo "$direction $split without the $(grep -c 1 "$work/seen") of $(wc -l <"$work/seen") sources that occur in training $(judge unseen)"
+done

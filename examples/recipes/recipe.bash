@@ -1,0 +1,61 @@
+# What the recipes share; each of them reads this file first. ATTEND names the command (default: build/attend), OUTPUT keeps the
+# model, BEAM is how many hypotheses to keep, SPLITS what to score: dev alone while settings are chosen (default: dev test).
+set -euo pipefail
+export LC_ALL=C # text is bytes here: letters are found by the bytes that begin them
+recipe=$(basename "$0")
+attend=${ATTEND:-$(dirname "$0")/../../build/attend}
+splits=${SPLITS:-dev test}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+output=${OUTPUT:-$work/model.safetensors}
+
+# The recipe's first lines, which say how it is called.
+usage() {
+    sed -n '2,4s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+}
+
+# refuse CODE SENTENCE
+refuse() {
+    echo "$recipe: $2" >&2
+    exit "$1"
+}
+
+# unpack FILE: what is in it.
+unpack() {
+    [ -r "$1" ] || refuse 1 "there is no '$1'"
+    gzip -dc "$1"
+}
+
+# apart: on each line the letters set apart by blanks, and ▁ for a blank. together: back again.
+apart() {
+    sed -e 's/ /\xe2\x96\x81/g' -e 's/[^\x80-\xbf]/ &/g' -e 's/^ //'
+}
+together() {
+    sed -e 's/ //g' -e 's/\xe2\x96\x81/ /g'
+}
+
+# learn OPTIONS...: train with the arrays data, shape, settings and limits, which the recipe fills. OPTIONS come last and so win;
+# --model among them drops the shape of another model, --epochs and --minutes the limits with the schedule that leads up to them.
+learn() {
+    local option chosen
+    for option; do
+        case $option in
+        --epochs | --minutes) limits=() ;;
+        --model) shape=() ;;
+        esac
+    done
+    chosen=("${shape[@]}" "${settings[@]}" "${limits[@]}" "$@")
+    echo "settings: ${chosen[*]}"
+    "$attend" train "${data[@]}" "${chosen[@]}" --output "$output"
+    times >"$work/times"
+    awk 'NR == 2 { split($1 "m" $2, t, "m"); printf "training took %.1f minutes of one core\n", t[1] + t[3] + (t[2] + t[4]) / 60 }' \
+        "$work/times"
+}
+
+# answer SOURCES OPTIONS...: the model's lines for those of SOURCES.
+answer() {
+    local sources=$1
+    shift
+    "$attend" translate -m "$output" --beam "${BEAM:-$beam}" "$@" <"$sources"
+}

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Transliteration of Arabic names into Latin letters, on google's ar2en data: letters in, letters out, in one command.
+#
+#   examples/recipes/translit.sh DATA [OPTIONS OF attend train]
+#
+# DATA holds ar2en-{train,eval,test}.txt.gz: an Arabic word, a tab, its Latin spelling; eval is dev here. The checkpoint is the one
+# with the fewest dev letters wrong (CER) by greedy search, tried after every epoch; test is looked at once, at the end. WER is
+# the share of words that are not right in every letter, CER the edit distance over letters. What comes after DATA replaces the
+# settings below, as in: translit.sh data/translit --minutes 2
+. "$(dirname "$0")/recipe.bash"
+[ $# -ge 1 ] || usage
+from=$1 beam=5
+shift
+
+for split in train dev test; do
+    unpack "$from/ar2en-${split/dev/eval}.txt.gz" >"$work/$split.tsv"
+    cut -f1 "$work/$split.tsv" >"$work/$split.source"
+    cut -f2 "$work/$split.tsv" >"$work/$split.target"
+done
+
+data=(--tsv "$work/train.tsv" --valid-tsv "$work/dev.tsv" --source-vocab char --target-vocab char --valid-metric cer)
+shape=(--model luong --cell lstm --bidirectional --input-feeding --score general --embedding 128 --hidden 256)
+settings=(--dropout 0.3 --batch-size 64 --learning-rate 0.002 --label-smoothing 0.1 --ema 0.999 --seed 1)
+limits=(--schedule cosine --warmup 200 --updates 4000)
+learn "$@"
+
+for split in $splits; do
+    answer "$work/$split.source" >"$work/$split.said"
+    "$attend" score accuracy cer --reference "$work/$split.target" <"$work/$split.said" | awk -v of="ar2en $split" \
+        '{ v[$1] = $2 } END { printf "%-10s  WER %.2f  CER %.2f\n", of, 100 - v["accuracy"], v["cer"] }'
+done

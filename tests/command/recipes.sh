@@ -1,0 +1,97 @@
+# The recipes under examples/recipes, on a few made-up lines in the formats of their data: each must train, search and score to
+# its end, and know its way about bad arguments. What a good model scores is not for here.
+. "$(dirname "$0")/support.bash"
+recipes=$here/../../examples/recipes
+export ATTEND=$attend
+tiny="--embedding 8 --hidden 8 --updates 3 --warmup 1 --batch-size 4 --quiet"
+learner="--dropout 0 --ema 0 --learning-rate 0.02 --quiet"
+
+# recipe NAME ARGUMENTS...: what it prints, without the settings and the time.
+recipe() {
+    local name=$1
+    shift
+    bash "$recipes/$name.sh" "$@" >said.out 2>said.err || fail "$name.sh $* exits with $?: $(cat said.err)"
+    [ ! -s said.err ] || fail "$name.sh $* says on stderr: $(cat said.err)"
+    grep -q '^settings: --' said.out || fail "$name.sh does not print its settings: $(cat said.out)"
+    grep -v -e '^settings: ' -e '^training took [0-9.]* minutes of one core$' said.out
+    checks=$((checks + 1))
+}
+
+# says PATTERN TEXT: the lines of TEXT match those of PATTERN one by one.
+says() {
+    [ "$(printf '%s\n' "$1" | wc -l)" = "$(printf '%s\n' "$2" | wc -l)" ] || fail "expected $1, got $2"
+    while IFS= read -r pattern <&3 && IFS= read -r line <&4; do
+        [[ $line =~ ^$pattern$ ]] || fail "expected '$pattern', got '$line'"
+        checks=$((checks + 1))
+    done 3<<<"$1" 4<<<"$2"
+}
+
+# refused CODE SENTENCE NAME ARGUMENTS...
+refused() {
+    local code=$1 sentence=$2 name=$3 got=0 said
+    shift 3
+    said=$(bash "$recipes/$name.sh" "$@" 2>&1 >/dev/null) || got=$?
+    [ "$got" = "$code" ] && [[ $said == *"$sentence"* ]] || fail "$name.sh $* exits with $got and says '$said'"
+    checks=$((checks + 1))
+}
+
+mkdir data
+# Words and phones; three words are soon known by heart.
+for split in train dev test; do
+    printf 'ab\tA B\nba\tB A\nœa\tØ A\n' | gzip -c >data/sig20_fre_$split.tsv.gz
+    cp data/sig20_fre_$split.tsv.gz data/sig21_eng_us_$split.tsv.gz
+done
+says $'fre dev +WER 0.00  PER 0.00\nfre test +WER 0.00  PER 0.00' \
+    "$(recipe g2p data fre --epochs 60 --embedding 8 --hidden 16 $learner)"
+says 'eng_us dev +WER [0-9.]+  PER [0-9.]+' "$(SPLITS=dev recipe g2p data eng_us $tiny)"
+refused 1 "g2p.sh: there is no 'data/sig20_xyz_train.tsv.gz'" g2p data xyz
+refused 2 'examples/recipes/g2p.sh DATA LANGUAGE' g2p data
+
+# Lemmas, forms and features; a form with a blank and one with a letter beyond ASCII.
+printf 'ablegen\tlegt ab\tV;3;SG\nTür\tTüren\tN;PL\nBär\tBären\tN;PL\nlegen\tlegt\tV;3;SG\n' | gzip -c >data/german-dev.gz
+cp data/german-dev.gz data/german-test.gz
+cp data/german-dev.gz data/german-train-high.gz
+says $'german dev +accuracy [0-9.]+  mean distance [0-9.]+\ngerman test +accuracy [0-9.]+  mean distance [0-9.]+' \
+    "$(recipe inflection data german $tiny)"
+# Every letter, blank and feature comes out of the units as it went in.
+says 'german dev +accuracy 100.00  mean distance 0.000' \
+    "$(SPLITS=dev recipe inflection data german --embedding 16 --hidden 32 --epochs 200 --valid-every 200 $learner)"
+# What a model says for any lemma, counted by hand: it knows one form alone, which is 3, 1 and 0 edits from these three.
+printf 'a\tbä\tX\n' | gzip -c >data/german-train-high.gz
+printf 'a\tbäume\tX\na\tb\tX\na\tbä\tX\n' | gzip -c >data/german-dev.gz
+says 'german dev +accuracy 33.33  mean distance 1.333' \
+    "$(SPLITS=dev recipe inflection data german --epochs 60 --valid-every 60 --embedding 8 --hidden 16 $learner)"
+
+# Names.
+printf 'اب\tab\nبا\tba\nاا\taa\n' >pairs
+for split in train eval test; do
+    gzip -c pairs >data/ar2en-$split.txt.gz
+done
+says $'ar2en dev +WER 0.00  CER 0.00\nar2en test +WER 0.00  CER 0.00' \
+    "$(recipe translit data --epochs 60 --embedding 8 --hidden 16 $learner)"
+
+# Sentences; one of three that are tested occurs in training.
+printf 'a b .\nb a .\na a .\n' | gzip -c >data/train.en.gz
+printf 'ア イ 。\nイ ア 。\nア ア 。\n' | gzip -c >data/train.ja.gz
+for split in dev test; do
+    printf 'a b .\nb b .\nb b a .\n' | gzip -c >data/$split.en.gz
+    printf 'ア イ 。\nイ イ 。\nイ イ ア 。\n' | gzip -c >data/$split.ja.gz
+done
+says $'en-ja dev BLEU.* = .*\nen-ja dev without the 1 of 3 sources that occur in training BLEU.* = .*
+en-ja test BLEU.* = .*\nen-ja test without the 1 of 3 sources that occur in training BLEU.* = .*' \
+    "$(recipe enja data en-ja --hidden 8 --heads 2 --ffn 8 --updates 3 --warmup 1 --quiet)"
+says $'ja-en dev BLEU.* = .*\nja-en dev without the 1 of 3 sources that occur in training BLEU.* = .*' \
+    "$(SPLITS=dev recipe enja data ja-en --model bahdanau --embedding 8 --hidden 8 --epochs 1 --quiet)"
+refused 2 "enja.sh: the direction is en-ja or ja-en, not 'en-de'" enja data en-de
+
+# Captions.
+mkdir data/tok
+for split in train val test_2016_flickr; do
+    printf 'ein bier .\nein mann .\n' | gzip -c >data/tok/$split.lc.norm.tok.de.gz
+    printf 'a beer .\na man .\n' | gzip -c >data/tok/$split.lc.norm.tok.en.gz
+done
+small="--layers 1 --hidden 8 --heads 2 --ffn 8 --updates 3 --warmup 1 --source-vocab word --target-vocab word --quiet"
+says $'de-en val BLEU.* = .*\nde-en test_2016_flickr BLEU.* = .*' "$(recipe multi30k data de-en $small)"
+refused 2 "multi30k.sh: the direction is de-en or en-de, not 'de-fr'" multi30k data de-fr
+
+finish
