@@ -264,6 +264,10 @@ AT_API bool at_translator_guided(const at_translator *translator, int *layer, in
 /* Its settings, sizes and history as lines of text, to release with at_text_free. */
 AT_API char *at_translator_info(const at_translator *translator, at_error *error);
 
+/* The mean of the parameters of models from one run of training, or from several of one kind, as a model file `output`
+ * without a history. The models must have equal settings and vocabularies: the sentence names the first that differs. */
+AT_API bool at_models_average(const char *const *paths, int count, const char *output, at_error *error);
+
 /* How to search. Zero the struct, then fill in what you want: 0 means the default written first. */
 typedef struct at_search_settings {
     int64_t beam;             /* 1: greedy. Hypotheses kept side by side */

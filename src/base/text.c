@@ -204,6 +204,14 @@ void at_buffer_print(at_buffer *buffer, const char *format, ...)
     buffer->size += (size_t)length;
 }
 
+void at_buffer_cut(at_buffer *buffer, size_t size)
+{
+    if (buffer->failed || size >= buffer->size)
+        return;
+    buffer->size = size;
+    buffer->bytes[size] = '\0';
+}
+
 void at_buffer_free(at_buffer *buffer)
 {
     free(buffer->bytes);

@@ -26,6 +26,7 @@ typedef struct at_buffer {
 } at_buffer;
 void at_buffer_add(at_buffer *buffer, const void *bytes, size_t size);
 void at_buffer_print(at_buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void at_buffer_cut(at_buffer *buffer, size_t size); /* keeps the first `size` bytes of what is there */
 void at_buffer_free(at_buffer *buffer);
 
 #endif

@@ -108,6 +108,11 @@ static const setting table[] = {
     {{STEP, "ema", "DECAY", "0", "validate and save a moving average of the parameters, such as 0.999"},
      VALUE_NUMBER,
      AT(optimiser.ema)},
+    {{STEP, "average", "N", "1",
+      "or the mean of the parameters at the last N validations, which takes memory for N + 1 copies of them"},
+     VALUE_COUNT,
+     AT(average),
+     1},
     {{STEP, "label-smoothing", "SHARE", "0", "of the probability that is spread over all words"},
      VALUE_NUMBER,
      AT(label_smoothing)},
@@ -415,8 +420,10 @@ static bool check_use(const at_training *training, const at_train_settings *s, a
     if (s->guided_alignment && s->subword_sampling > 0)
         return at_fail(error, AT_USAGE,
                        "--guided-alignment links units that stay as they are, and --subword-sampling draws them anew");
-    static const char *const of_validation[] = {"valid-metric", "valid-every", "early-stopping"};
-    for (int i = 0; i < 3 && !validates; i++)
+    if (s->average > 1 && s->optimiser.ema > 0)
+        return at_fail(error, AT_USAGE, "--average and --ema are two means of the parameters; give one of them");
+    static const char *const of_validation[] = {"valid-metric", "valid-every", "early-stopping", "average"};
+    for (int i = 0; i < 4 && !validates; i++)
         if (is_set(training, of_validation[i]))
             return at_fail(error, AT_USAGE, "--%s needs %s--valid-target, or --valid-tsv", of_validation[i],
                            s->train.alone ? "" : "--valid-source and ");

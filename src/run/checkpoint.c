@@ -235,6 +235,21 @@ bool at_file_replace(const at_tensors *file, const char *path, bool keep_previou
     return done;
 }
 
+bool at_file_go_back(const char *path, at_error *error)
+{
+    at_buffer held = {0}, previous = {0};
+    at_buffer_print(&held, "%s.previous.new", path);
+    at_buffer_print(&previous, "%s.previous", path);
+    if (held.failed || previous.failed)
+        at_fail(error, AT_FAILED, "cannot write '%s': memory ran out", path);
+    bool is_held = error->code == AT_OK && hold(path, held.bytes, error);
+    if (is_held && (rename(previous.bytes, path) != 0 || rename(held.bytes, previous.bytes) != 0))
+        at_fail(error, AT_FAILED, "cannot put '%s' in the place of '%s': %s", previous.bytes, path, strerror(errno));
+    at_buffer_free(&held);
+    at_buffer_free(&previous);
+    return error->code == AT_OK;
+}
+
 /* ---- Models --------------------------------------------------------------------------------------------------- */
 
 /* Puts a text that was made for the purpose, and releases it. */

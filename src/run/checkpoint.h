@@ -32,6 +32,9 @@ bool at_params_take(at_params *params, const at_tensors *file, const char *path,
 /* Removes what a run that was killed while it wrote PATH has left beside it. Only for whoever alone may write it. */
 void at_file_tidy(const char *path);
 
+/* PATH.previous becomes PATH, and what was there becomes PATH.previous. PATH is a whole file at every moment. */
+bool at_file_go_back(const char *path, at_error *error);
+
 /* Writes the file atomically; what was there before stays as PATH.previous. */
 bool at_file_replace(const at_tensors *file, const char *path, bool keep_previous, at_error *error);
 

@@ -13,7 +13,7 @@
 #include "guide.h"
 #include "trainer.h"
 
-enum { MOST_SKIPPED = 10, REPORT_EVERY = 100 };
+enum { MOST_SKIPPED = 10, REPORT_EVERY = 100, MOST_AVERAGED = 1000 };
 
 static double seconds_now(void)
 {
@@ -158,13 +158,15 @@ static bool prepare_model(at_trainer *trainer, at_error *error)
     if (t->model && trainer->guide && !head_exists(t->model, error))
         return false;
     trainer->optimiser = t->model ? at_optimiser_new(&trainer->settings->optimiser, t->model->params, error) : NULL;
+    if (trainer->optimiser && trainer->settings->average > 1)
+        trainer->average = at_average_new(trainer->settings->average, t->model->params, error);
     trainer->arena = at_arena_new();
     if (!trainer->arena)
         at_fail(error, AT_FAILED, "memory is out: training cannot start");
     trainer->place = (at_progress){.epoch = 1, .best = NAN};
     /* Another stream than the one the parameters were drawn from. */
     trainer->rng = (at_rng){.seed = trainer->settings->seed ^ 0x9e3779b97f4a7c15u};
-    return trainer->optimiser && at_trainer_identify(trainer, error);
+    return error->code == AT_OK && at_trainer_identify(trainer, error);
 }
 
 static bool check_settings(const at_train_settings *s, at_error *error)
@@ -177,6 +179,9 @@ static bool check_settings(const at_train_settings *s, at_error *error)
         return at_fail(error, AT_USAGE, "early stopping needs validation data");
     if (s->accumulate < 0 || s->early_stopping < 0 || s->epochs < 0 || s->updates < 0 || !(s->minutes >= 0))
         return at_fail(error, AT_USAGE, "the limits of training must be 0 or more");
+    if (s->average > MOST_AVERAGED)
+        return at_fail(error, AT_USAGE, "--average takes the mean over %d validations at most, not %lld", MOST_AVERAGED,
+                       (long long)s->average);
     if (!at_metric_known(s->valid_metric, error))
         return false;
     if (s->train.alone && at_metric_decodes(s->valid_metric))
@@ -224,6 +229,7 @@ static void release(at_trainer *trainer)
     at_corpus_free(trainer->valid);
     at_lines_free(trainer->valid_lines);
     at_optimiser_free(trainer->optimiser);
+    at_average_free(trainer->average);
     at_arena_free(trainer->arena);
     free(trainer->last_path);
     free(trainer->state_path);
@@ -368,7 +374,7 @@ static bool update(run *r, bool *moved, bool *skipped, at_error *error)
 }
 
 /* Scores the model and keeps it if it is the best so far. */
-static bool validate(run *r, at_error *error)
+static bool judge(run *r, at_error *error)
 {
     at_trainer *t = r->trainer;
     at_progress *p = &t->place;
@@ -401,6 +407,32 @@ static bool validate(run *r, at_error *error)
                  (long long)p->epoch, (long long)now, t->settings->valid_metric, value, better ? "true" : "false");
     tell(t, &news);
     return (!better || at_trainer_save_best(t, error)) && at_trainer_log(t, line, (size_t)size, error);
+}
+
+static bool validate(run *r, at_error *error)
+{
+    at_trainer *t = r->trainer;
+    if (!judge(r, error))
+        return false;
+    if (t->average)
+        at_average_keep(t->average, t->place.validated);
+    return true;
+}
+
+/* A run that ends between two validations asks how good its last parameters are, and keeps them if they are the best. A
+ * longer run would not have asked here, so the state does not hear of it: what is gone on from is what was before. */
+static bool validate_end(run *r, at_error *error)
+{
+    at_trainer *t = r->trainer;
+    const at_progress before = t->place;
+    const size_t history = t->history.size;
+    if (!judge(r, error))
+        return false;
+    r->result->best_score = t->place.best;
+    r->result->best_update = t->place.best_update;
+    t->place = before;
+    at_buffer_cut(&t->history, history);
+    return true;
 }
 
 static bool save(run *r, at_error *error)
@@ -481,10 +513,8 @@ static bool train(run *r, at_error *error)
         return false;
     if (r->unsaved && !save(r, error))
         return false;
-    /* A run too short to have come to a validation still says how good it is; the state does not hear of it, so a
-     * resumed run goes on as if it had not been asked. */
-    if (t->valid && t->place.validated == 0 && !r->result->interrupted)
-        return at_validate(t, &r->result->best_score, error);
+    if (t->valid && t->place.validated != at_optimiser_steps(t->optimiser) && !r->result->interrupted)
+        return validate_end(r, error);
     r->result->best_score = t->place.best;
     r->result->best_update = t->place.best_update;
     return true;

@@ -2,7 +2,9 @@
  *
  * OUTPUT is the best model (without validation: the last), OUTPUT.last the last one, OUTPUT.state all that is needed to
  * go on as if nothing had happened, OUTPUT.log.jsonl one JSON object per report. Two runs with the same settings, data
- * and seed give the same bytes, stopped and resumed or not. The log is locked, so that two trainers cannot write one
+ * and seed give the same bytes, stopped and resumed or not. A run that reaches its limit between two validations is
+ * validated there as well, which may give the best model but is no part of the state: going on makes the best what it
+ * would have been without that end. The log is locked, so that two trainers cannot write one
  * output. */
 #ifndef AT_TRAIN_H
 #define AT_TRAIN_H
@@ -32,6 +34,7 @@ typedef struct at_train_settings {
     int64_t early_stopping;   /* validations without a better score; 0: never */
     const char *valid_metric; /* loss, perplexity, or a metric of attend score */
     int64_t valid_every;      /* updates; 0: every epoch */
+    int64_t average;          /* the last validations whose parameters' mean is validated and saved; 0, 1: none */
     int64_t report_every;     /* updates between reports; 0: 100 */
     int64_t save_every;       /* updates between saves of the state; 0: with every validation and every epoch */
     uint64_t seed;

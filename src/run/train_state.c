@@ -1,6 +1,7 @@
 /* What a trainer leaves on the disk: the models, the state to go on from, the log and its lock. */
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,6 +86,11 @@ void at_trainer_swap_average(at_trainer *trainer)
 {
     at_params *params = trainer->translator.model->params;
     at_real *average = at_optimiser_ema(trainer->optimiser), *values = at_params_values(params);
+    if (trainer->average) {
+        const int64_t now = at_optimiser_steps(trainer->optimiser);
+        average = trainer->aside ? trainer->aside : at_average_mean(trainer->average, now);
+        trainer->aside = trainer->aside ? NULL : average;
+    }
     if (!average)
         return;
     for (int64_t i = 0; i < at_params_count(params); i++) {
@@ -95,7 +101,7 @@ void at_trainer_swap_average(at_trainer *trainer)
     at_params_changed(params);
 }
 
-/* A model file holds the moving average, if there is one: it is what validation saw. */
+/* A model file holds the average, if there is one: it is what validation saw. */
 static bool save_model(at_trainer *trainer, const char *path, bool keep_previous, at_error *error)
 {
     at_buffer history = {0};
@@ -163,8 +169,10 @@ bool at_trainer_identify(at_trainer *trainer, at_error *error)
         at_buffer_print(&lines, "--learning-rate %.17g --schedule %s --warmup %lld\n", o->learning_rate,
                         schedules[o->schedule], (long long)o->warmup);
         at_buffer_print(&lines, "the decays %.17g, %.17g and %.17g\n", o->beta1, o->beta2, o->weight_decay);
-        at_buffer_print(&lines, "--clip-norm %.17g\n--ema %.17g\n", o->clip_norm, o->ema);
-        at_buffer_print(&lines, "--label-smoothing %.17g\n", s->label_smoothing);
+        at_buffer_print(&lines, "--clip-norm %.17g\n--ema %.17g", o->clip_norm, o->ema);
+        if (trainer->average)
+            at_buffer_print(&lines, " --average %lld", (long long)s->average);
+        at_buffer_print(&lines, "\n--label-smoothing %.17g\n", s->label_smoothing);
         at_buffer_print(&lines, "--subword-sampling %.17g\n", s->subword_sampling);
         at_buffer_print(&lines, "--valid-metric %s\n", s->valid_metric);
         at_buffer_print(&lines, "a baseline of %.17g and an entropy of %.17g\n", s->baseline, s->entropy);
@@ -249,13 +257,15 @@ static bool save_state(at_trainer *trainer, at_error *error)
     place_to_numbers(&trainer->place, count, number);
     at_array counts = {.dtype = AT_I64, .rank = 1, .dim = {COUNTS}, .data = count};
     at_array numbers = {.dtype = AT_F64, .rank = 1, .dim = {NUMBERS}, .data = number};
-    bool done =
-        at_file_mark(file, "training state", error) && at_tensors_set_meta(file, "run", trainer->identity, error) &&
-        at_tensors_set_meta(file, "history", trainer->history.size > 0 ? trainer->history.bytes : "", error) &&
-        at_tensors_put(file, "training.place", &counts, error) &&
-        at_tensors_put(file, "training.numbers", &numbers, error) &&
-        at_params_put(trainer->translator.model->params, file, error) &&
-        at_optimiser_save(trainer->optimiser, file, error) && at_file_replace(file, trainer->state_path, true, error);
+    bool done = at_file_mark(file, "training state", error) &&
+                at_tensors_set_meta(file, "run", trainer->identity, error) &&
+                at_tensors_set_meta(file, "history", trainer->history.size > 0 ? trainer->history.bytes : "", error) &&
+                at_tensors_put(file, "training.place", &counts, error) &&
+                at_tensors_put(file, "training.numbers", &numbers, error) &&
+                at_params_put(trainer->translator.model->params, file, error) &&
+                at_optimiser_save(trainer->optimiser, file, error) &&
+                (!trainer->average || at_average_save(trainer->average, file, error)) &&
+                at_file_replace(file, trainer->state_path, true, error);
     at_tensors_free(file);
     return done;
 }
@@ -280,12 +290,48 @@ static bool take_state(at_trainer *trainer, const at_tensors *file, at_error *er
         return at_fail(error, AT_FAILED, "'%s' lacks its place in the data; train anew without --resume", path);
     if (!same_identity(trainer, run, error) ||
         !at_params_take(trainer->translator.model->params, file, path, "training.", error) ||
-        !at_optimiser_load(trainer->optimiser, file, error))
+        !at_optimiser_load(trainer->optimiser, file, error) ||
+        (trainer->average && !at_average_load(trainer->average, file, error)))
         return false;
     numbers_to_place(count->data, number->data, &trainer->place);
     trainer->rng = (at_rng){.seed = trainer->place.seed, .counter = trainer->place.counter};
     at_buffer_add(&trainer->history, history, strlen(history));
     return true;
+}
+
+/* The update of a model's last validation; 0: none is known. */
+static int64_t judged_at(const char *path)
+{
+    at_error ignored = {0};
+    at_tensors *file = at_tensors_read(path, &ignored);
+    const char *history = file ? at_tensors_meta(file, "history") : NULL;
+    json_t *entries = history ? json_loads(history, 0, NULL) : NULL;
+    json_t *last = json_array_get(entries, json_array_size(entries) - 1);
+    const int64_t update = json_integer_value(json_object_get(last, "update"));
+    json_decref(entries);
+    at_tensors_free(file);
+    return update;
+}
+
+/* The end of the run before may have been judged, outside of the state, and found the best. A longer run would have the
+ * best before it in the model's place, and so has this one. */
+static bool forget_end(at_trainer *trainer, at_error *error)
+{
+    const char *output = trainer->settings->output;
+    const int64_t best = trainer->place.best_update;
+    at_buffer previous = {0};
+    bool done = true;
+    at_buffer_print(&previous, "%s.previous", output);
+    const int64_t now = best > 0 ? judged_at(output) : 0;
+    if (now > best && !previous.failed && judged_at(previous.bytes) == best) {
+        done = at_file_go_back(output, error);
+        at_trainer_note(trainer,
+                        "'%s' goes back to the best of update %lld, as the end of the last run is no part of its "
+                        "state; the model of update %lld is '%s' until the next",
+                        output, (long long)best, (long long)now, previous.bytes);
+    }
+    at_buffer_free(&previous);
+    return done;
 }
 
 bool at_trainer_resume(at_trainer *trainer, at_error *error)
@@ -297,7 +343,7 @@ bool at_trainer_resume(at_trainer *trainer, at_error *error)
         return true;
     }
     at_tensors *file = at_tensors_read(trainer->state_path, error);
-    bool done = file && take_state(trainer, file, error);
+    bool done = file && take_state(trainer, file, error) && forget_end(trainer, error);
     at_tensors_free(file);
     return done;
 }

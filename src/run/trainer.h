@@ -2,6 +2,7 @@
 #ifndef AT_TRAINER_H
 #define AT_TRAINER_H
 
+#include "average.h"
 #include "draws.h"
 #include "train.h"
 
@@ -32,7 +33,9 @@ typedef struct at_trainer {
     at_draws *draws;        /* NULL: an epoch has the same pieces as any other */
     at_batches *batches, *valid_batches;
     at_optimiser *optimiser;
-    at_arena *arena; /* of the tapes */
+    at_average *average; /* NULL: none over validations */
+    at_real *aside;      /* the parameters while that mean stands in their place, else NULL */
+    at_arena *arena;     /* of the tapes */
     at_rng rng;
     at_progress place;
 
@@ -60,7 +63,8 @@ bool at_trainer_save(at_trainer *trainer, at_error *error); /* the last model an
 bool at_trainer_save_best(at_trainer *trainer, at_error *error);
 bool at_trainer_resume(at_trainer *trainer, at_error *error);
 
-/* Runs with the moving average in the place of the parameters, if there is one; calling it again puts them back. */
+/* Puts the average in the place of the parameters, if there is one, moving or over validations; calling it again puts
+ * them back. */
 void at_trainer_swap_average(at_trainer *trainer);
 
 /* A note for the listener. */

@@ -45,6 +45,24 @@ done
 equal '' "$(find . -name '*.tmp' -o -name '*.new')" "temporary files"
 run train --tsv both.tsv --source-vocab char --target-vocab char --output t --updates 2 --quiet $small
 
+# Means: of the parameters while training, and of files.
+run train $data $small --output a --valid-every 5 --average 2 --updates 13 --quiet
+run train $data $small --output a --valid-every 5 --average 2 --updates 20 --quiet --resume
+run train $data $small --output b --valid-every 5 --average 2 --updates 20 --quiet --threads 1
+same_file a b
+same_file a.last b.last
+code=0
+"$attend" train $data $small --output a --valid-every 5 --updates 20 --resume 2>said || code=$?
+equal 1 "$code" "another mean"
+equal "attend: cannot go on from 'a.state', which was written with --ema 0 --average 2 and not with --ema 0; train anew without --resume, or as before" \
+    "$(cat said)" "another mean"
+run average a b.last -o mean
+equal 40 "$("$attend" translate -m mean --quiet <few | wc -l)" "lines by a mean"
+refuse 2 "attend average needs two model files or more" average a -o mean
+refuse 2 "attend average needs -o FILE, where the mean shall go" average a b
+refuse 1 "'t' and 'a' have different source vocabularies, so their parameters stand for different words: there is no mean of the two" \
+    average a t -o no
+
 # Only a gru has a reset gate, so only its file speaks of one.
 run train --tsv both.tsv --output l --updates 2 --quiet --model luong --hidden 8 --embedding 8
 equal 'reset            before' "$("$attend" info m | grep '^reset')" "the reset of a gru"

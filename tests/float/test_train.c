@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 #include "files.h"
-#include "rng.h"
 #include "same_files.h"
 #include "train.h"
+#include "training_of.h"
 
 /* ---- Counting what is asked of the system --------------------------------------------------------------------- */
 
@@ -48,63 +48,18 @@ void *realloc(void *old, size_t size)
 
 /* ---- Files ---------------------------------------------------------------------------------------------------- */
 
-static char folder[] = "/tmp/attend-train-XXXXXX";
-
-/* Lines of 2 to 6 of eight words, or of exactly `exact` words. */
-static void write_lines(const char *path, int lines, int exact, uint64_t seed)
-{
-    FILE *file = fopen(path, "w");
-    at_rng rng = {.seed = seed};
-    for (int i = 0; i < lines; i++) {
-        int words = exact ? exact : 2 + (int)at_rng_below(&rng, 5);
-        for (int w = 0; w < words; w++)
-            fprintf(file, "%s%c", w ? " " : "", 'a' + (int)at_rng_below(&rng, 8));
-        fputc('\n', file);
-    }
-    fclose(file);
-}
-
 static int enter(void **state)
 {
     (void)state;
-    if (!mkdtemp(folder) || chdir(folder) != 0)
+    if (!enter_training())
         return -1;
-    write_lines("train", 400, 0, 1);
-    write_lines("valid", 60, 0, 2);
     write_lines("more", 1500, 0, 3);
     write_lines("even", 64, 4, 4);
     signal(SIGXFSZ, SIG_IGN);
     return 0;
 }
 
-static int leave(void **state)
-{
-    (void)state;
-    char command[100];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return chdir("/") == 0 && system(command) == 0 ? 0 : -1;
-}
-
 /* ---- Runs ----------------------------------------------------------------------------------------------------- */
-
-/* A small model that copies lines; further settings as NAME, VALUE ... NULL. */
-static at_training *training_of(const char *output, ...)
-{
-    static const char *const common[][2] = {{"embedding", "16"}, {"hidden", "24"},     {"attention", "16"},
-                                            {"maxout", "16"},    {"batch-size", "20"}, {"learning-rate", "0.005"}};
-    at_error error = {0};
-    at_training *training = at_training_new(&error);
-    for (int i = 0; i < 6; i++)
-        assert_true(at_training_set(training, common[i][0], common[i][1], &error));
-    assert_true(at_training_set(training, "output", output, &error));
-    va_list list;
-    va_start(list, output);
-    for (const char *name; (name = va_arg(list, const char *));)
-        if (!at_training_set(training, name, va_arg(list, const char *), &error))
-            fail_msg("%s", error.text);
-    va_end(list);
-    return training;
-}
 
 /* What listeners do at chosen moments. */
 typedef struct ear {
@@ -156,9 +111,6 @@ static void fails(at_training *training, ear *e, const char *sentence)
     at_training_free(training);
 }
 
-#define DATA  "source", "train", "target", "train"
-#define VALID "valid-source", "valid", "valid-target", "valid"
-
 static void learns_to_copy(void **state)
 {
     (void)state;
@@ -197,17 +149,20 @@ static void learns_to_copy(void **state)
 /* Everything that a state has to remember is in use: dropout, draws, moments, an average, patience, accumulation, sums.
  */
 #define ALL                                                                                                            \
-    DATA, VALID, "dropout", "0.2", "ema", "0.98", "accumulate", "2", "label-smoothing", "0.1", "valid-every", "7",     \
-        "early-stopping", "50", "schedule", "inverse-sqrt", "warmup", "5", "updates", "26"
+    DATA, VALID, "dropout", "0.2", "accumulate", "2", "label-smoothing", "0.1", "valid-every", "7", "early-stopping",  \
+        "50", "schedule", "inverse-sqrt", "warmup", "5", "updates", "26"
 
 static void resumed_is_uninterrupted(void **state)
 {
     (void)state;
-    static const char *const normalisers[] = {"softmax", "hard"};
+    static const char *const normalisers[] = {"softmax", "hard"}, *const averages[][2] = {{"ema", "0.98"},
+                                                                                          {"average", "3"}};
     for (int kind = 0; kind < 2; kind++) {
         ear whole = {0};
         at_threads_set(1);
-        at_train_result r = run(training_of("whole", ALL, "normaliser", normalisers[kind], NULL), &whole);
+        at_train_result r =
+            run(training_of("whole", ALL, "normaliser", normalisers[kind], averages[kind][0], averages[kind][1], NULL),
+                &whole);
         assert_int_equal(r.updates, 26);
         at_threads_set(2);
         /* Stopped after each of these updates, the last of an epoch (10) and one that validates (14) among them. */
@@ -215,7 +170,9 @@ static void resumed_is_uninterrupted(void **state)
         unlink("parts.state");
         for (int i = 0; i <= 7; i++) {
             ear part = {.stop_at = i < 7 ? stops[i] : 0};
-            r = run(training_of("parts", ALL, "normaliser", normalisers[kind], "resume", "true", NULL), &part);
+            r = run(training_of("parts", ALL, "normaliser", normalisers[kind], averages[kind][0], averages[kind][1],
+                                "resume", "true", NULL),
+                    &part);
             assert_int_equal(r.updates, i < 7 ? stops[i] : 26);
             assert_int_equal(r.interrupted, i < 7);
             assert_int_equal(part.notes, i == 0); /* that there is no state yet */
@@ -331,13 +288,12 @@ static bool add_up(void *context, int64_t line, const at_found *found)
     return true;
 }
 
-/* The score of a validation is that of the model in the file, here the moving average, as forced decoding has it. */
-static void score_is_of_the_saved_model(void **state)
+/* The score of a validation is that of the model in the file, here an average, as forced decoding has it. */
+static void score_is_of_the_saved(const char *average, const char *value)
 {
-    (void)state;
     ear e = {0};
     at_error error = {0};
-    at_train_result r = run(training_of("mean", DATA, VALID, "epochs", "3", "ema", "0.97", NULL), &e);
+    at_train_result r = run(training_of("mean", DATA, VALID, "epochs", "3", average, value, NULL), &e);
     assert_int_equal(r.best_update, 60);
     at_translator *t = at_translator_load("mean", &error);
     at_line_list *list = at_line_list_read("valid", &error);
@@ -356,6 +312,13 @@ static void score_is_of_the_saved_model(void **state)
         fail_msg("the loss was said to be %g and is %g", r.best_score, loss);
     at_line_list_free(list);
     at_translator_free(t);
+}
+
+static void score_is_of_the_saved_model(void **state)
+{
+    (void)state;
+    score_is_of_the_saved("ema", "0.97");
+    score_is_of_the_saved("average", "2");
 }
 
 static bool keep(void *context, int64_t line, const at_found *found)
@@ -558,6 +521,12 @@ static void refusals(void **state)
           "--tsv holds both sides; --source and --target are too much");
     fails(training_of("no", DATA, "early-stopping", "3", NULL), &e,
           "--early-stopping needs --valid-source and --valid-target, or --valid-tsv");
+    fails(training_of("no", DATA, "average", "3", NULL), &e,
+          "--average needs --valid-source and --valid-target, or --valid-tsv");
+    fails(training_of("no", DATA, VALID, "average", "3", "ema", "0.9", NULL), &e,
+          "--average and --ema are two means of the parameters; give one of them");
+    fails(training_of("no", DATA, VALID, "average", "1001", NULL), &e,
+          "--average takes the mean over 1000 validations at most, not 1001");
     fails(training_of("no", DATA, "batch-tokens", "30", NULL), &e,
           "--batch-size and --batch-tokens both measure a batch; give one of them");
     fails(training_of("no", DATA, VALID, "valid-metric", "accurracy", NULL), &e,
@@ -599,5 +568,5 @@ int main(void)
         cmocka_unit_test(steady_updates_allocate_nothing),
         cmocka_unit_test(refusals),
     };
-    return cmocka_run_group_tests(tests, enter, leave);
+    return cmocka_run_group_tests(tests, enter, leave_training);
 }

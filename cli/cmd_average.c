@@ -1,0 +1,44 @@
+/* attend average: the mean of trained models. */
+#include <limits.h>
+
+#include "commands.h"
+
+typedef struct average_options {
+    cli_common common;
+    const char *output;
+} average_options;
+
+static int run(void *options, int word_count, char **words)
+{
+    const average_options *o = options;
+    at_error error = {0};
+    if (word_count < 2)
+        fail(&error, AT_USAGE, "attend average needs two model files or more");
+    else if (!o->output)
+        fail(&error, AT_USAGE, "attend average needs -o FILE, where the mean shall go");
+    else
+        at_models_average((const char *const *)words, word_count, o->output, &error);
+    return report(&error);
+}
+
+static const cli_option table[] = {
+    {OPTION_HEADING, .help = "Averaging"},
+    {OPTION_TEXT, "output", "FILE", offsetof(average_options, output),
+     .help = "the model whose parameters are the mean", .letter = 'o'},
+    {0},
+};
+
+const cli_command command_average = {
+    .name = "average",
+    .words = "MODEL MODEL...",
+    .most_words = INT_MAX,
+    .line = "write the mean of trained models as a model",
+    .text =
+        "Writes a model whose every parameter is the mean of the models' own. They must have equal settings and "
+        "vocabularies, and the mean is good only if they come from one run of training, such as FILE and FILE.last, "
+        "or copies of FILE.last made on the way. attend train --average N does the same while it trains.",
+    .examples = "  attend average de-en.safetensors de-en.safetensors.last -o mean.safetensors",
+    .options = table,
+    .size = sizeof(average_options),
+    .run = run,
+};
