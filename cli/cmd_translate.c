@@ -14,7 +14,7 @@ typedef struct translate_options {
     cli_common common;
     const char *model, *alignment, *head;
     int64_t beam, n_best, batch_size, max_length;
-    double length_penalty, sample, max_length_factor;
+    double length_penalty, sample, max_length_factor, min_length_factor;
     bool scores, replace_unknown, prefix, coverage;
 } translate_options;
 
@@ -31,6 +31,8 @@ static const cli_option table[] = {
      .help = "the longest output has F times the source's units, and 10 more"},
     {OPTION_NUMBER, "max-length", "N", offsetof(translate_options, max_length), NULL, 1, 1000000,
      .help = "or N units, a given beginning counted; a language model's default is 100 more than its line has"},
+    {OPTION_REAL, "min-length-factor", "F", offsetof(translate_options, min_length_factor), "0", 0, 1000,
+     .help = "the shortest output has F times the source's units, unless the longest is shorter"},
     {OPTION_NUMBER, "batch-size", "N", offsetof(translate_options, batch_size), "64", 1, 100000,
      .help = "sentences at a time; the output is the same for any number"},
     {OPTION_FLAG, "prefix", .place = offsetof(translate_options, prefix),
@@ -215,6 +217,7 @@ static bool translate(const translate_options *o, at_translator *translator, out
                                    .seed = (uint64_t)o->common.seed,
                                    .batch = o->batch_size,
                                    .max_length_factor = o->max_length_factor,
+                                   .min_length_factor = o->min_length_factor,
                                    .max_length = o->max_length == UNSET ? 0 : o->max_length,
                                    .replace_unknown = o->replace_unknown,
                                    .wants_weights = out->soft || o->coverage,

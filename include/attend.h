@@ -265,7 +265,7 @@ AT_API bool at_translator_guided(const at_translator *translator, int *layer, in
 AT_API char *at_translator_info(const at_translator *translator, at_error *error);
 
 /* The mean of the parameters of models from one run of training, or from several of one kind, as a model file `output`
- * without a history. The models must have equal settings and vocabularies: the sentence names the first that differs. */
+ * without a history. They must have equal settings and vocabularies: the sentence names the first that differs. */
 AT_API bool at_models_average(const char *const *paths, int count, const char *output, at_error *error);
 
 /* How to search. Zero the struct, then fill in what you want: 0 means the default written first. */
@@ -279,6 +279,7 @@ typedef struct at_search_settings {
     int64_t batch;            /* 64. Sentences at a time; the results are the same for any number */
     double max_length_factor; /* 2. The longest output has this many times the source's units, and 10 more; */
     int64_t max_length;       /* 0, or this many units; of a language model 0 means 100 more than the line has */
+    double min_length_factor; /* 0. Before this many times the source's units, rounded up, an output does not end */
     bool replace_unknown;     /* an unknown word becomes the source word with the largest weight, not "<unk>" */
     bool wants_weights;       /* fill in the weights and names below */
     bool wants_links;         /* fill in the links: a transformer does so only if asked */

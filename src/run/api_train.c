@@ -75,11 +75,15 @@ static const setting table[] = {
       "0.2; of bpe with the share A of the merges left out, such as 0.1; 0: always the best"},
      VALUE_NUMBER,
      AT(subword_sampling)},
-    {{TEXT, "max-length", "N", "200", "units from which on a line is too long"}, VALUE_COUNT, AT(max_length), 1},
+    {{TEXT, "max-length", "N", "200", "units from which on a line is too long"}, VALUE_COUNT, AT(limits.max_length), 1},
     {{TEXT, "too-long", "RULE", "skip", "what to do with a pair that is too long: keep | cut | skip"},
      VALUE_CHOICE,
-     AT(too_long),
+     AT(limits.rule),
      .choices = "keep cut skip"},
+    {{TEXT, "max-ratio", "R", NULL, "skip training pairs of which one side has more than R times the other's units"},
+     VALUE_NUMBER,
+     AT(limits.max_ratio),
+     1},
 
     {{STEP, "batch-size", "N", "64", "sentences in a batch"}, VALUE_COUNT, AT(batch_size), 1},
     {{STEP, "batch-tokens", "N", NULL, "or target tokens in a batch, padding counted"},
@@ -261,7 +265,7 @@ static bool assign(at_training *training, int index, const char *text, at_error 
     case VALUE_NUMBER: {
         double value = strtod(text, &end);
         if (end == text || *end || !isfinite(value) || value < (double)row->least)
-            return not_that(row->option.name, "a number, 0 or more", text, error);
+            return not_that(row->option.name, row->least ? "a number, 1 or more" : "a number, 0 or more", text, error);
         *(double *)field = value;
         return true;
     }
@@ -363,6 +367,9 @@ static bool check_alone(const at_training *training, const at_corpus_files *file
 {
     const char *model = training->settings.model.model;
     static const char *const of_source[] = {"source-vocab", "joint-vocab"};
+    if (is_set(training, "max-ratio"))
+        return at_fail(error, AT_USAGE, "model '%s' is a language model: its lines have one side, and --max-ratio two",
+                       model);
     if (files->source)
         return at_fail(error, AT_USAGE,
                        "model '%s' is a language model and has no source; give its text as --%starget FILE alone",

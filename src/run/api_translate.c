@@ -17,6 +17,11 @@ bool at_translate(at_translator *translator, const at_search_settings *settings,
                        "model '%s' is a language model: its lines are beginnings already, so a prefix "
                        "has no part in it",
                        translator->model->kind->name);
+    if (error->code == AT_OK && settings->min_length_factor > 0 && translator->model->kind->alone)
+        return at_fail(error, AT_USAGE,
+                       "model '%s' is a language model: it has no source whose length could say how short an output "
+                       "may be",
+                       translator->model->kind->name);
     return error->code == AT_OK && at_search_complete(&complete, error) &&
            at_search(translator, &complete, lines, sizes, count, give, context, error);
 }

@@ -17,6 +17,9 @@ bool at_search_complete(at_search_settings *settings, at_error *error)
     if (!(settings->max_length_factor >= 0) || settings->max_length_factor > 1000)
         return at_fail(error, AT_USAGE, "the factor of the longest output is a number from 0 to 1000, not %g",
                        settings->max_length_factor);
+    if (!(settings->min_length_factor >= 0) || settings->min_length_factor > 1000)
+        return at_fail(error, AT_USAGE, "the factor of the shortest output is a number from 0 to 1000, not %g",
+                       settings->min_length_factor);
     if (settings->max_length < 0)
         return at_fail(error, AT_USAGE, "the longest output is a number of units, 1 or more, not %lld",
                        (long long)settings->max_length);

@@ -52,6 +52,7 @@ typedef struct beam {
     at_sentence *sentence;
     int64_t first, slots; /* its rows */
     int64_t live_count, ended_count;
+    int64_t shortest;  /* units it has at least, if it may have so many */
     int64_t longest;   /* units it may have */
     live *live, *next; /* [width] */
     ended *ended;      /* [width], the best first */
@@ -245,6 +246,7 @@ static void ask(field *f)
             task->only = f->step < b->sentence->target_count ? b->sentence->target_ids[f->step]
                          : f->step >= b->longest             ? AT_END
                                                              : -1;
+            task->goes_on = f->step < b->shortest;
             task->draws = settings->temperature > 0;
             if (task->draws)
                 task->at = at_uniform_at(settings->seed, (uint64_t)b->sentence->number,
@@ -404,6 +406,7 @@ bool at_search_beam(at_search_work *work, at_sentence *const *batch, int64_t row
         b->first = n;
         b->slots = 1;
         b->live_count = draws ? f.width : 1;
+        b->shortest = (int64_t)ceil(settings->min_length_factor * (double)batch[n]->count);
         b->longest = longest_of(work, batch[n]);
         for (int64_t i = 0; i < b->live_count; i++)
             b->live[i] = (live){.node = -1, .id = AT_BEGIN, .from = n, .draw = i};

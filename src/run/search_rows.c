@@ -50,10 +50,10 @@ typedef struct rows_job {
     at_real *scratch; /* [workers, 2, V] */
 } rows_job;
 
-/* Padding and the begin are no words. */
-static bool may_follow(int64_t id)
+/* Padding and the begin are no words; the end may be too early. */
+static bool may_follow(const at_row_task *task, int64_t id)
 {
-    return id != AT_PAD && id != AT_BEGIN;
+    return id != AT_PAD && id != AT_BEGIN && (id != AT_END || !task->goes_on);
 }
 
 static at_real largest(const at_real *x, int64_t count)
@@ -88,7 +88,7 @@ static void find_likeliest(const rows_job *job, const at_real *row, double log_s
         if (is_beaten(task, largest(row + from, to - from)))
             continue;
         for (int64_t id = from; id < to; id++) {
-            if (is_beaten(task, row[id]) || !may_follow(id))
+            if (is_beaten(task, row[id]) || !may_follow(task, id))
                 continue;
             int64_t place = task->count < task->most ? task->count++ : task->count - 1;
             for (; place > 0 && best[place - 1].log_prob < (double)row[id]; place--)
@@ -106,15 +106,15 @@ static void draw(const rows_job *job, const at_real *row, at_real *scratch, doub
     double sum = 0, passed = 0, rate = 1 / job->work->settings->temperature;
     at_real top = -AT_REAL_MAX;
     for (int64_t id = 0; id < job->vocabulary; id++)
-        if (may_follow(id) && row[id] > top)
+        if (may_follow(task, id) && row[id] > top)
             top = row[id];
     for (int64_t id = 0; id < job->vocabulary; id++) {
-        double power = may_follow(id) ? ((double)row[id] - (double)top) * rate : -INFINITY;
+        double power = may_follow(task, id) ? ((double)row[id] - (double)top) * rate : -INFINITY;
         scratch[id] = (at_real)(power < -200 ? -200 : power);
     }
     at_rows_exp(scratch, scratch, job->vocabulary);
     for (int64_t id = 0; id < job->vocabulary; id++) {
-        scratch[id] = may_follow(id) ? scratch[id] : 0;
+        scratch[id] = may_follow(task, id) ? scratch[id] : 0;
         sum += (double)scratch[id];
     }
     int32_t drawn = AT_END;

@@ -76,6 +76,7 @@ typedef struct at_candidate {
 typedef struct at_row_task {
     int64_t most;             /* candidates wanted; 0: the row is not looked at */
     int32_t only;             /* the one unit that may come, because the line was given it or must end; -1: any */
+    bool goes_on;             /* the end may not come yet */
     bool draws;               /* draw one instead, at */
     double at;                /* a uniform number in (0,1) */
     int64_t count;            /* filled in: candidates found, */

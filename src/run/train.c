@@ -60,8 +60,14 @@ static void note_report(at_trainer *trainer, const char *what, const at_corpus_r
     if (r->too_long > 0)
         at_trainer_note(trainer, "%lld of the %lld %s %s are longer than %lld units and are %s, the first in line %lld",
                         (long long)r->too_long, (long long)r->lines, what, alone ? "lines" : "pairs",
-                        (long long)trainer->settings->max_length, rules[trainer->settings->too_long],
+                        (long long)trainer->settings->limits.max_length, rules[trainer->settings->limits.rule],
                         (long long)r->first_too_long);
+    if (r->unlike > 0)
+        at_trainer_note(trainer,
+                        "%lld of the %lld %s pairs have a side more than %g times as long as the other and are "
+                        "skipped, the first in line %lld",
+                        (long long)r->unlike, (long long)r->lines, what, trainer->settings->limits.max_ratio,
+                        (long long)r->first_unlike);
     if (r->replaced > 0)
         at_trainer_note(
             trainer, "%lld of the %lld %s %s hold bytes that are not UTF-8, read as U+FFFD, the first in line %lld",
@@ -82,12 +88,14 @@ static at_vocabulary *count_units(const at_lines *lines, const char *kind, at_cl
     return NULL;
 }
 
-static at_corpus *make_corpus(at_trainer *trainer, const at_lines *lines, const char *what, at_error *error)
+static at_corpus *make_corpus(at_trainer *trainer, const at_lines *lines, const char *what, double max_ratio,
+                              at_error *error)
 {
-    const at_train_settings *s = trainer->settings;
+    at_corpus_limits limits = trainer->settings->limits;
     at_corpus_report report = {0};
-    at_corpus *corpus = at_corpus_new(lines, trainer->translator.source, trainer->translator.target, s->max_length,
-                                      s->too_long, &report, error);
+    limits.max_ratio = max_ratio;
+    at_corpus *corpus =
+        at_corpus_new(lines, trainer->translator.source, trainer->translator.target, &limits, &report, error);
     if (corpus)
         note_report(trainer, what, &report);
     if (corpus && at_corpus_count(corpus) == 0)
@@ -109,10 +117,10 @@ static bool prepare_data(at_trainer *trainer, at_error *error)
             t->target = joint ? at_vocabulary_copy(t->source, error)
                               : count_units(lines, s->target_vocabulary, s->cleaning, 1, 1, error);
     }
-    trainer->train = t->target ? make_corpus(trainer, lines, "training", error) : NULL;
+    trainer->train = t->target ? make_corpus(trainer, lines, "training", s->limits.max_ratio, error) : NULL;
     if (trainer->train && s->subword_sampling > 0)
-        trainer->draws = at_draws_new(trainer->train, lines, t->source, t->target, s->subword_sampling, s->max_length,
-                                      s->seed, error);
+        trainer->draws = at_draws_new(trainer->train, lines, t->source, t->target, s->subword_sampling,
+                                      s->limits.max_length, s->seed, error);
     if (trainer->train && s->guided_alignment)
         trainer->guide = at_guide_new(s->guided_alignment, lines, t->source, t->target, error);
     at_lines_free(lines);
@@ -122,7 +130,7 @@ static bool prepare_data(at_trainer *trainer, at_error *error)
     if (s->valid.target || s->valid.tsv) {
         trainer->valid_lines = at_lines_read(&s->valid, error);
         if (trainer->valid_lines)
-            trainer->valid = make_corpus(trainer, trainer->valid_lines, "validation", error);
+            trainer->valid = make_corpus(trainer, trainer->valid_lines, "validation", 0, error);
         if (error->code == AT_OK)
             trainer->valid_batches =
                 at_batches_new(trainer->valid, s->batch_size, s->batch_tokens, s->seed, false, error);
@@ -153,7 +161,7 @@ static bool prepare_model(at_trainer *trainer, at_error *error)
     at_model_settings model = trainer->settings->model;
     model.source_size = t->source ? at_vocabulary_size(t->source) : 0;
     model.target_size = at_vocabulary_size(t->target);
-    t->max_length = trainer->settings->max_length;
+    t->max_length = trainer->settings->limits.max_length;
     t->model = at_model_new(&model, trainer->settings->seed, error);
     if (t->model && trainer->guide && !head_exists(t->model, error))
         return false;

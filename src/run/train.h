@@ -21,8 +21,7 @@ typedef struct at_train_settings {
     bool joint_vocabulary;
     at_cleaning cleaning;    /* of both sides */
     double subword_sampling; /* 0: none; else how far drawn pieces stray from the best ones */
-    int64_t max_length;
-    at_too_long too_long;
+    at_corpus_limits limits; /* of training; validation has the lengths alone */
     int64_t batch_size, batch_tokens, accumulate;
     at_optimiser_settings optimiser;
     double label_smoothing;

@@ -161,7 +161,10 @@ bool at_trainer_identify(at_trainer *trainer, at_error *error)
                         alone ? "lines" : "pairs of lines");
         add_fields(&lines, model);
         at_buffer_print(&lines, "--seed %llu\n", (unsigned long long)s->seed);
-        at_buffer_print(&lines, "--max-length %lld\n", (long long)s->max_length);
+        at_buffer_print(&lines, "--max-length %lld", (long long)s->limits.max_length);
+        if (s->limits.max_ratio > 0)
+            at_buffer_print(&lines, " --max-ratio %.17g", s->limits.max_ratio);
+        at_buffer_print(&lines, "\n");
         at_buffer_print(&lines, "--batch-size %lld --batch-tokens %lld\n", (long long)s->batch_size,
                         (long long)s->batch_tokens);
         at_buffer_print(&lines, "--accumulate %lld\n", (long long)s->accumulate);

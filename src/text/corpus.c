@@ -29,9 +29,15 @@ static bool no_memory(at_error *error)
     return at_fail(error, AT_FAILED, "memory ran out for a corpus");
 }
 
+/* Lines as they are, before any is cut. */
+static bool unlike(const int64_t units[2], double ratio)
+{
+    return (double)units[0] > ratio * (double)units[1] || (double)units[1] > ratio * (double)units[0];
+}
+
 /* One pair of lines: encoded behind the others, judged, and kept by moving the ends on. */
 static bool add_pair(at_corpus *corpus, const at_lines *lines, int64_t index, const at_vocabulary *const vocabulary[2],
-                     int64_t max_length, at_too_long rule, at_corpus_report *report, at_error *error)
+                     const at_corpus_limits *limits, at_corpus_report *report, at_error *error)
 {
     int64_t units[2] = {0}, broken = 0, number = index + 1;
     const int first = vocabulary[0] == NULL; /* the first side there is */
@@ -57,14 +63,19 @@ static bool add_pair(at_corpus *corpus, const at_lines *lines, int64_t index, co
         note(&report->empty, &report->first_empty, number);
         return true;
     }
-    if (max_length > 0 && (units[0] > max_length || units[1] > max_length)) {
+    const int64_t most = limits->max_length;
+    const bool is_long = most > 0 && (units[0] > most || units[1] > most);
+    if (is_long)
         note(&report->too_long, &report->first_too_long, number);
-        if (rule == AT_TOO_LONG_SKIP)
-            return true;
-        for (int s = 0; s < 2; s++)
-            if (rule == AT_TOO_LONG_CUT && units[s] > max_length)
-                units[s] = max_length;
+    if (is_long && limits->rule == AT_TOO_LONG_SKIP)
+        return true;
+    if (first == 0 && limits->max_ratio > 0 && unlike(units, limits->max_ratio)) {
+        note(&report->unlike, &report->first_unlike, number);
+        return true;
     }
+    for (int s = 0; s < 2; s++)
+        if (is_long && limits->rule == AT_TOO_LONG_CUT && units[s] > most)
+            units[s] = most;
     for (int s = 0; s < 2; s++) {
         corpus->side[s].used += (size_t)units[s];
         corpus->side[s].start[corpus->count + 1] = (int64_t)corpus->side[s].used;
@@ -73,21 +84,30 @@ static bool add_pair(at_corpus *corpus, const at_lines *lines, int64_t index, co
     return true;
 }
 
-static bool none_left(const at_corpus_report *report, bool alone, int64_t max_length, at_error *error)
+static bool none_left(const at_corpus_report *report, bool alone, const at_corpus_limits *limits, at_error *error)
 {
-    char empty[80] = "", too_long[100] = "";
+    char reason[3][120];
+    int count = 0;
     if (report->empty > 0)
-        snprintf(empty, sizeof empty, "%lld %s (first line %lld)", (long long)report->empty,
+        snprintf(reason[count++], sizeof *reason, "%lld %s (first line %lld)", (long long)report->empty,
                  alone ? "are empty" : "have an empty side", (long long)report->first_empty);
     if (report->too_long > 0)
-        snprintf(too_long, sizeof too_long, "%lld are longer than %lld units (first line %lld)",
-                 (long long)report->too_long, (long long)max_length, (long long)report->first_too_long);
-    return at_fail(error, AT_FAILED, "no %s is left: of %lld, %s%s%s", alone ? "line" : "pair of lines",
-                   (long long)report->lines, empty, *empty && *too_long ? " and " : "", too_long);
+        snprintf(reason[count++], sizeof *reason, "%lld are longer than %lld units (first line %lld)",
+                 (long long)report->too_long, (long long)limits->max_length, (long long)report->first_too_long);
+    if (report->unlike > 0)
+        snprintf(reason[count++], sizeof *reason,
+                 "%lld have a side more than %g times as long as the other (first line %lld)",
+                 (long long)report->unlike, limits->max_ratio, (long long)report->first_unlike);
+    return at_fail(error, AT_FAILED, "no %s is left: of %lld, %s%s%s%s%s", alone ? "line" : "pair of lines",
+                   (long long)report->lines, reason[0],
+                   count > 2   ? ", "
+                   : count > 1 ? " and "
+                               : "",
+                   count > 1 ? reason[1] : "", count > 2 ? " and " : "", count > 2 ? reason[2] : "");
 }
 
-static bool fill(at_corpus *corpus, const at_lines *lines, const at_vocabulary *const vocabulary[2], int64_t max_length,
-                 at_too_long rule, at_corpus_report *report, at_error *error)
+static bool fill(at_corpus *corpus, const at_lines *lines, const at_vocabulary *const vocabulary[2],
+                 const at_corpus_limits *limits, at_corpus_report *report, at_error *error)
 {
     int64_t count = at_lines_count(lines);
     if (count >= INT32_MAX)
@@ -98,15 +118,15 @@ static bool fill(at_corpus *corpus, const at_lines *lines, const at_vocabulary *
     if (corpus->side[0].start == NULL || corpus->side[1].start == NULL || corpus->line == NULL)
         return no_memory(error);
     for (int64_t i = 0; i < count; i++)
-        if (!add_pair(corpus, lines, i, vocabulary, max_length, rule, report, error))
+        if (!add_pair(corpus, lines, i, vocabulary, limits, report, error))
             return false;
     report->lines = count;
     report->kept = corpus->count;
-    return corpus->count > 0 || none_left(report, vocabulary[0] == NULL, max_length, error);
+    return corpus->count > 0 || none_left(report, vocabulary[0] == NULL, limits, error);
 }
 
 at_corpus *at_corpus_new(const at_lines *lines, const at_vocabulary *source, const at_vocabulary *target,
-                         int64_t max_length, at_too_long rule, at_corpus_report *report, at_error *error)
+                         const at_corpus_limits *limits, at_corpus_report *report, at_error *error)
 {
     if (error->code != AT_OK)
         return NULL;
@@ -115,7 +135,7 @@ at_corpus *at_corpus_new(const at_lines *lines, const at_vocabulary *source, con
     at_corpus *corpus = calloc(1, sizeof *corpus);
     if (corpus == NULL)
         no_memory(error);
-    else if (fill(corpus, lines, vocabulary, max_length, rule, report, error))
+    else if (fill(corpus, lines, vocabulary, limits, report, error))
         return corpus;
     at_corpus_free(corpus);
     return NULL;

@@ -14,11 +14,19 @@ typedef struct at_corpus_files {
     bool alone;                       /* there is no source: the target file or the target's column is all */
 } at_corpus_files;
 
+/* Which pairs a corpus takes. */
+typedef struct at_corpus_limits {
+    int64_t max_length; /* units of either side, the target's end not counted; 0: no limit */
+    at_too_long rule;   /* for those that are longer */
+    double max_ratio;   /* skipped: one side has more than this many times the other's units; 0: none is */
+} at_corpus_limits;
+
 /* What reading noticed, for the user: counts, and the first line number of each (0: none). */
 typedef struct at_corpus_report {
     int64_t lines, kept;
     int64_t empty, first_empty;       /* skipped: one side has no unit */
     int64_t too_long, first_too_long; /* kept, cut or skipped as asked */
+    int64_t unlike, first_unlike;     /* skipped: the sides' lengths are too different */
     int64_t replaced, first_replaced; /* lines with invalid UTF-8 */
 } at_corpus_report;
 
@@ -33,11 +41,10 @@ const char *at_lines_text(const at_lines *lines, int64_t line, int side, size_t 
 bool at_lines_count_units(const at_lines *lines, int side, at_vocabulary *vocabulary, at_error *error);
 
 typedef struct at_corpus at_corpus;
-/* Pairs as ids, in the order of the lines; `source` NULL: targets alone, each with a source of no unit. `max_length` is
- * in units of either side (0: no limit), the target's end not counted. No pair left at all is a failure. Needs the
- * lines and vocabularies only while it is made. */
+/* Pairs as ids, in the order of the lines; `source` NULL: targets alone, each with a source of no unit. No pair left
+ * at all is a failure. Needs the lines and vocabularies only while it is made. */
 at_corpus *at_corpus_new(const at_lines *lines, const at_vocabulary *source, const at_vocabulary *target,
-                         int64_t max_length, at_too_long rule, at_corpus_report *report, at_error *error);
+                         const at_corpus_limits *limits, at_corpus_report *report, at_error *error);
 void at_corpus_free(at_corpus *corpus);
 int64_t at_corpus_count(const at_corpus *corpus);
 

@@ -45,6 +45,16 @@ done
 equal '' "$(find . -name '*.tmp' -o -name '*.new')" "temporary files"
 run train --tsv both.tsv --source-vocab char --target-vocab char --output t --updates 2 --quiet $small
 
+# Pairs whose sides are too unlike are counted and the first named.
+{ cat few; echo a b c; echo a; } >longer
+{ cat few; echo a; echo a b c; } >shorter
+"$attend" train --source longer --target shorter --output u --updates 1 --max-ratio 2.5 $small 2>said
+grep -q "2 of the 42 training pairs have a side more than 2.5 times as long as the other and are skipped, the first in line 41" said ||
+    fail "pairs that are unlike give $(cat said)"
+refuse 2 "--max-ratio takes a number, 1 or more, not '0.5'" train $data --output r --max-ratio 0.5
+refuse 2 "model 'transformer-lm' is a language model: its lines have one side, and --max-ratio two" \
+    train --model transformer-lm --target lines --output r --max-ratio 2
+
 # Means: of the parameters while training, and of files.
 run train $data $small --output a --valid-every 5 --average 2 --updates 13 --quiet
 run train $data $small --output a --valid-every 5 --average 2 --updates 20 --quiet --resume

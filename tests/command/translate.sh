@@ -81,6 +81,15 @@ echo >>bytes
 equal "$(wc -l <bytes)" "$(wc -l <out)" "lines of random bytes"
 grep -q '^attend: .* lines, the first of them line [0-9]*, each has bytes that are not UTF-8' said || fail "random bytes say $(cat said)"
 equal "" "$("$attend" translate -m model --quiet --max-length-factor 0.1 <bytes 2>&1 >out)" "--quiet"
+# No output is shorter than asked for, unless the longest is; and neither batch nor threads matter.
+head -20 source >s
+for options in '' '--beam 3' '--sample 1'; do
+    "$attend" translate -m model --min-length-factor 1.5 $options --batch-size 20 --threads 1 <s >judge
+    "$attend" translate -m model --min-length-factor 1.5 $options --batch-size 3 --threads 2 <s >other
+    same_file judge other
+    equal "" "$(paste -d= s judge | awk -F= '{ n = split($1, a, " "); if (split($2, b, " ") < 1.5 * n) print }')" "lines too short, $options"
+done
+equal "" "$("$attend" translate -m model --min-length-factor 3 --max-length 2 <s | awk 'NF > 2')" "lines too long"
 printf 'a b z\n' | "$attend" translate -m model --replace-unknown >out
 ! grep -q '<unk>' out || fail "an unknown word is not replaced"
 
@@ -115,6 +124,7 @@ refuse 2 "--n-best 3 needs a --beam of at least as many" translate -m model --n-
 refuse 2 "--sample draws instead of searching, so --beam has no part in it" translate -m model --sample 1 --beam 2
 refuse 2 "--sample takes a temperature above 0; leave it out to search" translate -m model --sample 0
 refuse 2 "--length-penalty takes a number from -100 to 100, not 'much'" translate -m model --length-penalty much
+refuse 2 "--min-length-factor takes a number from 0 to 1000, not '-1'" translate -m model --min-length-factor -1
 refuse 2 "attend align needs --target FILE" align -m model --source s
 refuse 2 "--level is word or subword, not 'letter'" align -m model --source s --target t --level letter
 refuse 2 "attend show needs a text, in quotes if it has blanks" show -m model

@@ -139,7 +139,7 @@ static void test_line_refusals(void **state)
 /* ---- Corpora -------------------------------------------------------------------------------------------------- */
 
 /* The corpus of the files s and t, by words. */
-static at_corpus *read_corpus(int64_t max_length, at_too_long rule, at_corpus_report *report, at_error *error)
+static at_corpus *read_limited(const at_corpus_limits *limits, at_corpus_report *report, at_error *error)
 {
     at_lines *lines = at_lines_read(&parallel, error);
     assert_non_null(lines);
@@ -149,11 +149,16 @@ static at_corpus *read_corpus(int64_t max_length, at_too_long rule, at_corpus_re
         assert_true(at_lines_count_units(lines, side, vocabulary[side], error));
         assert_true(at_vocabulary_fix(vocabulary[side], error));
     }
-    at_corpus *corpus = at_corpus_new(lines, vocabulary[0], vocabulary[1], max_length, rule, report, error);
+    at_corpus *corpus = at_corpus_new(lines, vocabulary[0], vocabulary[1], limits, report, error);
     for (int side = 0; side < 2; side++)
         at_vocabulary_free(vocabulary[side]);
     at_lines_free(lines); /* the corpus does not need them */
     return corpus;
+}
+
+static at_corpus *read_corpus(int64_t max_length, at_too_long rule, at_corpus_report *report, at_error *error)
+{
+    return read_limited(&(at_corpus_limits){.max_length = max_length, .rule = rule}, report, error);
 }
 
 static void expect_report(const at_corpus_report *report, const char *expected)
@@ -219,6 +224,52 @@ static void test_reports(void **state)
     put("s", "a b\na c\n");
     assert_null(read_corpus(1, AT_TOO_LONG_SKIP, &report, &error));
     assert_string_equal(error.text, "no pair of lines is left: of 2, 2 are longer than 1 units (first line 1)");
+}
+
+/* Lengths 3:1, 1:2, 2:2, 4:1, 1:5 by words. */
+static void test_ratios(void **state)
+{
+    (void)state;
+    at_error error = {0};
+    at_corpus_report report;
+    put("s", "a b c\na\na b\na b c d\na\n");
+    put("t", "A\nA B\nA B\nA\nA B C D E\n");
+    static const struct {
+        double ratio;
+        const char *kept;
+        int64_t unlike, first;
+    } cases[] = {{0, "1:3>2 2:1>3 3:2>3 4:4>2 5:1>6", 0, 0},
+                 {5, "1:3>2 2:1>3 3:2>3 4:4>2 5:1>6", 0, 0},
+                 {4.9, "1:3>2 2:1>3 3:2>3 4:4>2", 1, 5},
+                 {3, "1:3>2 2:1>3 3:2>3", 2, 4},
+                 {2.5, "2:1>3 3:2>3", 3, 1},
+                 {1, "3:2>3", 4, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        at_corpus *corpus = read_limited(&(at_corpus_limits){.max_ratio = cases[i].ratio}, &report, &error);
+        expect_pairs(corpus, cases[i].kept);
+        assert_int_equal(report.unlike, cases[i].unlike);
+        assert_int_equal(report.first_unlike, cases[i].first);
+        at_corpus_free(corpus);
+    }
+    /* What is cut is judged by what it was; what is too long and skipped is not counted twice. */
+    at_corpus_limits limits = {.max_length = 3, .rule = AT_TOO_LONG_CUT, .max_ratio = 3};
+    at_corpus *corpus = read_limited(&limits, &report, &error);
+    expect_pairs(corpus, "1:3>2 2:1>3 3:2>3");
+    assert_int_equal(report.unlike, 2);
+    at_corpus_free(corpus);
+    limits.rule = AT_TOO_LONG_SKIP;
+    corpus = read_limited(&limits, &report, &error);
+    assert_int_equal(report.unlike, 0);
+    assert_int_equal(report.too_long, 2);
+    at_corpus_free(corpus);
+
+    put("s", "a b c d\n\na b c\n");
+    put("t", "A\nB\nA\n");
+    assert_null(
+        read_limited(&(at_corpus_limits){.max_length = 3, .rule = AT_TOO_LONG_SKIP, .max_ratio = 2}, &report, &error));
+    assert_string_equal(error.text, "no pair of lines is left: of 3, 1 have an empty side (first line 2), 1 are longer "
+                                    "than 3 units (first line 1) and 1 have a side more than 2 times as long as the "
+                                    "other (first line 3)");
 }
 
 /* ---- Batches -------------------------------------------------------------------------------------------------- */
@@ -520,6 +571,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_lines_of_columns, enter, leave),
         cmocka_unit_test_setup_teardown(test_line_refusals, enter, leave),
         cmocka_unit_test_setup_teardown(test_reports, enter, leave),
+        cmocka_unit_test_setup_teardown(test_ratios, enter, leave),
         cmocka_unit_test_setup_teardown(test_every_sentence_once, enter, leave),
         cmocka_unit_test_setup_teardown(test_sizes_and_padding, enter, leave),
         cmocka_unit_test_setup_teardown(test_order_by_seed_and_epoch, enter, leave),

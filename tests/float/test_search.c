@@ -22,7 +22,7 @@ typedef struct path {
 
 typedef struct all {
     path *paths;
-    int64_t count, longest, vocabulary, source;
+    int64_t count, shortest, longest, vocabulary, source;
     double penalty;
 } all;
 
@@ -39,7 +39,8 @@ static void walk(all *a, path so_far, int64_t hash)
     path end = so_far;
     end.score += log_prob(a, hash, AT_END);
     end.penalised = end.score / pow((5 + (double)end.count + 1) / 6, a->penalty);
-    a->paths[a->count++] = end;
+    if (so_far.count >= a->shortest)
+        a->paths[a->count++] = end;
     for (int32_t id = 0; so_far.count < a->longest && id < a->vocabulary; id++) {
         if (id == AT_PAD || id == AT_BEGIN || id == AT_END)
             continue;
@@ -97,13 +98,16 @@ static void test_wide_beam_finds_the_best_of_all(void **unused)
         int32_t ids[16];
         int64_t replaced,
             count = at_vocabulary_encode(f.translator.source, line, strlen(line), ids, 16, &replaced, NULL);
-        all a = {.longest = 10,
+        /* Every third must have half the source's units at least; the likeliest end at once. */
+        settings.min_length_factor = i % 3 == 0 ? 0.5 : 0;
+        all a = {.shortest = i % 3 == 0 ? (count + 1) / 2 : 0,
+                 .longest = 10,
                  .vocabulary = f.model.settings.target_size,
                  .source = source_sum(ids, count),
                  .penalty = settings.length_penalty,
                  .paths = malloc(2048 * sizeof *a.paths)};
         walk(&a, (path){0}, hash_next(0, AT_BEGIN));
-        assert_int_equal(a.count, 2047);
+        assert_int_equal(a.count, 2048 - (1 << a.shortest));
         qsort(a.paths, (size_t)a.count, sizeof *a.paths, by_penalised);
         expected e = {&a, settings.n_best, 0};
         size_t size = strlen(line);
@@ -484,6 +488,10 @@ static void test_refusals(void **unused)
     error = (at_error){0};
     settings = (at_search_settings){.temperature = NAN};
     assert_false(at_search_complete(&settings, &error));
+    error = (at_error){0};
+    settings = (at_search_settings){.min_length_factor = -1};
+    assert_false(at_search_complete(&settings, &error));
+    assert_string_equal(error.text, "the factor of the shortest output is a number from 0 to 1000, not -1");
     error = (at_error){0};
     fake f;
     fake_open(&f, "char", "abc", "char", "abc");
