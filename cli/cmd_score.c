@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "by_length.h"
 #include "commands.h"
 #include "perplexity.h"
 
@@ -11,6 +12,7 @@ typedef struct score_options {
     cli_texts references;
     const char *tokenise, *compare, *model, *source;
     int64_t confidence, decimals;
+    cli_numbers by_length;
     bool lowercase, sentence, json;
 } score_options;
 
@@ -58,20 +60,30 @@ static bool check(const score_options *options, int count, char **words, at_erro
 {
     if (!check_metrics(count, words, error))
         return false;
-    bool bleu = false;
-    for (int w = 0; w < count; w++)
+    bool bleu = false, aer = false;
+    for (int w = 0; w < count; w++) {
         bleu = bleu || strcmp(words[w], "bleu") == 0;
+        aer = aer || strcmp(words[w], "aer") == 0;
+    }
     if (options->tokenise && !check_name("tokeniser", options->tokenise, at_tokeniser_name, error))
         return false;
     if (options->tokenise && !bleu)
         return fail(error, AT_USAGE, "--tokenise is about the words of bleu, which is not asked for");
-    if (options->model || options->source)
-        return fail(error, AT_USAGE, "--%s is for perplexity alone", options->model ? "model" : "source");
+    if (options->model)
+        return fail(error, AT_USAGE, "--model is for perplexity alone");
+    if (options->source && !options->by_length.count)
+        return fail(error, AT_USAGE, "--source is for perplexity and --by-length alone");
+    if (options->by_length.count && aer && !options->source)
+        return fail(error, AT_USAGE,
+                    "the references of aer are links, so --by-length needs --source FILE to count the "
+                    "words of");
     if (options->references.count == 0)
         return fail(error, AT_USAGE, "attend score needs --reference FILE, what the lines should have been");
-    if (options->sentence && (options->confidence != UNSET || options->compare))
+    if (options->sentence && (options->confidence != UNSET || options->compare || options->by_length.count))
         return fail(error, AT_USAGE, "%s is about the whole text and does not go with --sentence",
-                    options->compare ? "--compare" : "--confidence");
+                    options->compare               ? "--compare"
+                    : options->confidence != UNSET ? "--confidence"
+                                                   : "--by-length");
     return true;
 }
 
@@ -158,7 +170,36 @@ static void print_signatures(const judged *all, int count)
     putchar('}');
 }
 
-static void print_json(const score_options *options, const judged *all, int count)
+/* The columns of --by-length: each metric, and with --compare that of the other system. */
+static int list_columns(const score_options *options, const judged *all, int count, length_column *columns,
+                        char names[][80])
+{
+    int used = 0;
+    for (int i = 0; i < count; i++) {
+        columns[used++] = (length_column){all[i].metric, all[i].scores};
+        if (!all[i].other)
+            continue;
+        snprintf(names[i], sizeof names[i], options->json ? "%s_other" : "%s of other", all[i].metric);
+        columns[used++] = (length_column){names[i], all[i].other};
+    }
+    return used;
+}
+
+static void print_lengths(const score_options *options, const judged *all, int count, const length_groups *groups)
+{
+    length_column columns[2 * MOST_METRICS];
+    char names[MOST_METRICS][80];
+    const char *of = options->source ? "source" : "reference";
+    const int used = list_columns(options, all, count, columns, names);
+    if (!options->by_length.count)
+        return;
+    if (options->json)
+        length_groups_print_json(groups, of, columns, used);
+    else
+        length_groups_print(groups, of, columns, used, options->decimals);
+}
+
+static void print_json(const score_options *options, const judged *all, int count, const length_groups *groups)
 {
     for (int i = 0; i < count; i++)
         printf("%s\"%s\":%.17g", i ? "," : "{", all[i].metric, at_scores_total(all[i].scores));
@@ -182,6 +223,7 @@ static void print_json(const score_options *options, const judged *all, int coun
     if (all[0].spread.resamples)
         printf(",\"resamples\":%lld,\"seed\":%lld", (long long)all[0].spread.resamples,
                (long long)options->common.seed);
+    print_lengths(options, all, count, groups);
     printf(",\"lines\":%lld}\n", (long long)at_scores_count(all[0].scores));
 }
 
@@ -201,15 +243,17 @@ static void print_sentences(const score_options *options, const judged *all, int
     }
 }
 
-static void print_all(const score_options *options, const judged *all, int count)
+static void print_all(const score_options *options, const judged *all, int count, const length_groups *groups)
 {
     if (options->sentence)
         print_sentences(options, all, count);
     else if (options->json)
-        print_json(options, all, count);
-    else
-        for (int i = 0; i < count; i++)
-            print_text(options, &all[i]);
+        print_json(options, all, count, groups);
+    if (options->sentence || options->json)
+        return;
+    for (int i = 0; i < count; i++)
+        print_text(options, &all[i]);
+    print_lengths(options, all, count, groups);
 }
 
 /* ---- The command ---------------------------------------------------------------------------------------------- */
@@ -222,6 +266,19 @@ static at_line_list *read_lines(const char *path, const char *option, at_error *
     return lines;
 }
 
+/* The lines that --by-length counts the words of: the sources, or the first references. */
+static bool group_lines(const score_options *options, const at_line_list *source, const at_line_list *reference,
+                        length_groups *groups, at_error *error)
+{
+    if (!options->by_length.count)
+        return true;
+    if (source && source->count != reference->count)
+        return fail(
+            error, AT_FAILED, "--source: '%s' has %lld line%s, and there are %lld references; there must be as many",
+            options->source, (long long)source->count, source->count == 1 ? "" : "s", (long long)reference->count);
+    return length_groups_make(&options->by_length, source ? source : reference, groups, error);
+}
+
 /* Perplexity is a model's, and its lines are those of --reference: nothing is read from the standard input. */
 static int run_perplexity(const score_options *o, int word_count)
 {
@@ -230,7 +287,7 @@ static int run_perplexity(const score_options *o, int word_count)
         fail(&error, AT_USAGE, "perplexity reads its text from --reference, so it goes with no other metric");
     else if (!o->model || o->references.count != 1)
         fail(&error, AT_USAGE, "perplexity needs %s", o->model ? "one --reference FILE, the text" : "a model: -m FILE");
-    else if (o->tokenise || o->compare || o->confidence != UNSET || o->sentence || o->lowercase)
+    else if (o->tokenise || o->compare || o->confidence != UNSET || o->sentence || o->lowercase || o->by_length.count)
         fail(&error, AT_USAGE, "perplexity takes --model, --source, --reference and --json, and no other option");
     else
         score_perplexity(o->model, o->source, o->references.value[0], o->json, o->common.quiet, &error);
@@ -242,7 +299,8 @@ static int run(void *given, int word_count, char **words)
     const score_options *options = given;
     at_error error = {0};
     judged all[MOST_METRICS] = {0};
-    at_line_list *hypotheses = NULL, *other = NULL, **references = NULL;
+    at_line_list *hypotheses = NULL, *other = NULL, *source = NULL, **references = NULL;
+    length_groups groups = {0};
     for (int w = 0; w < word_count; w++)
         if (strcmp(words[w], "perplexity") == 0)
             return run_perplexity(options, word_count);
@@ -258,10 +316,14 @@ static int run(void *given, int word_count, char **words)
         references[r] = read_lines(options->references.value[r], "--reference", &error);
     if (options->compare && error.code == AT_OK)
         other = read_lines(options->compare, "--compare", &error);
+    if (options->source && error.code == AT_OK)
+        source = read_lines(options->source, "--source", &error);
     hypotheses = error.code == AT_OK ? at_line_list_read("-", &error) : NULL;
     if (hypotheses &&
-        judge(options, all, word_count, hypotheses, other, (const at_line_list *const *)references, &error))
-        print_all(options, all, word_count);
+        judge(options, all, word_count, hypotheses, other, (const at_line_list *const *)references, &error) &&
+        group_lines(options, source, references[0], &groups, &error))
+        print_all(options, all, word_count, &groups);
+    length_groups_free(&groups);
     for (int i = 0; i < word_count; i++) {
         at_scores_free(all[i].scores);
         at_scores_free(all[i].other);
@@ -270,6 +332,7 @@ static int run(void *given, int word_count, char **words)
         at_line_list_free(references[r]);
     free(references);
     at_line_list_free(other);
+    at_line_list_free(source);
     at_line_list_free(hypotheses);
     return report(&error);
 }
@@ -281,7 +344,7 @@ static const cli_option options_table[] = {
     {OPTION_TEXT, "model", "FILE", offsetof(score_options, model), .help = "perplexity: whose, as attend train left it",
      .letter = 'm'},
     {OPTION_TEXT, "source", "FILE", offsetof(score_options, source),
-     .help = "perplexity: the sources of the references; a language model has none"},
+     .help = "the sources of the references, for perplexity, where a language model has none, and for --by-length"},
     {OPTION_TEXT, "tokenise", "NAME", offsetof(score_options, tokenise),
      .help = "the words of bleu: 13a | none (between white space) | char | zh (default: 13a)"},
     {OPTION_FLAG, "lowercase", .place = offsetof(score_options, lowercase),
@@ -294,6 +357,10 @@ static const cli_option options_table[] = {
     {OPTION_TEXT, "compare", "FILE", offsetof(score_options, compare),
      .help = "the lines of another system: its score too, the difference with its interval, and how likely chance "
              "makes one as large (paired bootstrap)"},
+    {OPTION_NUMBERS, "by-length", "[N|A,B...]", offsetof(score_options, by_length), .implied = "10", .least = 1,
+     .most = 1000000000,
+     .help = "the scores of the lines in groups by the words of their first reference, or of their --source: N words "
+             "wide, 10 unless said, or up to A words, B words and so on"},
     {OPTION_NUMBER, "decimals", "N", offsetof(score_options, decimals), .most = 15,
      .help = "of the scores (default: 1 behind a signature, else 2)"},
     {OPTION_FLAG, "json", .place = offsetof(score_options, json),
@@ -325,6 +392,7 @@ const cli_command command_score = {
     .examples = "  attend score bleu chrf --reference valid.en < output.en\n"
                 "  attend score bleu --reference a.en --reference b.en --compare other.en < output.en\n"
                 "  attend score wer cer --reference valid.en --json < output.en\n"
+                "  attend score bleu --reference valid.en --by-length 10,20,40 < output.en\n"
                 "  attend score aer --reference links.txt < aligned.txt\n"
                 "  attend score perplexity -m de-en.safetensors --source test.de --reference test.en",
     .options = options_table,

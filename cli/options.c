@@ -373,9 +373,10 @@ static bool no_option(const cli_command *command, const char *typed, at_error *e
     return fail(error, AT_USAGE, "no option '%s'; attend %s --help shows those there are", typed, command->name);
 }
 
+/* A number, or several with commas between. */
 static bool is_number(const char *word)
 {
-    return *word && word[strspn(word, "0123456789")] == 0;
+    return *word && *word != ',' && word[strspn(word, "0123456789,")] == 0;
 }
 
 /* The texts of the --config file have come to their end. */

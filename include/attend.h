@@ -431,6 +431,8 @@ AT_API int64_t at_scores_count(const at_scores *scores); /* of lines */
  * the line has n-grams of). */
 AT_API double at_scores_total(const at_scores *scores);
 AT_API double at_scores_line(const at_scores *scores, int64_t line);
+/* Of some of the lines, counted from 0, as a text of their own; NAN if there is nothing in it to be measured by. */
+AT_API double at_scores_part(const at_scores *scores, const int64_t *lines, int64_t count);
 /* What to publish: "BLEU" and "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:attend-0.1.0"; NULL and "" for the
  * metrics below ter. And for bleu "54.4/26.6/14.9/8.7 (BP = 1.000 ratio = 1.026 hyp_len = 62880 ref_len = 61287)", the
  * precisions first; "" for the others. */

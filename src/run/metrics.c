@@ -1,4 +1,5 @@
 /* Scores of lines by references: the metrics there are, and the statistics of all lines by one of them. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -263,6 +264,18 @@ double at_scores_total(const at_scores *scores)
 double at_scores_line(const at_scores *scores, int64_t line)
 {
     return scores->kind->score(scores->statistics + line * scores->kind->statistics, true);
+}
+
+double at_scores_part(const at_scores *scores, const int64_t *lines, int64_t count)
+{
+    const int fields = scores->kind->statistics;
+    double sums[AT_MOST_STATISTICS] = {0};
+    for (int64_t i = 0; i < count; i++)
+        for (int k = 0; k < fields; k++)
+            sums[k] += scores->statistics[lines[i] * fields + k];
+    if (count == 0 || (scores->kind->nothing && sums[1] == 0))
+        return NAN;
+    return scores->kind->score(sums, false);
 }
 
 const char *at_scores_title(const at_scores *scores)

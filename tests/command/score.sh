@@ -74,6 +74,34 @@ grep -q '^wer difference = +[0-9.]* (μ = +' two.txt || fail "--compare says $(c
 "$attend" score bleu --json --reference first.txt --compare first.txt <hyp.txt | grep -q '"bleu_confidence":{"mean":.*"bleu_compare":{"other":100.*,"difference":-54.*,"p":0.*"resamples":1000,"seed":1' ||
     fail "--compare --json lacks something"
 
+# By the length of the references, or of the sources: words between white space, so many wide or up to bounds.
+cat first.txt >long.txt
+cat hyp.txt >hyp.kept
+printf 'a b c d e f g h i j k\n\n' >>long.txt
+printf 'a b c d e f g h i j k\n\n' >>hyp.txt
+said 'wer 28.00
+words of a reference   lines      wer
+0-4                        2    75.00
+5-8                        2    40.00
+9-12                       1     0.00' wer --reference long.txt --by-length 4
+said 'accuracy 60.00
+wer 28.00
+words of a reference   lines  accuracy      wer
+0-3                        1    100.00        -
+4-4                        1      0.00    75.00
+5-                         3     66.67    19.05' accuracy --by-length 3,4 wer --reference long.txt
+printf 'a b\na\na b c d\na b c\na\n' >by.txt
+said 'wer 28.000
+words of a source      lines      wer
+0-2                        3   33.333
+3-3                        1    0.000
+4-                         1   80.000' wer --reference long.txt --by-length=2,3 --source by.txt --decimals 3
+said "{\"wer\":28,\"by_length\":{\"words_of\":\"reference\",\"groups\":[{\"from\":0,\"to\":3,\"lines\":1,\"wer\":null},{\"from\":4,\"to\":10,\"lines\":3,\"wer\":50},{\"from\":11,\"to\":null,\"lines\":1,\"wer\":0}]},\"lines\":5}" \
+    wer --reference long.txt --by-length 3,10 --json
+"$attend" score bleu --reference long.txt --by-length --compare long.txt <hyp.txt >groups
+equal 'words of a reference   lines     bleu  bleu of other' "$(sed -n 4p groups)" "the head of --by-length with --compare"
+cp hyp.kept hyp.txt
+
 # What it refuses. stdin is one line.
 exec <links.txt
 refuse 2 "attend score needs a metric, as in attend score bleu --reference REF" score --reference ref.txt
@@ -86,6 +114,11 @@ refuse 2 "no tokeniser 'mecab'; there are '13a', 'none', 'char' and 'zh'" score 
 refuse 2 "--tokenise is about the words of bleu, which is not asked for" score chrf --tokenise zh --reference ref.txt
 refuse 2 "--compare is about the whole text and does not go with --sentence" score bleu --sentence --compare ref.txt --reference ref.txt
 refuse 2 "--confidence is about the whole text and does not go with --sentence" score bleu --sentence --confidence --reference ref.txt
+refuse 2 "--by-length is about the whole text and does not go with --sentence" score bleu --sentence --by-length --reference ref.txt
+refuse 2 "--by-length takes a whole number from 1 to 1000000000, not '0'" score bleu --by-length 0,3 --reference ref.txt
+refuse 2 "--source is for perplexity and --by-length alone" score bleu --source ref.txt --reference ref.txt
+refuse 2 "--model is for perplexity alone" score bleu --model ref.txt --reference ref.txt
+refuse 2 "the references of aer are links, so --by-length needs --source FILE to count the words of" score aer --by-length --reference links.txt
 refuse 2 "--confidence takes a whole number from 1 to 10000000, not '0'" score bleu --confidence 0 --reference ref.txt
 refuse 2 "--reference takes FILE, not an empty word" score bleu --reference ''
 refuse 2 "metric 'wer' is named twice" score wer cer wer --reference ref.txt
@@ -100,6 +133,11 @@ exec <first.txt
 refuse 1 "3 lines cannot be scored against 1 reference; there must be as many" score bleu --reference first.txt --reference links.txt
 refuse 1 "--compare: cannot read 'none.txt': No such file or directory" score bleu --reference first.txt --compare none.txt
 refuse 2 "aer takes one reference, not 2" score aer --reference links.txt --reference links.txt
+exec <first.txt
+refuse 2 "--by-length takes bounds that rise, and 4 does not follow 4" score bleu --by-length 4,4 --reference first.txt
+exec <first.txt
+refuse 1 "--source: 'links.txt' has 1 line, and there are 3 references; there must be as many" \
+    score bleu --by-length --source links.txt --reference first.txt
 exec </dev/null
 refuse 1 "0 lines cannot be scored against 2 references; there must be as many" score wer --reference ref.txt
 : >empty.txt

@@ -321,6 +321,31 @@ static void test_empty_lines(void **state)
     expect("aer", single, "\n", "\n", NULL, 0, 0);
 }
 
+/* Some lines of a text have the score that they would have as a text of their own. */
+static void test_parts(void **state)
+{
+    (void)state;
+    static const char *const metrics[] = {"bleu", "chrf", "chrf++", "ter", "wer", "cer", "accuracy"};
+    const int64_t chosen[] = {2, 0};
+    for (int m = 0; m < 7; m++) {
+        at_error error = {0};
+        at_scores *whole = scores_of(metrics[m], NULL, dog, dog_first, dog_second, &error);
+        at_scores *part = scores_of(metrics[m], NULL, "The dog bit the man.\nThe man had just bitten him.\n",
+                                    "The dog bit the man.\nThe man bit him first.\n",
+                                    "The dog had bit the man.\nThe man had bitten the dog.\n", &error);
+        assert_true(whole && part);
+        near(metrics[m], at_scores_part(whole, chosen, 2), at_scores_total(part), 1e-12);
+        assert_true(isnan(at_scores_part(whole, chosen, 0)));
+        at_scores_free(whole);
+        at_scores_free(part);
+    }
+    at_error error = {0};
+    at_scores *scores = scores_of("wer", NULL, "a\nb\n", "\nb\n", NULL, &error);
+    assert_true(isnan(at_scores_part(scores, (int64_t[]){0}, 1))); /* no word to be wrong */
+    assert_true(at_scores_part(scores, (int64_t[]){1}, 1) == 0);
+    at_scores_free(scores);
+}
+
 /* ---- Chance --------------------------------------------------------------------------------------------------- */
 
 /* Many lines of three words, some of them wrong. */
@@ -488,6 +513,7 @@ int main(void)
         cmocka_unit_test(test_signatures),    cmocka_unit_test(test_empty_lines),
         cmocka_unit_test(test_spread),        cmocka_unit_test(test_comparison),
         cmocka_unit_test(test_long_lines),    cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

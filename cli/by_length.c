@@ -1,0 +1,144 @@
+#include "by_length.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct place {
+    int64_t group, line;
+} place;
+
+static int by_group(const void *left, const void *right)
+{
+    const place *a = left, *b = right;
+    if (a->group != b->group)
+        return a->group < b->group ? -1 : 1;
+    return (a->line > b->line) - (a->line < b->line);
+}
+
+static int64_t group_of(const cli_numbers *bounds, int64_t words)
+{
+    int64_t group = 0;
+    if (bounds->count == 1)
+        return words > 0 ? (words - 1) / bounds->value[0] : 0;
+    while (group < bounds->count && words > bounds->value[group])
+        group++;
+    return group;
+}
+
+static length_group limits_of(const cli_numbers *bounds, int64_t group)
+{
+    if (bounds->count == 1)
+        return (length_group){.from = group ? group * bounds->value[0] + 1 : 0, .to = (group + 1) * bounds->value[0]};
+    return (length_group){.from = group ? bounds->value[group - 1] + 1 : 0,
+                          .to = group < bounds->count ? bounds->value[group] : UNSET};
+}
+
+static bool bounds_rise(const cli_numbers *bounds, at_error *error)
+{
+    for (int64_t i = 1; i < bounds->count; i++)
+        if (bounds->value[i] <= bounds->value[i - 1])
+            return fail(error, AT_USAGE, "--by-length takes bounds that rise, and %lld does not follow %lld",
+                        (long long)bounds->value[i], (long long)bounds->value[i - 1]);
+    return true;
+}
+
+bool length_groups_make(const cli_numbers *bounds, const at_line_list *lines, length_groups *groups, at_error *error)
+{
+    const size_t room = (size_t)lines->count + 1;
+    if (!bounds_rise(bounds, error))
+        return false;
+    place *places = malloc(room * sizeof *places);
+    *groups =
+        (length_groups){.group = malloc(room * sizeof *groups->group), .lines = malloc(room * sizeof *groups->lines)};
+    if (!places || !groups->group || !groups->lines)
+        fail(error, AT_FAILED, "out of memory for the lengths of %lld lines", (long long)lines->count);
+    for (int64_t i = 0; i < lines->count && error->code == AT_OK; i++)
+        places[i] =
+            (place){group_of(bounds, at_word_numbers(lines->line[i].text, lines->line[i].size, NULL, 0, NULL)), i};
+    if (error->code == AT_OK)
+        qsort(places, (size_t)lines->count, sizeof *places, by_group);
+    for (int64_t i = 0; i < lines->count && error->code == AT_OK; i++) {
+        groups->lines[i] = places[i].line;
+        if (i == 0 || places[i].group != places[i - 1].group) {
+            length_group *begun = &groups->group[groups->count++];
+            *begun = limits_of(bounds, places[i].group);
+            begun->lines = groups->lines + i;
+        }
+        groups->group[groups->count - 1].end = groups->lines + i + 1;
+    }
+    free(places);
+    return error->code == AT_OK;
+}
+
+void length_groups_free(length_groups *groups)
+{
+    free(groups->group);
+    free(groups->lines);
+    *groups = (length_groups){0};
+}
+
+static int64_t lines_of(const length_group *group)
+{
+    return group->end - group->lines;
+}
+
+static double score_of(const length_column *column, const length_group *group)
+{
+    return at_scores_part(column->scores, group->lines, lines_of(group));
+}
+
+static int width_of(const length_column *column)
+{
+    const int width = text_width(column->name);
+    return width > 7 ? width : 7;
+}
+
+void length_groups_print(const length_groups *groups, const char *of, const length_column *columns, int count,
+                         int64_t decimals)
+{
+    enum { FIRST = 20 };
+    char text[40];
+    snprintf(text, sizeof text, "words of a %s", of);
+    printf("%-*s %7s", FIRST, text, "lines");
+    for (int c = 0; c < count; c++)
+        printf("  %*s%s", width_of(&columns[c]) - text_width(columns[c].name), "", columns[c].name);
+    putchar('\n');
+    for (int64_t g = 0; g < groups->count; g++) {
+        const length_group *group = &groups->group[g];
+        if (group->to == UNSET)
+            snprintf(text, sizeof text, "%lld-", (long long)group->from);
+        else
+            snprintf(text, sizeof text, "%lld-%lld", (long long)group->from, (long long)group->to);
+        printf("%-*s %7lld", FIRST, text, (long long)lines_of(group));
+        for (int c = 0; c < count; c++) {
+            const double score = score_of(&columns[c], group);
+            const int places = decimals != UNSET ? (int)decimals : at_scores_title(columns[c].scores) ? 1 : 2;
+            if (isnan(score))
+                printf("  %*s", width_of(&columns[c]), "-");
+            else
+                printf("  %*.*f", width_of(&columns[c]), places, score);
+        }
+        putchar('\n');
+    }
+}
+
+void length_groups_print_json(const length_groups *groups, const char *of, const length_column *columns, int count)
+{
+    printf(",\"by_length\":{\"words_of\":\"%s\",\"groups\":[", of);
+    for (int64_t g = 0; g < groups->count; g++) {
+        const length_group *group = &groups->group[g];
+        printf("%s{\"from\":%lld,\"to\":", g ? "," : "", (long long)group->from);
+        if (group->to == UNSET)
+            printf("null");
+        else
+            printf("%lld", (long long)group->to);
+        printf(",\"lines\":%lld", (long long)lines_of(group));
+        for (int c = 0; c < count; c++) {
+            const double score = score_of(&columns[c], group);
+            printf(isnan(score) ? ",\"%s\":null" : ",\"%s\":%.17g", columns[c].name, score);
+        }
+        putchar('}');
+    }
+    printf("]}");
+}
