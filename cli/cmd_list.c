@@ -1,20 +1,21 @@
 /* attend list: what there is to choose from. */
 #include <string.h>
 
-#include "commands.h"
+#include "compare.h"
 
-/* A topic shows the entries of one axis of the catalogue, the models, or the demos. */
+/* A topic shows the entries of one axis of the catalogue, the models, the demos, or the comparisons that come along. */
 static const struct topic {
     const char *name, *axis;
 } topics[] = {
     {"scores", "score"},       {"normalisers", "normaliser"}, {"windows", "window"},
     {"positions", "position"}, {"models", "model"},           {"demos", NULL},
+    {"compares", NULL},
 };
 enum { TOPICS = sizeof topics / sizeof *topics, COLUMNS = 4 };
 
 /* One line of the table. */
 typedef struct table_line {
-    char name[ENTRY_TEXT];
+    char name[ENTRY_TEXT], title[200];
     const char *formula, *parameters, *paper;
 } table_line;
 
@@ -34,6 +35,16 @@ static bool entry_at(const char *axis, int index, at_entry *out)
 static bool line_at(const struct topic *topic, int index, table_line *out)
 {
     memset(out, 0, sizeof *out);
+    if (strcmp(topic->name, "compares") == 0) {
+        const compare_preset *preset = compare_preset_at(index);
+        if (!preset)
+            return false;
+        snprintf(out->name, sizeof out->name, "%s", preset->name);
+        compare_preset_title(preset, out->title, sizeof out->title);
+        out->formula = out->title;
+        out->parameters = out->paper = "";
+        return true;
+    }
     if (!topic->axis) {
         const cli_demo *demo = demo_at(index);
         if (!demo)
@@ -112,11 +123,11 @@ const cli_command command_list = {
     .words = "[TOPIC]",
     .most_words = 1,
     .line = "show what there is to choose from, with formulas and papers",
-    .text =
-        "Lists the scores, normalisers, windows and positions that attention is composed of, the models and the demos: "
-        "name, formula, parameters, paper. TOPIC is scores, normalisers, windows, positions, models or demos; without "
-        "it all are shown. A name takes its number after a colon, as in sliding:4; a parameter with a ? may be left "
-        "out.",
+    .text = "Lists the scores, normalisers, windows and positions that attention is composed of, the models, the demos "
+            "and the comparisons: name, formula, parameters, paper. TOPIC is scores, normalisers, windows, positions, "
+            "models, demos or compares; without it all are shown. A name takes its number after a colon, as in "
+            "sliding:4; a parameter with a ? may be left "
+            "out.",
     .size = sizeof(cli_common),
     .run = run,
 };

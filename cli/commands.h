@@ -5,7 +5,7 @@
 #include "options.h"
 
 extern const cli_command command_list, command_attention, command_train, command_translate, command_align, command_show,
-    command_encode, command_info, command_score, command_average, command_demo, command_bench;
+    command_encode, command_info, command_score, command_average, command_compare, command_demo, command_bench;
 
 /* A demonstration that explains itself step by step. */
 typedef struct cli_demo {

@@ -7,123 +7,9 @@
 #include <unistd.h>
 
 #include "demo.h"
+#include "tasks.h"
 
-enum { TRAIN = 10000, TEST = 1000, FIRST_YEAR = 1950, YEARS = 100, TEXT = 64, PATH = 300 };
-
-static const char *const months[] = {"january", "february", "march",     "april",   "may",      "june",
-                                     "july",    "august",   "september", "october", "november", "december"};
-static const char *const weekdays[] = {"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"};
-
-/* ---- Dates ---------------------------------------------------------------------------------------------------- */
-
-typedef struct date {
-    int day, month, year, weekday; /* month and weekday from 0 */
-} date;
-
-static uint64_t mix(uint64_t z)
-{
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    return z ^ z >> 31;
-}
-
-static int draw(uint64_t *state, int below)
-{
-    *state += 0x9E3779B97F4A7C15u;
-    return (int)((mix(*state) >> 32) * (uint64_t)below >> 32);
-}
-
-static int month_days(int month, int year)
-{
-    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    return days[month] + (month == 1 && (year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)));
-}
-
-/* The day that stands so far behind 1 January 1950, a Sunday. */
-static date date_of(int place)
-{
-    date d = {.year = FIRST_YEAR, .weekday = (place + 6) % 7};
-    while (place >= month_days(d.month, d.year)) {
-        place -= month_days(d.month, d.year);
-        d.month = (d.month + 1) % 12;
-        d.year += d.month == 0;
-    }
-    d.day = place + 1;
-    return d;
-}
-
-/* One day in twenty is kept for the test. */
-static bool is_kept(int place)
-{
-    return mix((uint64_t)place) % 20 == 0;
-}
-
-static const char *ending(int day)
-{
-    static const char *const endings[] = {"th", "st", "nd", "rd"};
-    return endings[day % 10 < 4 && day / 10 != 1 ? day % 10 : 0];
-}
-
-/* The date as one of many people would write it. Figures alone are day, month, year. */
-static void write_date(date d, uint64_t *random, char text[TEXT])
-{
-    char month[16], weekday[16];
-    int cut = draw(random, 2);
-    snprintf(month, sizeof month, "%.*s", cut ? 3 : 9, months[d.month]);
-    snprintf(weekday, sizeof weekday, "%.*s", draw(random, 2) ? 3 : 9, weekdays[d.weekday]);
-    if (draw(random, 4) == 0)
-        month[0] -= 'a' - 'A';
-    switch (draw(random, 12)) {
-    case 0:
-        snprintf(text, TEXT, "%d%s of %s %d", d.day, ending(d.day), month, d.year);
-        break;
-    case 1:
-        snprintf(text, TEXT, "%s, %d %s %d", weekday, d.day, month, d.year);
-        break;
-    case 2:
-        snprintf(text, TEXT, "%02d/%02d/%d", d.day, d.month + 1, d.year);
-        break;
-    case 3:
-        snprintf(text, TEXT, "%d.%d.%d", d.day, d.month + 1, d.year);
-        break;
-    case 4:
-        snprintf(text, TEXT, "%s %d, %d", month, d.day, d.year);
-        break;
-    case 5:
-        snprintf(text, TEXT, "%d %s %d", d.day, month, d.year);
-        break;
-    case 6:
-        snprintf(text, TEXT, "%s the %d%s, %d", month, d.day, ending(d.day), d.year);
-        break;
-    case 7:
-        snprintf(text, TEXT, "%s the %d%s of %s %d", weekday, d.day, ending(d.day), month, d.year);
-        break;
-    case 8:
-        snprintf(text, TEXT, "%d-%s-%d", d.day, month, d.year);
-        break;
-    case 9:
-        snprintf(text, TEXT, "%s %s %d%s %d", weekday, month, d.day, ending(d.day), d.year);
-        break;
-    case 10:
-        snprintf(text, TEXT, "%d, %d %s", d.year, d.day, month);
-        break;
-    default:
-        snprintf(text, TEXT, "in %d on %s %d", d.year, month, d.day);
-        break;
-    }
-}
-
-/* A pair: the date as written, and in ISO 8601. */
-static void write_pair(uint64_t *random, bool kept, char text[TEXT], char iso[TEXT])
-{
-    int place;
-    do
-        place = draw(random, YEARS * 365);
-    while (is_kept(place) != kept);
-    date d = date_of(place);
-    write_date(d, random, text);
-    snprintf(iso, TEXT, "%04d-%02d-%02d", d.year, d.month + 1, d.day);
-}
+enum { TRAIN = 10000, TEST = 1000, TEXT = DATE_TEXT, PATH = 300 };
 
 /* ---- Training ------------------------------------------------------------------------------------------------- */
 
@@ -134,7 +20,7 @@ static bool write_training(const char *path, uint64_t *random, at_error *error)
         return fail(error, AT_FAILED, "cannot write '%s', where the dates to train on shall go", path);
     char text[TEXT], iso[TEXT];
     for (int i = 0; i < TRAIN; i++) {
-        write_pair(random, false, text, iso);
+        task_date(random, false, text, iso);
         fprintf(file, "%s\t%s\n", text, iso);
     }
     bool written = !ferror(file);
@@ -230,7 +116,7 @@ static bool try_out(const char *model, uint64_t *random, trial *t, at_error *err
     static const char *const example = "3 may 1979";
     const size_t size = strlen(example);
     for (int i = 0; i < TEST; i++) {
-        write_pair(random, true, t->text[i], t->iso[i]);
+        task_date(random, true, t->text[i], t->iso[i]);
         t->line[i] = t->text[i];
         t->size[i] = strlen(t->text[i]);
     }
@@ -259,7 +145,7 @@ static bool run(const cli_common *common, at_error *error)
     const char *folder = getenv("TMPDIR");
     folder = folder && *folder && strlen(folder) < 200 ? folder : "/tmp";
     char place[PATH - 60], data[PATH], model[PATH], file[PATH + 20];
-    uint64_t random = mix((uint64_t)options->common.seed);
+    uint64_t random = task_mix((uint64_t)options->common.seed);
     print_heading("Dates: from any form to one");
     say("\n\"3rd of May 1979\", \"tue, 5 aug 1986\", \"10/11/2001\": a bidirectional network reads the letters, and "
         "for "

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_OPTIONS = 160, FIRST_CODE = 1000 };
+enum { FIRST_CODE = 1000 };
 
 const cli_option common_options[] = {
     {OPTION_HEADING, .help = "Of every command"},
@@ -40,8 +40,7 @@ const cli_option *option_at(const cli_command *command, int index)
     return NULL;
 }
 
-/* The names of a command's options; gives their count. */
-static int option_names(const cli_command *command, const char **names)
+int option_names(const cli_command *command, const char **names)
 {
     int count = 0;
     for (int i = 0; option_at(command, i); i++)
@@ -50,7 +49,7 @@ static int option_names(const cli_command *command, const char **names)
     return count;
 }
 
-static const cli_option *option_named(const cli_command *command, const char *name)
+const cli_option *option_named(const cli_command *command, const char *name)
 {
     for (int i = 0; option_at(command, i); i++)
         if (option_at(command, i)->name && strcmp(option_at(command, i)->name, name) == 0)
@@ -246,8 +245,7 @@ static bool check_axis(const cli_option *option, const char *text, at_error *err
     return fail_no(error, option->axis, name, names, count);
 }
 
-/* Gives one option its value; `label` is what the user wrote it as. */
-static bool assign(const cli_option *option, const char *label, const char *text, void *into, at_error *error)
+bool option_assign(const cli_option *option, const char *label, const char *text, void *into, at_error *error)
 {
     void *field = (char *)into + option->place;
     if (option->axis && !check_axis(option, text, error))
@@ -297,19 +295,29 @@ static void cut_comment(char *line)
         }
 }
 
+bool config_line(const char *path, int number, char *line, char **key, char **value, at_error *error)
+{
+    cut_comment(line);
+    *key = *value = trim(line);
+    if (!**key)
+        return true;
+    char *equals = strchr(*key, '=');
+    if (!equals)
+        return fail(error, AT_USAGE, "%s:%d: '%s' is not of the form key = value", path, number, *key);
+    *equals = 0;
+    *key = trim(*key);
+    *value = trim(equals + 1);
+    return true;
+}
+
 static bool read_config_line(const cli_command *command, const char *path, int number, char *line, void *into,
                              at_error *error)
 {
-    cut_comment(line);
-    char *key = trim(line);
+    char *key, *value, label[300];
+    if (!config_line(path, number, line, &key, &value, error))
+        return false;
     if (!*key)
         return true;
-    char *equals = strchr(key, '=');
-    if (!equals)
-        return fail(error, AT_USAGE, "%s:%d: '%s' is not of the form key = value", path, number, key);
-    *equals = 0;
-    key = trim(key);
-    char *value = trim(equals + 1), label[300];
     const cli_option *option = option_named(command, key);
     if (!option || !strcmp(key, "config") || !strcmp(key, "help") || !strcmp(key, "version")) {
         const char *names[MOST_OPTIONS];
@@ -318,7 +326,7 @@ static bool read_config_line(const cli_command *command, const char *path, int n
         return fail(error, AT_USAGE, "%s:%d: no setting '%s' for attend %s%s", path, number, key, command->name, near);
     }
     snprintf(label, sizeof label, "%s:%d: %s", path, number, key);
-    bool good = assign(option, label, value, into, error);
+    bool good = option_assign(option, label, value, into, error);
     if (!good && option->axis) { /* its sentence names no option, so it still needs the place */
         snprintf(label, sizeof label, "%s:%d", path, number);
         fail_under(error, label);
@@ -326,21 +334,32 @@ static bool read_config_line(const cli_command *command, const char *path, int n
     return good;
 }
 
+char *text_of_file(const char *path, at_error *error)
+{
+    FILE *file = fopen(path, "r");
+    char *text = NULL;
+    size_t room = 0;
+    ssize_t length = file ? getdelim(&text, &room, 0, file) : -1;
+    bool good = file && !ferror(file);
+    if (!good)
+        fail(error, AT_FAILED, "cannot read '%s': %s", path, strerror(errno));
+    if (file)
+        fclose(file);
+    if (good && length >= 0)
+        return text;
+    free(text); /* getdelim gives -1 for an empty file */
+    return good ? strdup("") : NULL;
+}
+
 static bool read_config(const cli_command *command, void *into, at_error *error)
 {
     cli_common *shared = into;
-    FILE *file = fopen(shared->config, "r");
-    size_t room = 0;
-    ssize_t length = file ? getdelim(&shared->config_text, &room, 0, file) : -1;
-    if (!file || (length < 0 && ferror(file))) {
-        fail(error, AT_FAILED, "--config: cannot read '%s': %s", shared->config, strerror(errno));
-        if (file)
-            fclose(file);
+    shared->config_text = text_of_file(shared->config, error);
+    if (!shared->config_text) {
+        fail_under(error, "--config");
         return false;
     }
-    fclose(file);
-    /* getdelim gives -1 for an empty file, in which there is nothing to set. */
-    char *rest = length > 0 ? shared->config_text : NULL, *line;
+    char *rest = shared->config_text, *line;
     bool good = true;
     for (int number = 1; good && (line = strsep(&rest, "\n")); number++)
         good = read_config_line(command, shared->config, number, line, into, error);
@@ -439,7 +458,7 @@ static bool read_line(const cli_command *command, int argc, char **argv, bool on
             value = argv[optind++];
         if (only_config && strcmp(option->name, "config") != 0)
             continue;
-        if (!assign(option, label, value ? value : option->implied, into, error))
+        if (!option_assign(option, label, value ? value : option->implied, into, error))
             return false;
     }
     return true;
@@ -455,7 +474,7 @@ bool options_parse(const cli_command *command, int argc, char **argv, void *into
             *(int64_t *)((char *)into + option->place) = UNSET;
         if (option->kind == OPTION_REAL)
             *(double *)((char *)into + option->place) = NAN;
-        if (option->fallback && !assign(option, option->name, option->fallback, into, error))
+        if (option->fallback && !option_assign(option, option->name, option->fallback, into, error))
             return false;
     }
     bool good =

@@ -83,6 +83,21 @@ void options_free(const cli_command *command, void *options);
 /* The command's own options, then the common ones; NULL past the last. Headings come too. */
 const cli_option *option_at(const cli_command *command, int index);
 
+/* One of them by its name; NULL if there is none. And the names of all, MOST_OPTIONS at most; gives their count. */
+enum { MOST_OPTIONS = 160 };
+const cli_option *option_named(const cli_command *command, const char *name);
+int option_names(const cli_command *command, const char **names);
+
+/* Gives one option its value in the command's struct; `label` is what the user wrote it as. */
+bool option_assign(const cli_option *option, const char *label, const char *text, void *into, at_error *error);
+
+/* A line of a file of settings, cut into its key and its value, which point into it; both are empty for a line of
+ * blanks or of a comment, which starts with # at the start of the line or after a blank. */
+bool config_line(const char *path, int number, char *line, char **key, char **value, at_error *error);
+
+/* The whole of a file of text, to release with free. */
+char *text_of_file(const char *path, at_error *error);
+
 /* "no demo 'flight'; did you mean ...?", or the names there are if none is near. Always false. */
 bool fail_no(at_error *error, const char *what, const char *word, const char *const *names, int count);
 

@@ -17,10 +17,10 @@ version=$("$attend" --version)
 equal "$version" "$("$attend" list --version)" "list --version"
 
 refuse 2 "no topic 'score'; did you mean 'scores'?" list score
-refuse 2 "no topic 'layers'; there are 'scores', 'normalisers', 'windows', 'positions', 'models' and 'demos'" list layers
+refuse 2 "no topic 'layers'; there are 'scores', 'normalisers', 'windows', 'positions', 'models', 'demos' and 'compares'" list layers
 refuse 2 "attend list takes one name, so 'windows' is too much" list scores windows
 refuse 2 "no command 'atention'; did you mean 'attention'?" atention
-refuse 2 "no command 'fly'; there are 'list', 'attention', 'train', 'translate', 'align', 'show', 'encode', 'info', 'score', 'average', 'demo', 'bench' and 'help'" fly
+refuse 2 "no command 'fly'; there are 'list', 'attention', 'train', 'translate', 'align', 'show', 'encode', 'info', 'score', 'average', 'compare', 'demo', 'bench' and 'help'" fly
 refuse 2 "no command 'lits'; did you mean 'list'?" help lits
 refuse 2 "the command comes first, as in attend list; '--threads' is none" --threads 2 list
 refuse 2 "no option '--thread'; did you mean '--threads'?" list --thread 2
@@ -39,7 +39,7 @@ same_file err.txt "$here/help.txt"
 
 # The man page names every option and is sound roff.
 "$attend" help --man >attend.1
-for command in list attention train translate align show info score demo bench; do
+for command in list attention train translate align show info score compare demo bench; do
     for option in $("$attend" "$command" --help | grep -o '^  --[a-z-]*'); do
         grep -qF -- "${option//-/\\-}" attend.1 || fail "the man page lacks $option of attend $command"
     done

@@ -1,0 +1,199 @@
+/* attend compare: a grid of settings at an equal budget, and one table of what came of it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "compare.h"
+#include "outputs.h"
+
+typedef struct compare_command {
+    cli_common common;
+    const char *directory, *json, *html;
+    cli_texts sets;
+    int64_t jobs;
+    bool print;
+} compare_command;
+
+static const cli_option table[] = {
+    {OPTION_HEADING, .help = "The runs"},
+    {OPTION_NUMBER, "jobs", "N", offsetof(compare_command, jobs), NULL, 1, 1024,
+     .help = "runs at a time, each with --threads threads, 1 if that is not given (default: the cores there are)"},
+    {OPTION_TEXT, "directory", "DIR", offsetof(compare_command, directory),
+     .help = "where the runs are kept; what is there already is not done again (default: SPEC.runs)"},
+    {OPTION_TEXTS, "set", "KEY=VALUE", offsetof(compare_command, sets),
+     .help = "a line of the SPEC set otherwise, such as updates=500; may be repeated"},
+
+    {OPTION_HEADING, .help = "What is written"},
+    {OPTION_TEXT, "json", "FILE", offsetof(compare_command, json),
+     .help = "the table unrounded, with every run and the line that repeats it"},
+    {OPTION_TEXT, "html", "FILE", offsetof(compare_command, html), .help = "the table as one page, with a plot"},
+    {OPTION_FLAG, "print", .place = offsetof(compare_command, print),
+     .help = "print the SPEC instead, to be changed and kept in a file of one's own"},
+    {0},
+};
+
+/* ---- The SPEC ------------------------------------------------------------------------------------------------- */
+
+void compare_preset_title(const compare_preset *preset, char *out, size_t size)
+{
+    static const char mark[] = "title = ";
+    const char *at = strstr(preset->text, mark);
+    at = at ? at + strlen(mark) : "";
+    snprintf(out, size, "%.*s", (int)strcspn(at, "\n"), at);
+}
+
+/* The text of a file, or of the preset of that name where there is no such file; to release with free. */
+static char *find_text(const char *name, bool *preset, at_error *error)
+{
+    const char *names[64];
+    int count = 0;
+    *preset = false;
+    if (access(name, F_OK) == 0)
+        return text_of_file(name, error);
+    for (; count < 64 && compare_preset_at(count); count++) {
+        names[count] = compare_preset_at(count)->name;
+        if (strcmp(names[count], name) == 0) {
+            *preset = true;
+            return strdup(compare_preset_at(count)->text);
+        }
+    }
+    if (strpbrk(name, "/."))
+        fail(error, AT_FAILED, "cannot read '%s': %s", name, strerror(ENOENT));
+    else
+        fail_no(error, "file or comparison", name, names, count);
+    return NULL;
+}
+
+/* What the paths of a file start from; NULL: from here. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return !slash ? NULL : strndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+/* ---- All of it ------------------------------------------------------------------------------------------------ */
+
+static bool add_output(cli_outputs *outputs, const char *option, const char *path,
+                       bool (*write)(FILE *stream, const void *context), const void *context, at_error *error)
+{
+    cli_output *file = path ? outputs_add(outputs, option, path, error) : NULL;
+    if (file) {
+        file->write = write;
+        file->context = context;
+    }
+    return !path || file;
+}
+
+static int count_runs(const compare_table *t, compare_state state)
+{
+    int count = 0;
+    for (int i = 0; i < t->run_count; i++)
+        count += t->run[i].state == state;
+    return count;
+}
+
+/* Shows what there is; bad if a run failed, or if nothing could be run at all. */
+static bool show(const compare_table *t, cli_outputs *outputs, at_error *error)
+{
+    const int failed = count_runs(t, RUN_FAILED);
+    if (count_runs(t, RUN_REFUSED) == t->run_count)
+        return fail(error, AT_USAGE, "%s: no combination is possible: %s", t->spec->path, t->run[0].why);
+    compare_print(t);
+    if (!outputs_write(outputs, error))
+        return false;
+    return !failed ||
+           fail(error, AT_FAILED, "%d of the %d runs failed; the same command tries them again", failed, t->run_count);
+}
+
+/* What was made for the runs goes again if there are to be none; a folder with something in it stays. */
+static void clear(compare_spec *spec, const char *folder)
+{
+    at_error unheard = {0};
+    char *data = compare_keep(spec, &unheard, "%s/data", folder),
+         *lock = compare_keep(spec, &unheard, "%s/lock", folder);
+    if (data && lock && rmdir(data) == 0 && unlink(lock) == 0)
+        rmdir(folder);
+}
+
+static bool compare(const compare_command *o, compare_table *t, const char *folder, bool *interrupted, at_error *error)
+{
+    compare_orders orders = {folder, t->jobs, t->threads, o->common.quiet, o->common.verbose};
+    cli_outputs outputs = {0};
+    bool good = add_output(&outputs, "--json", o->json, compare_write_json, t, error) &&
+                add_output(&outputs, "--html", o->html, compare_write_html, t, error);
+    if (good && mkdir(folder, 0777) != 0 && errno != EEXIST)
+        good = fail(error, AT_FAILED, "cannot make the folder '%s' for the runs: %s", folder, strerror(errno));
+    int lock = good ? compare_lock(folder, error) : -1;
+    good = lock >= 0 && compare_data_ready(t->spec, folder, (uint64_t)o->common.seed, t->data, error);
+    if (lock >= 0 && !good)
+        clear(t->spec, folder);
+    good = good && compare_measures(t, error) && compare_run_all(t, &orders, interrupted, error) &&
+           (*interrupted || show(t, &outputs, error));
+    if (lock >= 0)
+        close(lock);
+    outputs_free(&outputs);
+    return good;
+}
+
+static int run(void *options, int word_count, char **words)
+{
+    const compare_command *o = options;
+    at_error error = {0};
+    bool preset = false, interrupted = false;
+    if (!word_count) {
+        fail(&error, AT_USAGE,
+             "attend compare needs a SPEC, a file or one that attend list compares shows, as in attend compare luong");
+        return report(&error);
+    }
+    char *text = find_text(words[0], &preset, &error), *folder = preset ? NULL : folder_of(words[0]), *place = NULL;
+    if (text && o->print) {
+        fputs(text, stdout);
+        free(text);
+        free(folder);
+        return AT_OK;
+    }
+    compare_spec spec = {0};
+    compare_data data = {0};
+    compare_table t = {.spec = &spec,
+                       .data = &data,
+                       .threads = o->common.threads == UNSET ? 1 : o->common.threads,
+                       .jobs = o->jobs == UNSET ? sysconf(_SC_NPROCESSORS_ONLN) : o->jobs};
+    if (o->directory ? !(place = strdup(o->directory)) : asprintf(&place, "%s.runs", words[0]) < 0)
+        fail(&error, AT_FAILED, "out of memory");
+    if (text && compare_spec_read(&spec, words[0], folder, text, &o->sets, &error))
+        compare(o, &t, place, &interrupted, &error);
+    if (interrupted && !o->common.quiet)
+        fprintf(stderr, "interrupted and saved; the same command goes on from there\n");
+    compare_runs_free(&t);
+    compare_data_free(&data);
+    compare_spec_free(&spec);
+    free(place);
+    free(folder);
+    free(text);
+    return interrupted ? 130 : report(&error);
+}
+
+const cli_command command_compare = {
+    .name = "compare",
+    .words = "SPEC",
+    .most_words = 1,
+    .line = "train a grid of settings and show in one table what came of it",
+    .text =
+        "SPEC is a file of `key = value` lines, or the name of a comparison that comes along: attend list compares. "
+        "The keys are options of attend train; where one has several values, with blanks between, every combination is "
+        "trained, once for each of the seeds, and tried on a test set. The other keys name the data or the task that "
+        "makes it, what is measured, and rows that are no product; doc/compare.md has them all.\n\n"
+        "The table has the quality with its spread over the seeds and by the length of the source, the alignment "
+        "error where links are known, parameters, time, memory and words a second. Every run is an ordinary attend "
+        "train in a process of its own, which --verbose shows. After an interrupt or a crash the same command does "
+        "what is missing; a run that fails is shown as failed, and the others go on.",
+    .examples = "  attend compare shaw-k\n"
+                "  attend compare --print luong > mine.spec\n"
+                "  attend compare mine.spec --jobs 2 --json mine.json --html mine.html\n"
+                "  attend compare luong --set tsv=words.tsv --set test-tsv=test.tsv --set updates=5000",
+    .options = table,
+    .size = sizeof(compare_command),
+    .run = run,
+};

@@ -1,0 +1,160 @@
+/* The table of attend compare in the terminal. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "compare.h"
+
+enum { GAP = 2, PLAIN_WIDTH = 100 };
+
+/* A spread is shown for what is scored over a whole set; the rest has it in JSON. */
+static bool has_spread(const compare_measure *m)
+{
+    return m->quality && m->most == 0;
+}
+
+char *compare_cell_text(const compare_table *table, int cell, int measure, char out[CELL_TEXT])
+{
+    const compare_measure *m = &table->measure[measure];
+    double mean, spread;
+    compare_mean(table, cell, measure, &mean, &spread);
+    if (isnan(mean))
+        snprintf(out, CELL_TEXT, "-");
+    else if (isnan(spread) || !has_spread(m))
+        snprintf(out, CELL_TEXT, "%.*f", m->decimals, mean);
+    else
+        snprintf(out, CELL_TEXT, "%.*f ± %4.*f", m->decimals, mean, m->decimals, spread);
+    return out;
+}
+
+/* The same, or in the first column what became of a cell of which nothing can be shown. */
+static char *shown(const compare_table *table, int cell, int measure, char out[CELL_TEXT])
+{
+    const compare_run *run = compare_cell_run(table, cell);
+    double mean, spread;
+    if (measure > 0 || compare_mean(table, cell, measure, &mean, &spread) > 0)
+        return compare_cell_text(table, cell, measure, out);
+    snprintf(out, CELL_TEXT, "%s",
+             run->state == RUN_REFUSED  ? "not possible"
+             : run->state == RUN_FAILED ? "failed"
+                                        : "not yet run");
+    return out;
+}
+
+/* The columns of the terminal; 0: no bound. */
+static int line_width(void)
+{
+    struct winsize size;
+    const char *columns = getenv("COLUMNS");
+    if (columns && atoi(columns) > 0)
+        return atoi(columns);
+    return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+static const char *axis_title(const compare_spec *spec, int axis)
+{
+    return spec->axis[axis].key ? spec->axis[axis].key->option->name : "setting";
+}
+
+static int axis_width(const compare_spec *spec, int axis)
+{
+    int width = text_width(axis_title(spec, axis));
+    for (int cell = 0; cell < spec->cell_count; cell++)
+        if (text_width(compare_value(spec, cell, axis)) > width)
+            width = text_width(compare_value(spec, cell, axis));
+    return width + GAP;
+}
+
+static int measure_width(const compare_table *table, int measure)
+{
+    char text[CELL_TEXT];
+    int width = text_width(table->measure[measure].title);
+    for (int cell = 0; cell < table->spec->cell_count; cell++)
+        if (text_width(shown(table, cell, measure, text)) > width)
+            width = text_width(text);
+    return width + GAP;
+}
+
+static void print_right(const char *text, int width, bool bold)
+{
+    printf("%*s%s%s%s", width - text_width(text), "", bold ? "\033[1m" : "", text, bold ? "\033[0m" : "");
+}
+
+/* One row of the measures from `first` to before `last`; cell -1 is the head. */
+static void print_row(const compare_table *table, int cell, int first, int last)
+{
+    const compare_spec *spec = table->spec;
+    const bool colour = colour_wanted();
+    char text[CELL_TEXT];
+    for (int a = 0; a < spec->axis_count; a++)
+        print_padded(stdout, cell < 0 ? axis_title(spec, a) : compare_value(spec, cell, a), axis_width(spec, a));
+    for (int m = first; m < last; m++)
+        print_right(cell < 0 ? table->measure[m].title : shown(table, cell, m, text),
+                    measure_width(table, m) - (spec->axis_count || m > first ? 0 : GAP),
+                    colour && (cell < 0 || (table->measure[m].quality && compare_best(table, m) == cell)));
+    putchar('\n');
+}
+
+void compare_notes(const compare_table *table, char *out, size_t size)
+{
+    const compare_spec *spec = table->spec;
+    char seeds[400] = "";
+    for (int i = 0; i < spec->seed_count; i++) {
+        size_t used = strlen(seeds);
+        snprintf(seeds + used, sizeof seeds - used, "%s%lld", i ? " " : "", (long long)spec->seed[i]);
+    }
+    snprintf(out, size,
+             "%s %s; %lld at a time with %lld thread%s each. A time is the median over the reports of training.%s%s",
+             spec->seed_count > 1 ? "Means over the seeds" : "Seed", seeds, (long long)table->jobs,
+             (long long)table->threads, table->threads == 1 ? "" : "s",
+             spec->seed_count > 1 ? " ± is the standard deviation over the seeds (n - 1)." : "",
+             table->data->links[TEST] ? " aer is of the head that agrees most with itself in both directions." : "");
+}
+
+static void print_failures(const compare_table *table)
+{
+    const compare_spec *spec = table->spec;
+    for (int i = 0; i < table->run_count; i++) {
+        const compare_run *run = &table->run[i];
+        if (run->state == RUN_DONE || run->state == RUN_WAITING || (run->state == RUN_REFUSED && i >= spec->cell_count))
+            continue;
+        for (int a = 0; a < spec->axis_count; a++)
+            printf("%s%s", a ? ", " : "", compare_value(spec, run->cell, a));
+        if (run->state == RUN_FAILED)
+            printf("%sseed %lld failed: %s\n", spec->axis_count ? ", " : "", (long long)run->seed, run->why);
+        else
+            printf(" is not possible: %s\n", run->why);
+    }
+}
+
+void compare_print(const compare_table *table)
+{
+    const compare_spec *spec = table->spec;
+    const int room = line_width();
+    int labels = 0;
+    char notes[1000];
+    if (spec->title) {
+        print_heading(spec->title);
+        putchar('\n');
+    }
+    for (int a = 0; a < spec->axis_count; a++)
+        labels += axis_width(spec, a);
+    for (int first = 0, last; first < table->measure_count; first = last) {
+        int used = labels + measure_width(table, first);
+        for (last = first + 1; last < table->measure_count; last++) {
+            used += measure_width(table, last);
+            if (room && used > room)
+                break;
+        }
+        if (first)
+            putchar('\n');
+        for (int cell = -1; cell < spec->cell_count; cell++)
+            print_row(table, cell, first, last);
+    }
+    putchar('\n');
+    print_failures(table);
+    compare_notes(table, notes, sizeof notes);
+    print_wrapped(stdout, notes, 0, room ? room : PLAIN_WIDTH, 0);
+}
