@@ -76,21 +76,20 @@ INLINE void panel_rows(int rows, int64_t k, const at_real *a, int64_t a_row, int
                        const at_real *bias, at_act act)
 {
     if (columns == WIDTH) {
-        micro(rows, k, a, a_row, a_col, b, b_row, c, c_row, load);
-        if (last && (bias || act))
-            finish(c, c_row, rows, bias, act);
+        micro(rows, k, a, a_row, a_col, b, b_row, c, c_row, load, last ? bias : NULL);
+        if (last && act)
+            finish(c, c_row, rows, NULL, act);
         return;
     }
     at_real edge[ROWS * WIDTH] = {0}, padded[WIDTH] = {0};
     size_t bytes = (size_t)columns * sizeof *c;
     for (int i = 0; load && i < rows; i++)
         memcpy(edge + i * WIDTH, c + i * c_row, bytes);
-    micro(rows, k, a, a_row, a_col, b, b_row, edge, WIDTH, load);
-    if (last && (bias || act)) {
-        if (bias)
-            memcpy(padded, bias, bytes);
-        finish(edge, WIDTH, rows, bias ? padded : NULL, act);
-    }
+    if (last && bias)
+        memcpy(padded, bias, bytes);
+    micro(rows, k, a, a_row, a_col, b, b_row, edge, WIDTH, load, last && bias ? padded : NULL);
+    if (last && act)
+        finish(edge, WIDTH, rows, NULL, act);
     for (int i = 0; i < rows; i++)
         memcpy(c + i * c_row, edge + i * WIDTH, bytes);
 }
@@ -150,8 +149,8 @@ static void block_rows(const gemm_piece *piece, const chunk *c, int64_t i0, int6
         const bool ahead = g->packed && j + WIDTH < c->columns;
         for (int64_t group = 0; group < groups; group++) {
             int64_t i = rows * group / groups, count = rows * (group + 1) / groups - i;
-            const at_real *next = g->c + (i0 + i + count) * g->c_row + c->from + j; /* its sums go on from memory */
-            for (int64_t r = 0; c->load && group + 1 < groups && r < count; r++)
+            const at_real *next = g->c + (i0 + i + count) * g->c_row + c->from + j; /* lines of C may be anywhere */
+            for (int64_t r = 0; group + 1 < groups && r < count; r++)
                 __builtin_prefetch(next + r * g->c_row, 1);
             /* Packed weights come from far away: a share of the next panel is asked for with each group. */
             for (int64_t k = c->depth * group / groups; ahead && k < c->depth * (group + 1) / groups; k++)

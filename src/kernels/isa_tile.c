@@ -36,7 +36,7 @@ static void score(const tile *t, int64_t size, const at_real *q, int64_t q_row, 
                 continue;
             int64_t i = t->start[g];
             micro((int)(t->start[g + 1] - i), size, q + i * q_row, q_row, 1, panel, WIDTH, t->s + i * t->s_row + c,
-                  t->s_row, false);
+                  t->s_row, false, NULL);
             fetch_ahead(t->fetch);
         }
     }
@@ -63,14 +63,14 @@ static void weigh(const tile *t, int64_t size, const at_real *v, int64_t keys, a
             if (!careful) {
                 if (first < last)
                     micro((int)(t->start[g + 1] - i), last - first, t->s + i * t->s_row + first, t->s_row, 1,
-                          panel + first * WIDTH, WIDTH, out + i * out_row + d, out_row, !fresh);
+                          panel + first * WIDTH, WIDTH, out + i * out_row + d, out_row, !fresh, NULL);
                 fetch_ahead(t->fetch);
                 continue;
             }
             for (; i < t->start[g + 1]; i++)
                 if (row_columns(t, i, &first, &last))
                     micro_rows(1, last - first, t->s + i * t->s_row + first, t->s_row, 1, panel + first * WIDTH, WIDTH,
-                               out + i * out_row + d, out_row, true);
+                               out + i * out_row + d, out_row, true, NULL);
         }
     }
 }
@@ -81,7 +81,7 @@ INLINE void gather_keys(const tile *t, int64_t c, int64_t n, int64_t r0, int64_t
 {
     for (int64_t d = 0; d < size; d += WIDTH) {
         micro((int)n, r1 - r0, t->s + r0 * t->s_row + c, 1, t->s_row, x + r0 * x_row + d, x_row,
-              sums + (t->from + c) * sums_row + d, sums_row, !fresh);
+              sums + (t->from + c) * sums_row + d, sums_row, !fresh, NULL);
         fetch_ahead(t->fetch);
     }
 }
@@ -203,7 +203,7 @@ static void weigh_heads(const tile *t, int64_t size, const tile_lines *v, int64_
                 if (v->list)
                     weigh_lines(1, n, s, v, first, column + d, to + d);
                 else
-                    micro_rows(1, n, s, 0, 1, values + d, v->row, to + d, 0, true);
+                    micro_rows(1, n, s, 0, 1, values + d, v->row, to + d, 0, true, NULL);
             for (; d < size; d++)
                 for (int64_t r = 0; r < n; r++)
                     to[d] = s[r] * line_at(v, first + r)[column + d] + to[d];
@@ -217,7 +217,8 @@ static void multiply(int64_t rows, int64_t size, int64_t columns, const at_real 
     for (int64_t j = 0; j < columns; j += WIDTH)
         for (int64_t g = 0; g < groups; g++) {
             int64_t i = rows * g / groups, n = rows * (g + 1) / groups - i;
-            micro((int)n, size, a + i * a_row, a_row, 1, b + j / WIDTH * step, WIDTH, c + i * c_row + j, c_row, load);
+            micro((int)n, size, a + i * a_row, a_row, 1, b + j / WIDTH * step, WIDTH, c + i * c_row + j, c_row, load,
+                  NULL);
         }
 }
 
@@ -248,7 +249,7 @@ static void key_sums(const tile *t, const at_real *factor, at_real *sums)
     for (; c + 4 * WIDTH <= columns; c += 4 * WIDTH)
         micro_wide(1, 4, t->rows, factor, 0, 1, t->s + c, t->s_row, WIDTH, sums + t->from + c, 0, true);
     for (; c + WIDTH <= columns; c += WIDTH)
-        micro_rows(1, t->rows, factor, 0, 1, t->s + c, t->s_row, sums + t->from + c, 0, true);
+        micro_rows(1, t->rows, factor, 0, 1, t->s + c, t->s_row, sums + t->from + c, 0, true, NULL);
     for (; c < columns; c++)
         for (int64_t r = 0; r < t->rows; r++)
             sums[t->from + c] += factor[r] * t->s[r * t->s_row + c];

@@ -7,9 +7,10 @@
 
 enum { ROWS = 6, WIDTH = 2 * LANES }; /* 12 accumulators, 2 of B, 1 of A: 15 of 16 registers */
 
-/* c[i,0..WIDTH) = (load ? c : 0) + sum_k a[i*a_row + k*a_col] * b[k*b_row + 0..WIDTH), for i < rows */
+/* c[i,0..WIDTH) = (load ? c : 0) + sum_k a[i*a_row + k*a_col] * b[k*b_row + 0..WIDTH) + bias, for i < rows;
+ * bias [WIDTH] or NULL */
 INLINE void micro_rows(const int rows, int64_t k, const at_real *a, int64_t a_row, int64_t a_col, const at_real *b,
-                       int64_t b_row, at_real *c, int64_t c_row, bool load)
+                       int64_t b_row, at_real *c, int64_t c_row, bool load, const at_real *bias)
 {
     vec acc[ROWS][2];
 #pragma GCC unroll 6
@@ -29,6 +30,14 @@ INLINE void micro_rows(const int rows, int64_t k, const at_real *a, int64_t a_ro
         a += a_col;
         b += b_row;
     }
+    if (bias) {
+        vec low = v_load(bias), high = v_load(bias + LANES);
+#pragma GCC unroll 6
+        for (int i = 0; i < rows; i++) {
+            acc[i][0] += low;
+            acc[i][1] += high;
+        }
+    }
 #pragma GCC unroll 6
     for (int i = 0; i < rows; i++) {
         v_store(c + i * c_row, acc[i][0]);
@@ -38,26 +47,26 @@ INLINE void micro_rows(const int rows, int64_t k, const at_real *a, int64_t a_ro
 
 /* The same for any rows from 1 to 6: one body for each, so the row count is a constant inside. */
 INLINE void micro(int rows, int64_t k, const at_real *a, int64_t a_row, int64_t a_col, const at_real *b, int64_t b_row,
-                  at_real *c, int64_t c_row, bool load)
+                  at_real *c, int64_t c_row, bool load, const at_real *bias)
 {
     switch (rows) {
     case 6:
-        micro_rows(6, k, a, a_row, a_col, b, b_row, c, c_row, load);
+        micro_rows(6, k, a, a_row, a_col, b, b_row, c, c_row, load, bias);
         break;
     case 5:
-        micro_rows(5, k, a, a_row, a_col, b, b_row, c, c_row, load);
+        micro_rows(5, k, a, a_row, a_col, b, b_row, c, c_row, load, bias);
         break;
     case 4:
-        micro_rows(4, k, a, a_row, a_col, b, b_row, c, c_row, load);
+        micro_rows(4, k, a, a_row, a_col, b, b_row, c, c_row, load, bias);
         break;
     case 3:
-        micro_rows(3, k, a, a_row, a_col, b, b_row, c, c_row, load);
+        micro_rows(3, k, a, a_row, a_col, b, b_row, c, c_row, load, bias);
         break;
     case 2:
-        micro_rows(2, k, a, a_row, a_col, b, b_row, c, c_row, load);
+        micro_rows(2, k, a, a_row, a_col, b, b_row, c, c_row, load, bias);
         break;
     case 1:
-        micro_rows(1, k, a, a_row, a_col, b, b_row, c, c_row, load);
+        micro_rows(1, k, a, a_row, a_col, b, b_row, c, c_row, load, bias);
         break;
     }
 }
