@@ -112,13 +112,17 @@ static bool check_value(const cli_option *option, const char *value, at_error *e
     return good;
 }
 
-/* A file's name may stand on any option that says so, and a subword model's on those of vocabularies. */
+static bool takes_file(const cli_option *option)
+{
+    return option->argument && strcmp(option->argument, "FILE") == 0;
+}
+
+/* A subword model's file may also be the value of a vocabulary. */
 static bool is_file(const cli_option *option, const char *value)
 {
     size_t length = strlen(value);
-    bool spm = strcmp(option->argument ? option->argument : "", "KIND") == 0 && length > 4 &&
-               strcmp(value + length - 4, ".spm") == 0;
-    return spm || (option->argument && strcmp(option->argument, "FILE") == 0);
+    return takes_file(option) || (option->argument && strcmp(option->argument, "KIND") == 0 && length > 4 &&
+                                  strcmp(value + length - 4, ".spm") == 0);
 }
 
 /* The value, or where the file that it names is. */
@@ -173,7 +177,7 @@ static bool read_grid(compare_spec *spec, const place *at, const cli_option *opt
     spec->key_count += index == spec->key_count;
     compare_key *key = &spec->key[index];
     *key = (compare_key){.option = option, .dashed = compare_keep(spec, error, "--%s", option->name)};
-    if (is_file(option, text)) {
+    if (takes_file(option)) {
         key->value[key->count++] = located(spec, at, option, text, error);
         return error->code == AT_OK;
     }
