@@ -83,6 +83,7 @@ typedef struct attention_case {
     int64_t lengths[4];
     bool has_lengths, per_head, projections, sample;
     int64_t query_start;
+    at_real drop; /* the share of the weights that is dropped */
     char name[200];
     int inputs; /* query, key, value, then parameters by these names */
     char input_name[MOST_INPUTS][8];
@@ -160,7 +161,8 @@ static inline at_attention_in in_of(const attention_case *c, at_tensor *const *x
                           .lengths = c->has_lengths ? c->lengths : NULL,
                           .query_start = c->query_start,
                           .sample = c->sample,
-                          .seed = 7};
+                          .seed = 7,
+                          .drop = {.share = c->drop, .seed = 11, .counter = 4}};
     for (int i = 3; i < c->inputs; i++)
         *at_parameter_slot(&in, c->input_name[i]) = x[i];
     return in;
@@ -221,9 +223,12 @@ static inline attention_case case_of(const char *label, const choice *const *cho
                                .position = chosen[3]->text,
                                .heads = heads[number % 7 % 3][0],
                                .kv_heads = heads[number % 7 % 3][1]};
-    c.sample = strcmp(chosen[1]->text, "hard") == 0 && number % 23 % 2;
-    snprintf(c.name, sizeof c.name, "%s case %d: %s %s %s %s, heads %d/%d", label, number, chosen[0]->text,
-             chosen[1]->text, chosen[2]->text, chosen[3]->text, c.settings.heads, c.settings.kv_heads);
+    const bool hard = strcmp(chosen[1]->text, "hard") == 0;
+    c.sample = hard && number % 23 % 2;
+    c.drop = !hard && number % 31 % 2 ? (at_real)0.3 : 0;
+    snprintf(c.name, sizeof c.name, "%s case %d%s: %s %s %s %s, heads %d/%d", label, number,
+             c.drop > 0 ? " with dropout" : "", chosen[0]->text, chosen[1]->text, chosen[2]->text, chosen[3]->text,
+             c.settings.heads, c.settings.kv_heads);
     return c;
 }
 

@@ -1,7 +1,7 @@
 /* The operator: five axes in one sequence,
  *
- *     rotate(q,k) -> e = score(q,k) -> e += position bias -> w = normalise(e over span) -> w *= window prior -> c = w v
- *     -> c += value positions
+ *     rotate(q,k) -> e = score(q,k) -> e += position bias -> w = normalise(e over span) -> w *= window prior
+ *     -> dropout(w) in training -> c = w v -> c += value positions
  *
  * The plain path is the specification: composed of operations alone, it holds whole [B,H,Q,K] arrays. The fused path
  * does the middle of the same sequence in one operation of linear memory. What comes before and after is shared. */
@@ -34,6 +34,22 @@ static at_tensor *spread_bias(const at_operands *o)
     return at_by_offset(table, o->Q, o->K, o->bias_start);
 }
 
+/* w [B,H,Q,K] after dropout */
+static at_tensor *drop_weights(const at_operands *o, at_tensor *w)
+{
+    const at_shape shape = AT_SHAPE(o->B, o->H, o->Q, o->K);
+    if (!w || o->in->drop.share == 0)
+        return w;
+    at_real *factor = at_arena_take(at_tape_arena(o->tape), (size_t)at_shape_count(shape) * sizeof *factor);
+    if (!factor) {
+        at_fail(at_tape_error(o->tape), AT_FAILED, "memory is out: no room to drop weights");
+        return NULL;
+    }
+    for (int64_t row = 0; row < o->B * o->H * o->Q; row++)
+        at_drop_factors(&o->in->drop, row / o->Q / o->H, row / o->Q % o->H, row % o->Q, 0, o->K, factor + row * o->K);
+    return at_mul(w, at_leaf(o->tape, shape, factor, NULL, false));
+}
+
 static middle plain_path(at_operands *o)
 {
     middle m = {0};
@@ -43,9 +59,10 @@ static middle plain_path(at_operands *o)
     at_tensor *w = at_normaliser_at((int)o->attention->normaliser)->plain(o, e, &m.log_prob);
     if (o->centre)
         w = at_mul(w, at_gaussian(o->centre, o->K, sigma_of(o)));
-    m.context = at_swap_heads(at_span_sum(w, at_swap_heads(o->v), &o->spans));
+    at_tensor *spent = drop_weights(o, w);
+    m.context = at_swap_heads(at_span_sum(spent, at_swap_heads(o->v), &o->spans));
     if (o->in->wV)
-        m.offset_sums = at_swap_heads(at_sum_by_offset(w, o->attention->clip, o->in->query_start));
+        m.offset_sums = at_swap_heads(at_sum_by_offset(spent, o->attention->clip, o->in->query_start));
     if (w && at_tape_ok(o->tape))
         at_weights_report(o, w);
     m.weights = w;
@@ -85,6 +102,7 @@ static middle fused_path(at_operands *o)
                       .value_table = in->wV,
                       .centre = o->centre,
                       .sigma = o->centre ? sigma_of(o) : 0,
+                      .drop = in->drop,
                       .out_memory = in->WO ? NULL : in->out_memory,
                       .weights = in->weights,
                       .rows = in->rows,

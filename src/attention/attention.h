@@ -43,6 +43,7 @@ typedef struct at_attention_in {
     int64_t query_start;
     bool sample;
     uint64_t seed;
+    at_weight_drop drop;          /* in training; the weights that are given out are those before it */
     bool prepared;                /* additive: query and key are W q + b and U k already, of size A; no W, U, b then */
     at_tensor *W, *U, *v, *b;     /* general, additive */
     at_tensor *Wp, *vp;           /* local-p */

@@ -326,6 +326,11 @@ static bool check_numbers(const at_operands *o)
         if (in->rows[r] < 0 || in->rows[r] >= o->Q)
             return at_fail(error, AT_FAILED, "row %lld is asked for, and there are %lld queries, from 0",
                            (long long)in->rows[r], (long long)o->Q);
+    if (!(in->drop.share >= 0 && in->drop.share < 1))
+        return at_fail(error, AT_FAILED, "the share of the weights to drop is %g and must be from 0 to below 1",
+                       (double)in->drop.share);
+    if (in->drop.share > 0 && o->attention->normaliser == AT_HARD)
+        return at_fail(error, AT_FAILED, "normaliser 'hard' has one weight, of which no share can be dropped");
     if (in->sample && o->attention->normaliser != AT_HARD)
         return at_fail(error, AT_FAILED, "sampling is for normaliser 'hard', and this is '%s'",
                        at_normaliser_at((int)o->attention->normaliser)->entry.name);

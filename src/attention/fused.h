@@ -28,6 +28,18 @@ typedef struct at_packed {
 
 int64_t at_largest_count(const int64_t *counts, int64_t n); /* 0 if there are none */
 
+/* Dropout of weights, after normalising and the prior: w_ij = w_ij / (1 - share), or 0 with the probability `share`.
+ * Which ones is a function of (seed, counter) and of batch, head, query and key alone: no padding, tile or thread
+ * matters, and the way back draws again instead of storing it. */
+typedef struct at_weight_drop {
+    at_real share; /* 0: none is dropped */
+    uint64_t seed, counter;
+} at_weight_drop;
+
+/* The factors of the weights of query i of head h and sequence b for the keys [from, to). */
+void at_drop_factors(const at_weight_drop *drop, int64_t b, int64_t h, int64_t i, int64_t from, int64_t to,
+                     at_real *factor);
+
 typedef struct at_fused {
     /* Layout [B, n, heads*size]: a head is a slice of columns, so no transposes are needed around the operation. */
     at_tensor *q; /* [B,Q,H*D]; additive: W q + b, [B,Q,H*A] */
@@ -53,6 +65,7 @@ typedef struct at_fused {
     at_tensor *value_table; /* NULL, or [2k+1,Dv], or [H,2k+1,Dv]: v_j + value_table[clip(j-i)] is what is weighed */
     at_tensor *centre;      /* NULL, or [B,H,Q]: w_ij *= exp(-(j - centre)^2 / (2 sigma^2)) after normalising */
     at_real sigma;
+    at_weight_drop drop; /* not with hard; the weights and summaries asked for below are those before it */
     at_real *out_memory; /* NULL, or where `out` shall lie */
     /* Asked for beside the output; NULL: not wanted. */
     at_real *weights;    /* [B,H,row_count,K] */

@@ -15,7 +15,7 @@ typedef struct room {
     at_real *dk, *dv; /* [K, row] sums of this key head; additive: dk in panels like kt */
     int64_t dk_row, dv_row;
     at_real *score, *dscore; /* additive: score_v times unit; sums [A * lanes] */
-    at_real *s, *d, *w;      /* tiles: scores then weights, their gradients, weights times the prior */
+    at_real *s, *d, *w;      /* tiles: scores then weights, their gradients, weights times the prior or dropped */
     int64_t s_row;
     at_real *dout;    /* [rows, dv_row] */
     at_real *dq;      /* [rows, q_row] */
@@ -45,6 +45,12 @@ static bool has_table(const job *j)
     return j->what.bias || j->what.key_table;
 }
 
+/* The weights that meet the values are others than those of the normaliser. */
+static bool spends_others(const job *j)
+{
+    return j->what.centre || j->rule == RULE_HARD || j->what.drop.share > 0;
+}
+
 static room make_room(const job *j, char *memory)
 {
     int64_t width = at_isa()->tile->width;
@@ -63,7 +69,7 @@ static room make_room(const job *j, char *memory)
     r.s_row = TILE_KEYS + width;
     r.s = at_cut(&cut, TILE_ROWS * r.s_row);
     r.d = at_cut(&cut, TILE_ROWS * r.s_row);
-    r.w = at_cut(&cut, j->what.centre || j->rule == RULE_HARD ? TILE_ROWS * r.s_row : 0);
+    r.w = at_cut(&cut, spends_others(j) ? TILE_ROWS * r.s_row : 0);
     r.dout = at_cut(&cut, TILE_ROWS * r.dv_row);
     r.dq = at_cut(&cut, TILE_ROWS * (j->size_panels + width));
     int64_t count = 2 * j->reach + 1;
@@ -157,18 +163,19 @@ static void find_delta(const job *j, const block *blk, const room *r, rows *x)
         d.s = r->d;
         if (j->what.centre)
             k->prior(&d, blk->centre, j->what.sigma);
+        at_block_drop(j, blk, &d);
         k->delta(&t, r->d, &x->back, x->delta, below);
     }
     for (int64_t i = 0; i < blk->rows; i++)
         x->delta[i] = below[i] > 0 ? x->delta[i] / below[i] : 0;
 }
 
-/* The weights that met the values: those of the tile, or a one-hot, times the prior. dL/dcentre on the way:
- * dw/dp = w (j - p) / sigma^2. */
+/* The weights that met the values: those of the tile, or a one-hot, times the prior, dropped or not. dL/dcentre on the
+ * way: dw/dp = w (j - p) / sigma^2. */
 static tile spent_weights(const job *j, const block *blk, const room *r, rows *x, const tile *t)
 {
     tile w = *t;
-    if (!j->what.centre && j->rule != RULE_HARD)
+    if (!spends_others(j))
         return w;
     w.s = r->w;
     for (int64_t i = 0; i < t->rows; i++) {
@@ -181,9 +188,11 @@ static tile spent_weights(const job *j, const block *blk, const room *r, rows *x
         if (c >= 0 && c < t->to - t->from)
             w.s[i * w.s_row + c] = 1;
     }
+    if (j->what.centre)
+        at_isa()->tile->prior(&w, blk->centre, j->what.sigma);
+    at_block_drop(j, blk, &w);
     if (!j->what.centre)
         return w;
-    at_isa()->tile->prior(&w, blk->centre, j->what.sigma);
     for (int64_t i = 0; i < t->rows; i++) {
         int64_t lo = blk->lo[i] > t->from ? blk->lo[i] : t->from, hi = blk->hi[i] < t->to ? blk->hi[i] : t->to;
         for (int64_t key = lo; key < hi; key++) {
@@ -279,6 +288,7 @@ static void backward_block(const job *j, const room *r, int64_t b, int64_t h, in
             k->gather(&w, j->value_size, r->dout, r->dv_row, r->dv, r->dv_row, fresh, careful);
         if (j->what.centre)
             k->prior(&d, blk.centre, j->what.sigma);
+        at_block_drop(j, &blk, &d);
         k->dscore(&t, r->d, &x.back);
         if (r->offsets_row)
             k->by_offset(&w, blk.place, j->reach, r->offsets, r->offsets_row);

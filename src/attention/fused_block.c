@@ -4,6 +4,7 @@
 
 #include "fused_job.h"
 #include "isa.h"
+#include "passes.h"
 
 int64_t at_round_up(int64_t n, int64_t multiple)
 {
@@ -175,4 +176,27 @@ void at_block_score_again(const job *j, const block *blk, const tile *t, const a
         move_scores(j, blk, t, true);
     else
         compute_score(j, blk, t, kt, v);
+}
+
+/* Numbers of one draw: 14 bits of the batch row, 7 of the head, 21 of the query, 21 of the key. More than that begins
+ * anew, so that far-off rows may share their factors. */
+void at_drop_factors(const at_weight_drop *drop, int64_t b, int64_t h, int64_t i, int64_t from, int64_t to,
+                     at_real *factor)
+{
+    const int64_t row = ((b & 0x3fff) << 7 | (h & 0x7f)) << 21 | (i & 0x1fffff);
+    at_isa()->passes->mask(factor, drop->seed, drop->counter, (row << 21) + (from & 0x1fffff), to - from,
+                           1 - drop->share);
+}
+
+void at_block_drop(const job *j, const block *blk, const tile *t)
+{
+    at_real factor[TILE_KEYS];
+    for (int64_t i = 0; j->what.drop.share > 0 && i < t->rows; i++) {
+        const int64_t lo = blk->lo[i] > t->from ? blk->lo[i] : t->from, hi = blk->hi[i] < t->to ? blk->hi[i] : t->to;
+        at_real *row = t->s + i * t->s_row + lo - t->from;
+        if (lo >= hi)
+            continue;
+        at_drop_factors(&j->what.drop, blk->b, blk->h, blk->index[i], lo, hi, factor);
+        at_isa()->passes->masked(row, row, factor, hi - lo, false);
+    }
 }

@@ -16,7 +16,8 @@ bool at_decode_can(const job *j)
 {
     const at_fused *what = &j->what;
     bool summaries = what->argmax || what->entropy || what->key_sums;
-    return j->queries == 1 && at_fused_takes_rows(what->normaliser, what->additive, what->heads, summaries);
+    return j->queries == 1 && what->drop.share == 0 &&
+           at_fused_takes_rows(what->normaliser, what->additive, what->heads, summaries);
 }
 
 typedef struct room {

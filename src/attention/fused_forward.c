@@ -34,7 +34,7 @@ static bool needs_whole_rows(const job *j)
 /* The online softmax can keep the summaries along the way; everything else looks again at the end. */
 static bool sums_along(const job *j)
 {
-    return j->rule == RULE_SOFTMAX && !j->what.centre;
+    return j->rule == RULE_SOFTMAX && !j->what.centre && j->what.drop.share == 0;
 }
 
 static bool keeps_weights(const job *j)
@@ -75,12 +75,15 @@ size_t at_forward_scratch(const job *j)
            (size_t)at_round_up(TILE_ROWS * (TILE_KEYS + width) * (int64_t)sizeof(at_real), AT_ALIGN);
 }
 
-/* After the weights of a tile are there, up to a factor for each row: the prior, the sums by offset, the values. */
+/* After the weights of a tile are there, up to a factor for each row: the prior, dropout, the sums by offset, the
+ * values.
+ */
 static void spend(const job *j, const block *blk, const room *r, const tile *t, bool careful)
 {
     const tile_kernels *k = at_isa()->tile;
     if (j->what.centre)
         k->prior(t, blk->centre, j->what.sigma);
+    at_block_drop(j, blk, t);
     if (r->offsets_row)
         k->by_offset(t, blk->place, j->reach, r->offsets, r->offsets_row);
     k->blank(t, keeps_weights(j));

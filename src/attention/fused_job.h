@@ -73,6 +73,9 @@ void at_block_score(const job *j, const block *blk, const tile *t, const at_real
 /* The same numbers again, once the forward pass has been here. */
 void at_block_score_again(const job *j, const block *blk, const tile *t, const at_real *kt, const at_real *v);
 
+/* Dropout on the weights of the tile, or on their gradients. */
+void at_block_drop(const job *j, const block *blk, const tile *t);
+
 /* Row i of head h of sequence b starts so many numbers in; rows of a sequence are `row` apart. */
 static inline int64_t at_start_of(const lines *x, int64_t b, int64_t h, int64_t i)
 {

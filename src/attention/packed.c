@@ -123,8 +123,9 @@ bool at_packed_direct(const at_operands *o)
         return false;
     if (score == AT_GENERAL || (score == AT_ADDITIVE && !in->prepared))
         return false;
-    return !in->packed->key_row || at_fused_takes_rows(o->attention->normaliser, score == AT_ADDITIVE, o->H,
-                                                       in->argmax || in->entropy || in->key_sums);
+    return !in->packed->key_row ||
+           (in->drop.share == 0 && at_fused_takes_rows(o->attention->normaliser, score == AT_ADDITIVE, o->H,
+                                                       in->argmax || in->entropy || in->key_sums));
 }
 
 /* ---- Unpacking and packing ---- */

@@ -113,7 +113,8 @@ const at_model_kind at_bahdanau = {
     .name = "bahdanau",
     .formula = "e_ij = v_aᵀ tanh(W_a s_{i−1} + U_a h_j), s_i = gru(E y_{i−1}, c_i, s_{i−1}), maxout",
     .paper = "Bahdanau, Cho, Bengio 2014",
-    .fields = "cell reset embedding hidden attention maxout dropout score normaliser window position heads guided-head",
+    .fields = "cell reset embedding hidden attention maxout dropout attention-dropout score normaliser window position "
+              "heads guided-head",
     .defaults = "cell=gru score=additive",
     .declare = declare,
     .encode = encode,

@@ -10,6 +10,14 @@ at_tensor *at_drop(const at_model *model, const at_pass *pass, at_tensor *x)
     return pass->rng ? at_dropout(x, (at_real)(1 - model->settings.dropout), pass->rng) : x;
 }
 
+at_weight_drop at_drop_of(const at_model *model, const at_pass *pass)
+{
+    const double share = model->settings.attention_dropout;
+    if (!pass->rng || share == 0)
+        return (at_weight_drop){0};
+    return (at_weight_drop){.share = (at_real)share, .seed = pass->rng->seed, .counter = pass->rng->counter++};
+}
+
 at_tensor *at_steps_embed(const at_pass *pass, at_tensor *table, const int32_t *ids, int64_t rows, int64_t n)
 {
     int32_t *turned = at_room(pass->tape, (size_t)(rows * n) * sizeof *turned);

@@ -27,6 +27,8 @@ at_cell_kind at_model_cell(const at_model *model);
 
 /* x with the settings' share of it dropped, in training. */
 at_tensor *at_drop(const at_model *model, const at_pass *pass, at_tensor *x);
+/* The same for the weights of one look at keys. */
+at_weight_drop at_drop_of(const at_model *model, const at_pass *pass);
 /* Target words ids [B,n] with time first, so that a step is a view: table [V,E] -> [n,B,E]. */
 at_tensor *at_steps_embed(const at_pass *pass, at_tensor *table, const int32_t *ids, int64_t rows, int64_t n);
 at_tensor *at_steps_at(at_tensor *x, int64_t t);             /* [n,B,D] -> [B,D], a view */

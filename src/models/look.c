@@ -139,6 +139,7 @@ at_tensor *at_looks_next(at_looks *looks, at_tensor *query, at_tensor *key, at_t
                           .query_start = looks->place,
                           .sample = draws,
                           .seed = draws ? (uint64_t)at_rng_u32(rng) << 32 | at_rng_u32(rng) : 0,
+                          .drop = at_drop_of(looks->model, looks->pass),
                           .prepared = look->ready && attention->score == AT_ADDITIVE,
                           .weights = w};
     at_look_params(tape, looks->model->params, look, &in);

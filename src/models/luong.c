@@ -150,9 +150,9 @@ const at_model_kind at_luong = {
     .name = "luong",
     .formula = "h̃_t = tanh(W_c [c_t; h_t]), softmax(W_s h̃_t), stacked cells, input feeding if asked",
     .paper = "Luong, Pham, Manning 2015",
-    .fields =
-        "cell reset layers embedding hidden attention dropout score normaliser window position heads input-feeding "
-        "bidirectional guided-head",
+    .fields = "cell reset layers embedding hidden attention dropout attention-dropout score normaliser window position "
+              "heads input-feeding "
+              "bidirectional guided-head",
     .defaults = "cell=lstm score=general",
     .declare = declare,
     .encode = encode,

@@ -56,7 +56,12 @@ bool at_model_attention(const at_model_settings *settings, const at_model_kind *
                          .window = settings->window,
                          .position = at_is_added(settings->position) ? "none" : settings->position,
                          .heads = (int)settings->heads};
-    return at_attention_parse(&names, attention, error);
+    if (!at_attention_parse(&names, attention, error))
+        return false;
+    if (attention->normaliser == AT_HARD && settings->attention_dropout > 0)
+        return at_fail(error, AT_FAILED,
+                       "--attention-dropout drops some of many weights, and the normaliser 'hard' has one");
+    return true;
 }
 
 void *at_model_extra(at_model *model, size_t size, at_error *error)

@@ -19,6 +19,7 @@ typedef struct at_model_settings {
     int64_t layers, embedding, hidden, attention; /* attention: A of the additive score and of local-p */
     int64_t maxout;                               /* units after maxout */
     double dropout;                               /* share dropped in training */
+    double attention_dropout;                     /* of the weights of attention */
     char score[32], normaliser[16], window[24], position[24];
     int64_t heads;
     bool input_feeding, bidirectional;
@@ -28,6 +29,7 @@ typedef struct at_model_settings {
     char activation[8], norm[8];           /* relu gelu swish; post pre */
     char final_norm[8];                    /* auto (pre: true, post: false) true false */
     double norm_epsilon, first_position;
+    double ffn_dropout; /* inside the feed-forward layers; as dropout unless it was named */
     char position_layout[16], position_denominator[8]; /* interleaved halves; half half-1 */
     bool scale_embedding, tie, share_embeddings, output_bias;
     char encoder_attention[64], decoder_attention[64], cross_attention[64]; /* "scaled,sliding:8,shaw:16" */

@@ -157,7 +157,13 @@ static at_tensor *look(at_model *model, const at_pass *pass, const at_multihead 
     if (!kept || !q || (weights && is_wanted(weights) && !w))
         return NULL;
     kept->size = kept->value_size = m->size;
-    at_attention_in in = {.query = q, .key = kv, .value = kv, .packed = kept, .query_start = start, .weights = w};
+    at_attention_in in = {.query = q,
+                          .key = kv,
+                          .value = kv,
+                          .packed = kept,
+                          .query_start = start,
+                          .drop = at_drop_of(model, pass),
+                          .weights = w};
     at_look_params(pass->tape, model->params, &m->look, &in);
     at_attention attention = m->attention;
     /* Of the layer that is guided the weights need a way back, which the plain path has. */

@@ -85,7 +85,8 @@ const at_model_kind at_rnn_attention = {
     .name = "rnn-attention",
     .formula = "s_t = rnn(y_{t−1}, s_{t−1}), e_tj = s_tᵀ W_a h_j, softmax(W_o [s_t; c_t])",
     .paper = "Luong, Pham, Manning 2015",
-    .fields = "cell reset hidden attention dropout score normaliser window position heads guided-head",
+    .fields =
+        "cell reset hidden attention dropout attention-dropout score normaliser window position heads guided-head",
     .defaults = "cell=rnn score=general dropout=0.5",
     .declare = declare,
     .encode = encode,

@@ -24,6 +24,10 @@ static const at_field fields[] = {
     FIELD("attention", attention, AT_FIELD_COUNT, "256", "size A inside the additive score and local-p"),
     FIELD("maxout", maxout, AT_FIELD_COUNT, "256", "units after the maxout before the output"),
     FIELD("dropout", dropout, AT_FIELD_SHARE, "0", "share of the units dropped in training"),
+    FIELD("attention-dropout", attention_dropout, AT_FIELD_SHARE, "",
+          "share of the weights of attention dropped in training (default: 0)"),
+    FIELD("ffn-dropout", ffn_dropout, AT_FIELD_SHARE, "",
+          "share dropped inside a transformer's feed-forward layers (default: that of --dropout)"),
     FIELD("score", score, AT_FIELD_NAME, "additive", "how a query meets a key"),
     FIELD("normaliser", normaliser, AT_FIELD_NAME, "softmax", "how scores become weights"),
     FIELD("window", window, AT_FIELD_NAME, "global", "which source positions a step sees"),
@@ -208,6 +212,8 @@ static bool is_empty(const at_model_settings *settings, const at_field *field)
 
 bool at_model_says(const at_model_settings *settings, const at_model_kind *kind, const at_field *field)
 {
+    if (field == &fields[find_field("ffn-dropout")]) /* which may be 0 where --dropout is not */
+        return at_model_uses(kind, field->name) && settings->ffn_dropout != settings->dropout;
     const bool may_be_empty = field->type == AT_FIELD_NAME || !*field->standard;
     const bool empty = may_be_empty && is_empty(settings, field);
     return field == &fields[0] || (!empty && at_model_uses(kind, field->name));
@@ -258,6 +264,8 @@ bool at_model_settings_complete(at_model_settings *settings, uint64_t given, at_
         if (uses && !named && *text && is_empty(settings, field) && !set_value(settings, field, text, error))
             return false;
     }
+    if (kind && !(given >> find_field("ffn-dropout") & 1) && at_model_uses(kind, "ffn-dropout"))
+        settings->ffn_dropout = settings->dropout;
     at_attention attention;
     at_cell_kind cell;
     if (!kind || (at_model_uses(kind, "cell") && !at_cell_kind_parse(settings, &cell, error)))

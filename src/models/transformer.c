@@ -226,7 +226,7 @@ static void add(stream *s, at_tensor *y)
 
 static void feed_forward(stream *s, const layer *l)
 {
-    const at_real keep = s->pass->rng ? keep_of(s->model) : 1;
+    const at_real keep = s->pass->rng ? (at_real)(1 - s->model->settings.ffn_dropout) : 1;
     add(s, at_ffn_apply(s->pass->tape, s->model->params, &l->ffn, s->in, keep, s->pass->rng));
 }
 
@@ -376,7 +376,8 @@ static at_tensor *encode_only(at_model *model, const at_pass *pass, const at_sou
 }
 
 #define FIELDS                                                                                                         \
-    "layers hidden ffn heads kv-heads attention dropout activation norm norm-epsilon final-norm score normaliser "     \
+    "layers hidden ffn heads kv-heads attention dropout attention-dropout ffn-dropout activation norm norm-epsilon "   \
+    "final-norm score normaliser "                                                                                     \
     "window position positions position-layout position-denominator first-position scale-embedding tie output-bias "
 #define DEFAULTS                                                                                                       \
     "layers=3 score=scaled heads=4 position=sinusoidal tie=true scale-embedding=true attention=64 dropout=0.1"

@@ -2,6 +2,13 @@
 #include "gradcheck.h"
 #include "model_cases.h"
 
+/* Something is drawn in training. */
+static bool draws(const at_model *model)
+{
+    const at_model_settings *s = &model->settings;
+    return model->attention.normaliser == AT_HARD || s->dropout > 0 || s->attention_dropout > 0 || s->ffn_dropout > 0;
+}
+
 /* Cross-entropy of the batch; hard attention's log-probabilities and entropies with weights of their own. */
 static at_tensor *build_loss(at_tape *tape, at_tensor *const *x, const void *context)
 {
@@ -9,7 +16,7 @@ static at_tensor *build_loss(at_tape *tape, at_tensor *const *x, const void *con
     at_model *model = (at_model *)(uintptr_t)context;
     at_rng rng = {.seed = 5};
     const bool hard = model->attention.normaliser == AT_HARD;
-    at_pass pass = {.tape = tape, .rng = hard || model->settings.dropout > 0 ? &rng : NULL};
+    at_pass pass = {.tape = tape, .rng = draws(model) ? &rng : NULL};
     at_decoded d = case_decode(model, &pass, &whole_source, target_in, TARGET);
     at_tensor *loss = at_cross_entropy(at_reshape(d.logits, AT_SHAPE(ROWS * TARGET, WORDS)), target_out, 0);
     if (!hard)
@@ -37,10 +44,8 @@ static at_tensor *build_guided(at_tape *tape, at_tensor *const *x, const void *c
     at_model *model = (at_model *)(uintptr_t)context;
     static double links[ROWS * TARGET * SOURCE] = {[1] = 0.5, [2] = 0.5, [4] = 1, [12] = 1, [24] = 0.3, [25] = 0.7};
     at_rng rng = {.seed = 5};
-    at_pass pass = {.tape = tape,
-                    .rng = model->settings.dropout > 0 ? &rng : NULL,
-                    .guided_layer = 1,
-                    .guided_head = (int)model->settings.heads};
+    at_pass pass = {
+        .tape = tape, .rng = draws(model) ? &rng : NULL, .guided_layer = 1, .guided_head = (int)model->settings.heads};
     at_decoded d = case_decode(model, &pass, &whole_source, target_in, TARGET);
     at_tensor *tiny = at_tensor_make(tape, AT_SHAPE(1));
     check_tape(model->kind->name, tape);

@@ -222,11 +222,28 @@ static void hear(void *with, const at_train_news *news)
 static void train(const char *output, const char *position, int64_t stop, bool resume)
 {
     const char *const options[][2] = {
-        {"source", "lines"},       {"target", "lines"},       {"output", output},     {"model", "transformer"},
-        {"layers", "1"},           {"hidden", "16"},          {"ffn", "24"},          {"heads", "2"},
-        {"dropout", "0.2"},        {"position", position},    {"ema", "0.98"},        {"batch-size", "20"},
-        {"schedule", "noam"},      {"warmup", "10"},          {"learning-rate", "1"}, {"label-smoothing", "0.1"},
-        {"valid-source", "lines"}, {"valid-target", "lines"}, {"valid-every", "9"},   {"updates", "25"},
+        {"source", "lines"},
+        {"target", "lines"},
+        {"output", output},
+        {"model", "transformer"},
+        {"layers", "1"},
+        {"hidden", "16"},
+        {"ffn", "24"},
+        {"heads", "2"},
+        {"dropout", "0.2"},
+        {"attention-dropout", "0.1"},
+        {"ffn-dropout", "0.3"},
+        {"position", position},
+        {"ema", "0.98"},
+        {"batch-size", "20"},
+        {"schedule", "noam"},
+        {"warmup", "10"},
+        {"learning-rate", "1"},
+        {"label-smoothing", "0.1"},
+        {"valid-source", "lines"},
+        {"valid-target", "lines"},
+        {"valid-every", "9"},
+        {"updates", "25"},
         {"resume", "true"},
     };
     at_error error = {0};
