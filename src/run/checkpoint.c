@@ -147,7 +147,8 @@ static bool params_fit(const at_params *params, const at_tensors *file, const ch
             return at_fail(error, AT_FAILED, "the parameter '%s' of '%s' is %s, and must be %s", name, path,
                            at_dtype_rows[array->dtype].name, at_dtype_rows[real_type].name);
         if (array->rank != shape.rank || memcmp(array->dim, shape.dim, (size_t)shape.rank * sizeof *shape.dim) != 0)
-            return at_fail(error, AT_FAILED, "the parameter '%s' of '%s' is %s, and its settings call for %s", name,
+            return at_fail(error, AT_FAILED,
+                           "the parameter '%s' of '%s' is %s, and its settings and vocabularies call for %s", name,
                            path, at_dims_text(array->rank, array->dim, is), at_dims_text(shape.rank, shape.dim, needs));
     }
     for (int i = 0; i < at_tensors_count(file); i++) {

@@ -27,6 +27,11 @@ code=0
 equal 1 "$code" "an empty corpus"
 grep -q "^attend: .*'empty'" said || fail "an empty corpus says $(cat said)"
 refuse 1 "line 41 of 'lines' has no partner: 'few' ends after 40 lines" train --source lines --target few --output m
+refuse 1 "line 41 of 'lines' has no partner: 'few' ends after 40 lines" \
+    train --source few --target few --valid-source few --valid-target lines --output m
+refuse 2 "--joint-vocab needs --source-vocab and --target-vocab to be the same" train $data --output m --joint-vocab --target-vocab char
+refuse 2 "no vocabulary 'wrod'; there are 'char', 'word', 'word:8000', 'spm:8000', 'spm:8000:bpe' and files that end in .spm or .model" \
+    train $data --output m --source-vocab wrod
 [ ! -e m ] && [ ! -e m.log.jsonl ] || fail "a refused run leaves files behind"
 
 # What it says and what it leaves.
@@ -140,6 +145,12 @@ equal 1 "$code" "a second trainer"
 equal "attend: another attend train is writing 'shared'; choose another output or wait for it" "$(cat said)" "a second trainer"
 
 # What was trained for something else is not gone on with.
+code=0
+sed 's/a/i/g' lines >others
+"$attend" train $long --source others --output whole --resume 2>said || code=$?
+equal 1 "$code" "another vocabulary"
+grep -qE "^attend: cannot go on from 'whole.state', which was written with a source vocabulary of 12 units \([0-9a-f]{16}\) and not with a source vocabulary of 12 units \([0-9a-f]{16}\); train anew without --resume, or as before$" said ||
+    fail "another vocabulary says $(cat said)"
 code=0
 "$attend" train $long --output whole --hidden 25 --resume 2>said || code=$?
 equal 1 "$code" "another size"

@@ -104,6 +104,7 @@ right=$(paste -d= links reversed | awk -F= '$1 == $2' | wc -l)
 "$attend" align -m model --source s --target t --level subword --batch-size 1 --scores | sed 's/ ||| .*//' >other
 same_file links other
 refuse 1 "'s' has 20 lines and 'in' has 50; they must be pairs" align -m model --source s --target in
+refuse 1 "'s' has 20 lines and 'in' has 50; they must be pairs" score perplexity -m model --source s --reference in
 
 # ---- show and info
 "$attend" show -m model "a b c" --target "c b a" >out

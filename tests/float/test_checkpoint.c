@@ -196,7 +196,12 @@ static void what_is_no_model(void **state)
     changed("no_json", "settings", "{");
     refused("no_json", "the settings of 'no_json' cannot be used: they are not a JSON object");
     changed("larger", "settings", "{\"model\":\"bahdanau\",\"embedding\":3,\"hidden\":4,\"attention\":5,\"maxout\":3}");
-    refused("larger", "the parameter 'output.U_o.W' of 'larger' is [4,4], and its settings call for [6,4]");
+    refused("larger", "the parameter 'output.U_o.W' of 'larger' is [4,4], and its settings and vocabularies call for [6,4]");
+    /* Another vocabulary than the parameters were made for: the source's five units for the target's two. */
+    at_tensors *good = at_tensors_read("good", &error);
+    changed("words", "target.vocabulary", at_tensors_meta(good, "source.vocabulary"));
+    at_tensors_free(good);
+    refused("words", "the parameter 'target.E' of 'words' is [6,3], and its settings and vocabularies call for [9,3]");
     changed("wordless", "source.vocabulary", "[]");
     at_error said_so = {0};
     assert_null(at_translator_load("wordless", &said_so));
