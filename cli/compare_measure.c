@@ -10,18 +10,15 @@ enum { PATH = 1000 };
 
 /* ---- Lengths -------------------------------------------------------------------------------------------------- */
 
-/* Letters, or words, which stand between blanks. */
+/* Letters, or words, which stand between white space. */
 static int64_t length_of(at_line line, bool letters)
 {
-    int64_t length = 0;
-    bool within = false;
-    for (size_t i = 0; i < line.size; i++) {
-        unsigned char byte = (unsigned char)line.text[i];
-        bool blank = byte == ' ' || byte == '\t';
-        length += letters ? (byte & 0xC0) != 0x80 : !blank && !within;
-        within = !blank;
-    }
-    return length;
+    int64_t count = 0;
+    if (!letters)
+        return at_word_numbers(line.text, line.size, NULL, 0, NULL);
+    for (size_t i = 0; i < line.size; i++)
+        count += ((unsigned char)line.text[i] & 0xC0) != 0x80;
+    return count;
 }
 
 static int by_size(const void *left, const void *right)
@@ -123,36 +120,34 @@ bool compare_measures(compare_table *table, at_error *error)
 
 /* ---- A run's scores ------------------------------------------------------------------------------------------- */
 
-/* The lines whose sources have the lengths of the measure; a copy of the list, not of the lines. */
-static at_line_list choose(const compare_table *table, const compare_measure *m, const at_line_list *lines)
+/* The score of the lines whose sources have the lengths of the measure. */
+static double score_part(const compare_table *table, const compare_measure *m, const at_scores *scores, at_error *error)
 {
     const at_line_list *source = table->data->source[m->set];
-    at_line_list chosen = {.line = malloc((size_t)(lines->count + 1) * sizeof *chosen.line)};
-    for (int64_t i = 0; chosen.line && i < lines->count; i++) {
-        int64_t length = m->most ? length_of(source->line[i], table->data->letters) : 0;
-        if (!m->most || (length >= m->least && length <= m->most))
-            chosen.line[chosen.count++] = lines->line[i];
+    int64_t *lines = malloc((size_t)source->count * sizeof *lines), count = 0;
+    if (!lines) {
+        fail(error, AT_FAILED, "out of memory for the scores");
+        return NAN;
     }
-    return chosen;
+    for (int64_t i = 0; i < source->count; i++) {
+        const int64_t length = length_of(source->line[i], table->data->letters);
+        if (length >= m->least && length <= m->most)
+            lines[count++] = i;
+    }
+    const double part = at_scores_part(scores, lines, count);
+    free(lines);
+    return part;
 }
 
 static bool score(const compare_table *table, const compare_measure *m, const at_line_list *said, double *value,
                   at_error *error)
 {
     const compare_data *data = table->data;
-    const bool aer = strcmp(m->metric, "aer") == 0;
-    at_line_list hypotheses = choose(table, m, said);
-    at_line_list right = choose(table, m, aer ? data->links[m->set] : data->target[m->set]);
-    const at_line_list *references[] = {&right};
-    at_scores *scores =
-        hypotheses.line && right.line ? at_scores_new(m->metric, NULL, &hypotheses, references, 1, error) : NULL;
+    const at_line_list *right = strcmp(m->metric, "aer") == 0 ? data->links[m->set] : data->target[m->set];
+    at_scores *scores = at_scores_new(m->metric, NULL, said, &right, 1, error);
     if (scores)
-        *value = at_scores_total(scores);
-    else
-        fail(error, AT_FAILED, "out of memory for the scores");
+        *value = m->most ? score_part(table, m, scores, error) : at_scores_total(scores);
     at_scores_free(scores);
-    free(hypotheses.line);
-    free(right.line);
     return error->code == AT_OK;
 }
 
