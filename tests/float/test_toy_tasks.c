@@ -260,7 +260,7 @@ static void test_positions(void **state)
 
 /* The shape of Shaw's tables: with k = 0 there is no order, with k = 1 nearly all is there, and more adds little; of
  * the two tables either will do. (How they do beyond the lengths of training takes longer to show:
- * examples/recipes/shaw.sh.)
+ * attend compare shaw-k.)
  */
 static void test_shaw(void **state)
 {
