@@ -5,6 +5,7 @@
 
 #include "axes.h"
 #include "block.h"
+#include "ops.h"
 #include "transformer.h"
 
 /* Which settings each use of attention reads. */
@@ -84,6 +85,9 @@ at_multihead at_multihead_declare(at_model *model, const char *name, at_use use,
                 (long long)d, (long long)H, (long long)m.size);
         return m;
     }
+    m.turns = m.attention.position == AT_ROPE;
+    if (m.turns)
+        m.attention.position = AT_NONE;
     const int64_t keys = 2 * G * m.size;
     snprintf(full, sizeof full, "%s.%s", name, use == AT_USE_CROSS ? "Q" : "QKV");
     m.in = at_dense_declare(model->params, full, d, use == AT_USE_CROSS ? d : d + keys, true, error);
@@ -182,10 +186,36 @@ static at_tensor *project(at_model *model, const at_pass *pass, const at_dense *
     return at_dense_apply(pass->tape, model->params, dense, x, AT_ACT_NONE);
 }
 
+/* rope: the first `heads` heads of the rows turn by their places, which count from `first`. A cache then holds turned
+ * keys, and none is turned twice. */
+static at_tensor *turn(const at_multihead *m, at_tensor *x, const at_rows *rows, int64_t first, int64_t heads)
+{
+    return m->turns ? at_rotate_rows(x, rows->places, first, heads, m->size) : x;
+}
+
+/* [q; k; v] of the rows' words, the first of which is word `first`: [N,(H+2G)D] */
+static at_tensor *make_qkv(at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows,
+                           at_tensor *x, int64_t first)
+{
+    return turn(m, project(model, pass, &m->in, x), rows, first, m->attention.heads + m->attention.kv_heads);
+}
+
+static at_tensor *make_q(at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows, at_tensor *x,
+                         int64_t first)
+{
+    return turn(m, project(model, pass, &m->in, x), rows, first, m->attention.heads);
+}
+
+at_tensor *at_cross_memory(at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *source,
+                           at_tensor *R)
+{
+    return turn(m, project(model, pass, &m->memory, R), source, 0, m->attention.kv_heads);
+}
+
 at_tensor *at_self_attention(at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows,
                              at_tensor *x)
 {
-    at_tensor *qkv = project(model, pass, &m->in, x); /* [N,(H+2G)D] */
+    at_tensor *qkv = make_qkv(model, pass, m, rows, x, 0);
     at_packed packed = {.batch = rows->batch,
                         .query_at = rows->at,
                         .query_count = rows->count,
@@ -205,7 +235,7 @@ at_tensor *at_cross_attention(at_model *model, const at_pass *pass, const at_mul
                         .key_at = source->at,
                         .key_count = source->count,
                         .v_column = m->attention.kv_heads * m->size};
-    at_tensor *c = look(model, pass, m, project(model, pass, &m->in, x), memory, packed, 0, weights, 0);
+    at_tensor *c = look(model, pass, m, make_q(model, pass, m, rows, x, 0), memory, packed, 0, weights, 0);
     weights->layer++;
     return project(model, pass, &m->out, c);
 }
@@ -237,10 +267,11 @@ static void remember(const at_cache *cache, const at_multihead *m, const at_tens
                    (size_t)at_multihead_cached(m) * sizeof(at_real));
 }
 
-at_tensor *at_self_attention_cached(at_model *model, const at_pass *pass, const at_multihead *m, at_tensor *x,
-                                    int64_t first, int64_t n, int64_t column)
+at_tensor *at_self_attention_cached(at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows,
+                                    at_tensor *x, int64_t first, int64_t column)
 {
-    at_tensor *qkv = project(model, pass, &m->in, x), **out = at_steps_room(pass, n);
+    const int64_t n = rows->longest;
+    at_tensor *qkv = make_qkv(model, pass, m, rows, x, first), **out = at_steps_room(pass, n);
     if (!qkv || !out)
         return NULL;
     remember(pass->cache, m, qkv, first, n, column);
@@ -253,10 +284,11 @@ at_tensor *at_self_attention_cached(at_model *model, const at_pass *pass, const 
     return project(model, pass, &m->out, at_tape_ok(pass->tape) ? join(out, n) : NULL);
 }
 
-at_tensor *at_cross_attention_cached(at_model *model, const at_pass *pass, const at_multihead *m, at_tensor *x,
-                                     int64_t first, int64_t n, int layer, at_cross_weights *weights)
+at_tensor *at_cross_attention_cached(at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows,
+                                     at_tensor *x, int64_t first, int layer, at_cross_weights *weights)
 {
-    at_tensor *q = project(model, pass, &m->in, x), **out = at_steps_room(pass, n);
+    const int64_t n = rows->longest;
+    at_tensor *q = make_q(model, pass, m, rows, x, first), **out = at_steps_room(pass, n);
     for (int64_t t = 0; t < n && q && out; t++) {
         at_packed packed = {.v_column = m->attention.kv_heads * m->size};
         at_tensor *kv = at_cache_look_source(pass->cache, pass->tape, layer, &packed);

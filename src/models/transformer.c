@@ -273,7 +273,7 @@ static at_parts encode(at_model *model, const at_pass *pass, const at_source *so
     at_tensor *kv[MOST_LAYERS], *R = model->kind->alone ? NULL : features(model, pass, source, &rows);
     const int layers = R ? m->decoder.layers : 0;
     for (int l = 0; l < layers; l++)
-        kv[l] = at_dense_apply(pass->tape, model->params, &m->decoder.layer[l].cross.memory, R, AT_ACT_NONE);
+        kv[l] = at_cross_memory(model, pass, &m->decoder.layer[l].cross, &rows, R);
     if (pass->cache && at_tape_ok(pass->tape)) {
         at_cache_begin(pass->cache, source->rows, layers, kv, layers ? rows.at : NULL, layers ? rows.count : NULL,
                        at_tape_error(pass->tape));
@@ -310,20 +310,19 @@ static at_tensor *decode_whole(at_model *model, const at_pass *pass, const at_so
 }
 
 /* The same for the next words of every row, the ones before being in the cache. Rows [n B,d], time first. */
-static at_tensor *decode_cached(at_model *model, const at_pass *pass, const at_rows *rows, int64_t n,
-                                at_cross_weights *weights)
+static at_tensor *decode_cached(at_model *model, const at_pass *pass, const at_rows *rows, at_cross_weights *weights)
 {
     const transformer *m = model->extra;
     at_cache *cache = pass->cache;
     const int64_t first = at_cache_steps(cache), width = at_multihead_cached(&m->decoder.layer[0].self);
-    if (!at_cache_extend(cache, n, m->decoder.layers * width, at_tape_error(pass->tape)))
+    if (!at_cache_extend(cache, rows->longest, m->decoder.layers * width, at_tape_error(pass->tape)))
         return NULL;
     stream s = enter(model, pass, &m->decoder, embed(model, pass, m->words, m->places, rows, first));
     for (int l = 0; l < m->decoder.layers && at_tape_ok(pass->tape); l++) {
         const layer *at = &m->decoder.layer[l];
-        add(&s, at_self_attention_cached(model, pass, &at->self, s.in, first, n, l * width));
+        add(&s, at_self_attention_cached(model, pass, &at->self, rows, s.in, first, l * width));
         if (!model->kind->alone)
-            add(&s, at_cross_attention_cached(model, pass, &at->cross, s.in, first, n, l, weights));
+            add(&s, at_cross_attention_cached(model, pass, &at->cross, rows, s.in, first, l, weights));
         feed_forward(&s, at);
     }
     return leave(&s);
@@ -354,7 +353,7 @@ static at_decoded decode(at_model *model, const at_pass *pass, const at_source *
     }
     if (!(pass->cache ? at_rows_in_step(pass, ids, B, n, &rows) : at_rows_of(pass, ids, B, n, pass->lengths, &rows)))
         return (at_decoded){0};
-    at_tensor *x = pass->cache ? decode_cached(model, pass, &rows, n, &weights)
+    at_tensor *x = pass->cache ? decode_cached(model, pass, &rows, &weights)
                                : decode_whole(model, pass, source, memory, &rows, &weights);
     at_tensor *logits = output(model, pass, x);
     if (!logits)

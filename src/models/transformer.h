@@ -35,6 +35,7 @@ typedef enum at_use { AT_USE_ENCODER, AT_USE_DECODER, AT_USE_CROSS } at_use;
 typedef struct at_multihead {
     at_attention attention;
     int64_t size;    /* D of a head */
+    bool turns;      /* rope: queries and keys are turned as they are made, and the operator sees no positions */
     at_dense in;     /* self: [W_Q; W_K; W_V] in one; cross: W_Q */
     at_dense memory; /* cross: [W_K; W_V] */
     at_dense out;    /* W_O */
@@ -54,16 +55,20 @@ typedef struct at_cross_weights {
 } at_cross_weights;
 at_cross_weights at_cross_weights_begin(const at_pass *pass, const at_source *source, int64_t n, int layers);
 
+/* The keys and values of the source R [N,d]: [N,2GD] */
+at_tensor *at_cross_memory(at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *source,
+                           at_tensor *R);
 /* x [N,d] -> [N,d] */
 at_tensor *at_self_attention(at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows,
                              at_tensor *x);
 at_tensor *at_cross_attention(at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows,
                               at_tensor *x, const at_rows *source, at_tensor *memory, at_cross_weights *weights);
-/* The same for n words of every row of a search from word `first` on, x [n B,d] time first. The layer's keys and values
- * lie in the cache, at `column` of a word's numbers, and for cross-attention as source `layer`. */
-at_tensor *at_self_attention_cached(at_model *model, const at_pass *pass, const at_multihead *m, at_tensor *x,
-                                    int64_t first, int64_t n, int64_t column);
-at_tensor *at_cross_attention_cached(at_model *model, const at_pass *pass, const at_multihead *m, at_tensor *x,
-                                     int64_t first, int64_t n, int layer, at_cross_weights *weights);
+/* The same for the next words of every row of a search (at_rows_in_step), the first of which is word `first`. The
+ * layer's keys and values lie in the cache, at `column` of a word's numbers, and for cross-attention as source `layer`.
+ */
+at_tensor *at_self_attention_cached(at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows,
+                                    at_tensor *x, int64_t first, int64_t column);
+at_tensor *at_cross_attention_cached(at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows,
+                                     at_tensor *x, int64_t first, int layer, at_cross_weights *weights);
 
 #endif

@@ -88,8 +88,13 @@ bool at_spans_fit(const char *op, at_tensor *e, const at_spans *spans);
 at_tensor *at_by_offset(at_tensor *table, int64_t queries, int64_t keys,
                         int64_t start);                                  /* [B|1,H|1,Q|1,2R+1] -> [B,H,Q,K] */
 at_tensor *at_sum_by_offset(at_tensor *w, int64_t reach, int64_t start); /* [B,H,Q,K] -> [B,H,Q,2R+1] */
-at_tensor *at_rotate(at_tensor *x, int64_t start); /* rope over [B,n,H,D], D even: row i at position start + i */
 /* exp(-(s - p)^2 / (2 sigma^2)) for s = 0..keys-1: p [B,H,Q] -> [B,H,Q,K] */
 at_tensor *at_gaussian(at_tensor *p, int64_t keys, at_real sigma);
+
+/* rotate.c: rope, D even */
+at_tensor *at_rotate(at_tensor *x, int64_t start); /* [B,n,H,D]: row i at position start + i */
+/* [N,width], of which the first `heads` heads of `size` turn: row i at position start + places[i]. The places must stay
+ * until the way back. */
+at_tensor *at_rotate_rows(at_tensor *x, const int32_t *places, int64_t start, int64_t heads, int64_t size);
 
 #endif

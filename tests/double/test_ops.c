@@ -406,6 +406,14 @@ static at_tensor *rotate(at_tape *tape, at_tensor *const *x, const void *context
     return at_rotate(x[0], *(const int64_t *)context);
 }
 
+/* Three heads of four turn, in rows that lie in any order; the last two columns stay. */
+static at_tensor *rotate_rows(at_tape *tape, at_tensor *const *x, const void *context)
+{
+    (void)tape, (void)context;
+    static const int32_t row[] = {3, 0, 1, 1, 7};
+    return at_rotate_rows(x[0], row, 2, 3, 4);
+}
+
 static at_tensor *gaussian(at_tape *tape, at_tensor *const *x, const void *context)
 {
     (void)tape;
@@ -440,6 +448,8 @@ static void offsets(void **state)
                                     .inputs = 1,
                                     .shape = {AT_SHAPE(1, 2, 1, 132)}});
     }
+    gradcheck(
+        &(gradcheck_case){.name = "op:rotate", .build = rotate_rows, .inputs = 1, .shape = {AT_SHAPE(5, 3 * 4 + 2)}});
     const int64_t keys[] = {1, 7, 8, 9};
     for (int i = 0; i < 4; i++)
         gradcheck(&(gradcheck_case){.name = "op:gaussian",

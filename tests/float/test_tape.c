@@ -76,6 +76,7 @@ static void failures_stay_and_pass_through(void **state)
                             at_by_offset(bad, 1, 1, 0),
                             at_sum_by_offset(bad, 1, 0),
                             at_rotate(bad, 0),
+                            at_rotate_rows(bad, ids, 0, 1, 2),
                             at_gaussian(bad, 1, 1),
                             at_tensor_view(bad, 0, AT_SHAPE(1)),
                             at_tanh(x), /* good, but the tape has failed */
@@ -152,6 +153,9 @@ static void shapes_that_do_not_fit(void **state)
             at_sum_by_offset(T(2, 3), 1, 0));
     REFUSES("rotate: the input is [1,1,2,3] and must be [B,n,H,D] with an even D, since pairs turn",
             at_rotate(T(1, 1, 2, 3), 0));
+    REFUSES(
+        "rotate: the input is [2,5] and must be [N,width] with 2 heads of 4 numbers, an even number, since pairs turn",
+        at_rotate_rows(T(2, 5), ids, 0, 2, 4));
     REFUSES("gaussian: the centres are [2] and must be [B,H,Q], sigma 0 and above 0", at_gaussian(T(2), 3, 0));
     /* Sizes whose product fits no integer. */
     REFUSES("memory is out: the values of shape [4294967296,4294967296] need 9223372036854775807 numbers of 4 bytes",

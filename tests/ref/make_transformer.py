@@ -7,8 +7,8 @@ Run by hand with Debian's python3-torch (1.13); the tests read the file and need
 
 The file holds logits, losses and the gradient of every parameter. The parameters themselves are not in it: both sides draw them
 from the small generator below, whose numbers float32 holds exactly. PyTorch works in double on one padded batch with full masks,
-Shaw's positions as n x n x d tables, and gradients are autograd's. Where torch.nn has the same layer (no relative positions, as
-many key heads as heads), it must give the same numbers as the long form here.
+Shaw's positions as n x n x d tables, rotary ones as complex numbers, and gradients are autograd's. Where torch.nn has the same
+layer (no relative positions, as many key heads as heads), it must give the same numbers as the long form here.
 """
 import math
 import sys
@@ -43,14 +43,15 @@ def drawn(name, *shape):
 
 class Model:
     def __init__(self, layers=2, decoder_layers=None, norm="post", final=None, activation="relu", kv_heads=HEADS, position="sinusoidal",
-                 halves=False, denominator=SIZE // 2, first=0, scale=True, tie=True, bias=False, share=False):
+                 halves=False, denominator=SIZE // 2, first=0, scale=True, tie=True, bias=False, share=False,
+                 cross_position="none"):
         self.layers, self.decoder_layers, self.pre, self.kv_heads, self.position = (
             layers, decoder_layers or layers, norm == "pre", kv_heads, position)
         self.final = self.pre if final is None else final
         self.activation = {"relu": F.relu, "gelu": F.gelu, "swish": F.silu}[activation]
         self.activation_name = activation
         self.halves, self.denominator, self.first, self.scale = halves, denominator, first, scale
-        self.tie, self.bias, self.share = tie, bias, share
+        self.tie, self.bias, self.share, self.cross_position = tie, bias, share, cross_position
         self.p = {}
 
     def param(self, name, *shape):
@@ -94,6 +95,8 @@ class Model:
             q = self.dense(name + ".Q", x, SIZE)
             k, v = self.dense(name + ".KV", memory, 2 * groups * size).split(groups * size, -1)
         heads = lambda y, count: y.reshape(y.shape[0], y.shape[1], count, size).transpose(1, 2)  # [B,count,n,D]
+        if (self.position if memory is None else self.cross_position) == "rope":
+            q, k = turned(q, size), turned(k, size)
         q = heads(q, HEADS)
         k, v = (heads(y, groups).repeat_interleave(HEADS // groups, 1) for y in (k, v))
         e = q @ k.transpose(-1, -2) / math.sqrt(size)
@@ -130,7 +133,7 @@ class Model:
 
     def judge(self, name, x, said, mask, memory, memory_mask):
         """torch.nn's own layer says the same."""
-        if self.position.startswith("shaw") or self.kv_heads != HEADS or self.activation_name == "swish":
+        if self.position.startswith("shaw") or self.position == "rope" or self.kv_heads != HEADS or self.activation_name == "swish":
             return
         kind = torch.nn.TransformerEncoderLayer if memory is None else torch.nn.TransformerDecoderLayer
         layer = kind(SIZE, HEADS, INNER, 0.0, self.activation_name, 1e-5, True, self.pre).double()
@@ -166,6 +169,13 @@ class Model:
         return F.linear(x, output, self.param("output.b", WORDS) if self.bias else None)
 
 
+def turned(x, size):
+    """x [B,n,heads*size] by rotary positions: each pair as a complex number times e^(i angle)."""
+    pairs = torch.view_as_complex(x.reshape(*x.shape[:2], -1, size // 2, 2))
+    angles = torch.arange(x.shape[1])[:, None] * 10000.0 ** (-torch.arange(size // 2, dtype=torch.double) * 2 / size)  # [n,size/2]
+    return torch.view_as_real(pairs * torch.polar(torch.ones_like(angles), angles)[:, None]).reshape(x.shape)
+
+
 def padded(rows):
     longest = max(len(row) for row in rows)
     return torch.tensor([row + [0] * (longest - len(row)) for row in rows])
@@ -190,6 +200,7 @@ case("shaw", "layers=1 position=shaw:2 activation=swish share-embeddings=true", 
      share=True)
 case("grouped", f"layers=1 decoder-layers=2 kv-heads=1 norm=pre final-norm=false position=learned positions={PLACES} "
      "scale-embedding=false", layers=1, decoder_layers=2, kv_heads=1, norm="pre", final=False, position="learned", scale=False)
+case("rope", "layers=1 kv-heads=1 position=rope cross-attention=rope", layers=1, kv_heads=1, position="rope", cross_position="rope")
 
 batch = {"source": SOURCE, "input": TARGET_IN, "target": TARGET, "words": WORDS, "smoothing": SMOOTHING}
 write(sys.argv[1], tensors, cases=cases, batch=batch)
