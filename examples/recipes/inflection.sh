@@ -10,7 +10,8 @@
 # of 10,000. What comes after LANGUAGE replaces the settings below, as in: inflection.sh data/inflection german --minutes 2
 . "$(dirname "$0")/recipe.bash"
 [ $# -ge 2 ] || usage
-from=$1 language=$2 beam=5
+from=$1 language=$2 beam=1 updates=6260
+[ "$language" != finnish ] || updates=4695
 shift 2
 
 # unpack_split NAME FILE: NAME.source, NAME.target and NAME.tsv with units between blanks, NAME.form as it is.
@@ -29,7 +30,7 @@ done
 data=(--tsv "$work/train.tsv" --valid-tsv "$work/dev.tsv" --source-vocab word --target-vocab word --valid-metric accuracy)
 shape=(--model luong --cell lstm --bidirectional --input-feeding --score general --embedding 128 --hidden 256)
 settings=(--dropout 0.3 --batch-size 32 --learning-rate 0.002 --label-smoothing 0.1 --ema 0.999 --seed 1)
-limits=(--schedule cosine --warmup 200 --updates 6250)
+limits=(--schedule cosine --warmup 200 --updates "$updates")
 learn "$@"
 
 for split in $splits; do
