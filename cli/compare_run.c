@@ -116,19 +116,16 @@ static void tidy(const compare_run *run)
     }
 }
 
-/* A training that ended with a sentence before its first report never began: its settings do not go together. */
-static bool never_began(const step *s)
+/* Whether a training never began because its settings do not go together: it ended with a sentence before its first
+ * report, and not one about a file. Rows are written one by one; only what was multiplied may hold what nobody asked
+ * for. */
+static bool is_impossible(const compare_spec *spec, const job *j, int status, const char *why)
 {
     char path[PATH + 20];
     struct stat about;
-    snprintf(path, sizeof path, "%s.log.jsonl", s->model);
-    return stat(path, &about) != 0;
-}
-
-/* Rows are written one by one; only what was multiplied may hold what nobody asked for. */
-static bool is_product(const compare_spec *spec)
-{
-    return spec->axis_count > 0 && spec->axis[spec->axis_count - 1].key;
+    snprintf(path, sizeof path, "%s.log.jsonl", j->step.model);
+    return j->which == TRAIN_STEP && WIFEXITED(status) && WEXITSTATUS(status) <= AT_USAGE && stat(path, &about) != 0 &&
+           strncmp(why, "cannot ", 7) != 0 && spec->axis_count > 0 && spec->axis[spec->axis_count - 1].key;
 }
 
 /* After a child's end. Gives whether the run goes on with its next step. */
@@ -154,7 +151,7 @@ static bool finish_step(const compare_table *table, job *j, int status, const st
         return j->which < STEPS;
     }
     unlink(part);
-    bool refused = j->which == TRAIN_STEP && WIFEXITED(status) && never_began(&j->step) && is_product(table->spec);
+    bool refused = is_impossible(table->spec, j, status, why);
     run->state = refused ? RUN_REFUSED : RUN_FAILED;
     snprintf(run->why, sizeof run->why, "%s", why);
     if (refused) { /* it left nothing but its sentence */
@@ -218,15 +215,20 @@ static bool is_refused(compare_table *table, compare_run *run)
     return run->state == RUN_REFUSED;
 }
 
+/* Starts the job's step; a job whose step could not be started is idle. */
 static bool begin(job *j, const compare_orders *orders, at_error *error)
 {
-    if (mkdir(j->run->folder, 0777) != 0 && errno != EEXIST)
-        return fail(error, AT_FAILED, "cannot make the folder '%s': %s", j->run->folder, strerror(errno));
+    bool good = mkdir(j->run->folder, 0777) == 0 || errno == EEXIST;
+    if (!good)
+        fail(error, AT_FAILED, "cannot make the folder '%s': %s", j->run->folder, strerror(errno));
     char *typed = orders->verbose ? step_typed(&j->step) : NULL;
     if (typed)
         fprintf(stderr, "%s\n", typed);
     free(typed);
-    return start(j, error);
+    good = good && start(j, error);
+    if (!good)
+        j->run = NULL;
+    return good;
 }
 
 static void end_jobs(job *jobs, int64_t count)
@@ -288,7 +290,7 @@ static bool run_jobs(compare_table *table, const compare_orders *orders, job *jo
         bool more = finish_step(table, j, status, &usage, error);
         if (more && !stop && begin(j, orders, error))
             continue;
-        if (!more && !(stop && j->run->state == RUN_WAITING)) {
+        if (!more && error->code == AT_OK && !(stop && j->run->state == RUN_WAITING)) {
             finish_run(table, j->run);
             if (!orders->quiet)
                 tell(table, j->run);
