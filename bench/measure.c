@@ -50,7 +50,7 @@ static void choose_repeats(contestant *c)
 static void settle(void)
 {
     if (bench_options.threads > 1)
-        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = 80000000}, NULL);
 }
 
 void race_run(race *r)

@@ -1,5 +1,6 @@
-/* A small pool. Workers wait for a job a few dozen microseconds awake, then asleep: awake so that the short jobs of
- * decoding follow each other without a system call, asleep so that nobody's core is kept busy by waiting. */
+/* A small pool. Workers wait for a job some hundred microseconds awake, then asleep: awake so that the jobs of decoding
+ * and of a training step follow each other without a system call, asleep so that nobody's core is kept busy by waiting.
+ * A caller sleeps sooner: the worker it waits for may need its core. */
 #include "threads.h"
 
 #include <pthread.h>
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { MOST = 64, AWAKE = 2000 /* pauses before sleeping */ };
+enum { MOST = 64, AWAKE = 6000, CALLER_AWAKE = 2000 /* pauses before sleeping */ };
 
 static atomic_int chosen; /* 0: the cores there are */
 
@@ -176,7 +177,7 @@ void at_parallel(int64_t count, int workers, at_task *task, void *context)
     pthread_mutex_unlock(&pool.lock);
     work(0);
     call = atomic_fetch_sub(&pool.call, (unsigned)(workers - 1) * WANTED); /* the door closes */
-    for (int i = 0; i < AWAKE && joined_in(call) > 0; i++) {
+    for (int i = 0; i < CALLER_AWAKE && joined_in(call) > 0; i++) {
         breathe();
         call = atomic_load_explicit(&pool.call, memory_order_acquire);
     }
