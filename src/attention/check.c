@@ -58,7 +58,7 @@ static bool next_declared(const char **text, declared *d)
 {
     *d = (declared){0};
     int used = 0;
-    if (sscanf(*text, " %11[A-Za-z] [%n", d->name, &used) != 1 || !used)
+    if (!**text || sscanf(*text, " %11[A-Za-z] [%n", d->name, &used) != 1 || !used)
         return false;
     *text += used;
     while (d->rank < MOST_DIMS && sscanf(*text, "%11[A-Za-z0-9+]%n", d->dim[d->rank], &used) == 1) {
@@ -143,17 +143,16 @@ static bool check_entry(const at_operands *o, const at_entry *entry)
         const at_tensor *t = given(o, d.name);
         if (prepared && strcmp(d.name, "v") != 0)
             continue;
+        const int64_t known = inner;
+        if (t ? declared_fits(o, &d, t, &inner) : d.optional)
+            continue;
         char one[200], each[200], has[200];
-        needed_text(o, &d, false, inner, one, sizeof one);
-        if (!t && !d.optional)
+        needed_text(o, &d, false, known, one, sizeof one);
+        if (!t)
             return at_fail(error, AT_FAILED, "%s '%s' needs parameter '%s' %s, which is not given", entry->axis,
                            entry->name, d.name, one);
-        if (!t)
-            continue;
-        needed_text(o, &d, true, inner, each, sizeof each);
+        needed_text(o, &d, true, known, each, sizeof each);
         at_shape_text(t->shape, has, sizeof has);
-        if (declared_fits(o, &d, t, &inner))
-            continue;
         if (strcmp(d.dim[d.rank - 1], "H") == 0)
             return at_fail(error, AT_FAILED, "parameter '%s' of %s '%s' has shape %s but needs %s", d.name, entry->axis,
                            entry->name, has, one);
@@ -247,11 +246,10 @@ static bool check_arrays(at_operands *o)
     for (int i = 0; i < 3; i++) {
         if (!arrays[i].tensor)
             return at_fail(error, AT_FAILED, "%s %s is not given", arrays[i].name, arrays[i].needs);
-        at_shape_text(arrays[i].tensor->shape, has, sizeof has);
         const at_shape *s = &arrays[i].tensor->shape;
         if (s->rank != 3 || s->dim[0] < 0 || s->dim[1] < 0 || s->dim[2] < 1)
             return at_fail(error, AT_FAILED, "%s has shape %s but needs %s with a width of at least 1", arrays[i].name,
-                           has, arrays[i].needs);
+                           at_shape_text(*s, has, sizeof has), arrays[i].needs);
     }
     o->B = in->query->shape.dim[0], o->Q = in->query->shape.dim[1], o->K = in->key->shape.dim[1];
     if (in->key->shape.dim[0] != o->B)

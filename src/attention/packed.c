@@ -45,17 +45,15 @@ static bool check_rows(const at_operands *o, const operand *x, bool apart)
 
 static bool check_columns(const at_operands *o, const operand *x)
 {
-    char has[200];
     if (!x->tensor)
         return at_fail(at_tape_error(o->tape), AT_FAILED, "%s [rows,width] is not given", x->name);
     const at_shape *s = &x->tensor->shape;
-    at_shape_text(*s, has, sizeof has);
     if (s->rank != 2 || s->dim[0] < 0)
         return at_fail(at_tape_error(o->tape), AT_FAILED, "%s has shape %s but needs [rows,width], being packed",
-                       x->name, has);
+                       x->name, AT_TEXT(*s));
     if (x->column < 0 || x->width > s->dim[1] || x->column > s->dim[1] - x->width)
         return at_fail(at_tape_error(o->tape), AT_FAILED,
-                       "%s has shape %s, in which %lld columns from column %lld on do not lie", x->name, has,
+                       "%s has shape %s, in which %lld columns from column %lld on do not lie", x->name, AT_TEXT(*s),
                        (long long)x->width, (long long)x->column);
     return true;
 }
