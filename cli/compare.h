@@ -186,7 +186,7 @@ void compare_runs_free(compare_table *table);
 /* "99.3 ± 0.4", or a dash if there is nothing to show. */
 enum { CELL_TEXT = 60 };
 char *compare_cell_text(const compare_table *table, int cell, int measure, char out[CELL_TEXT]);
-/* What stands below a table: what ± is, how many seeds, how the runs shared the machine. */
+/* What stands below a table: what ± is, which seeds, how the runs shared the machine, and what they learnt from. */
 void compare_notes(const compare_table *table, char *out, size_t size);
 
 void compare_print(const compare_table *table);

@@ -105,12 +105,23 @@ void compare_notes(const compare_table *table, char *out, size_t size)
         size_t used = strlen(seeds);
         snprintf(seeds + used, sizeof seeds - used, "%s%lld", i ? " " : "", (long long)spec->seed[i]);
     }
+    char from[500] = "";
+    const char *source = compare_setting(spec, "source"), *tsv = compare_setting(spec, "tsv");
+    if (!spec->maker)
+        snprintf(from, sizeof from, "'%s'", source ? source : tsv);
+    else if (spec->maker->order)
+        snprintf(from, sizeof from, "%lld pairs of the task %s, with %lld symbols in lines of %s words",
+                 (long long)spec->train_lines, spec->maker->name, (long long)spec->symbols, spec->lengths);
+    else
+        snprintf(from, sizeof from, "%lld pairs of the task %s", (long long)spec->train_lines, spec->maker->name);
     snprintf(out, size,
-             "%s %s; %lld at a time with %lld thread%s each. A time is the median over the reports of training.%s%s",
+             "%s %s; %lld at a time with %lld thread%s each. A time is the median over the reports of training.%s%s "
+             "Trained on %s.",
              spec->seed_count > 1 ? "Means over the seeds" : "Seed", seeds, (long long)table->jobs,
              (long long)table->threads, table->threads == 1 ? "" : "s",
              spec->seed_count > 1 ? " ± is the standard deviation over the seeds (n - 1)." : "",
-             table->data->links[TEST] ? " aer is of the head that agrees most with itself in both directions." : "");
+             table->data->links[TEST] ? " aer is of the head that agrees most with itself in both directions." : "",
+             from);
 }
 
 static void print_failures(const compare_table *table)
