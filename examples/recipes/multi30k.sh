@@ -28,7 +28,7 @@ data=(--source "$work/train.$source" --target "$work/train.$target" --valid-sour
 shape=(--model transformer --layers 3 --hidden 256 --ffn 1024 --heads 4 --norm pre --source-vocab spm:8000
     --target-vocab spm:8000 --joint-vocab --share-embeddings)
 settings=(--dropout 0.1 --batch-size 32 --learning-rate 0.001 --label-smoothing 0.1 --clip-norm 1 --seed 1)
-limits=(--schedule cosine --warmup 400 --updates 3300 --valid-every 1100)
+limits=(--schedule cosine --warmup 400 --updates 3800 --valid-every 1900)
 learn "$@"
 
 for split in $splits; do
