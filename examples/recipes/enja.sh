@@ -23,10 +23,10 @@ for split in train dev test; do
 done
 
 data=(--source "$work/train.$source" --target "$work/train.$target" --valid-source "$work/dev.$source"
-    --valid-target "$work/dev.$target" --source-vocab word:6000 --target-vocab word:6000)
-shape=(--model transformer --layers 2 --hidden 256 --ffn 512 --heads 4 --norm pre)
-settings=(--dropout 0.2 --batch-size 64 --learning-rate 0.001 --label-smoothing 0.1 --ema 0.999 --seed 1)
-limits=(--schedule cosine --warmup 400 --updates 4000 --valid-every 1000)
+    --valid-target "$work/dev.$target" --source-vocab word:4000 --target-vocab word:4000)
+shape=(--model luong --cell lstm --bidirectional --input-feeding --score general --embedding 128 --hidden 256)
+settings=(--dropout 0.2 --batch-size 64 --learning-rate 0.002 --label-smoothing 0.1 --ema 0.998 --seed 1)
+limits=(--schedule cosine --warmup 200 --updates 1564 --valid-every 782)
 learn "$@"
 
 # judge NAME: the BLEU of NAME.said by NAME.target

@@ -79,7 +79,7 @@ for split in dev test; do
 done
 says $'en-ja dev BLEU.* = .*\nen-ja dev without the 1 of 3 sources that occur in training BLEU.* = .*
 en-ja test BLEU.* = .*\nen-ja test without the 1 of 3 sources that occur in training BLEU.* = .*' \
-    "$(recipe enja data en-ja --hidden 8 --heads 2 --ffn 8 --updates 3 --warmup 1 --quiet)"
+    "$(recipe enja data en-ja $tiny)"
 says $'ja-en dev BLEU.* = .*\nja-en dev without the 1 of 3 sources that occur in training BLEU.* = .*' \
     "$(SPLITS=dev recipe enja data ja-en --model bahdanau --embedding 8 --hidden 8 --epochs 1 --quiet)"
 refused 2 "enja.sh: the direction is en-ja or ja-en, not 'en-de'" enja data en-de
