@@ -25,7 +25,7 @@ settings=(--dropout 0.3 --batch-size 64 --learning-rate 0.001 --label-smoothing 
 limits=(--epochs 100)
 if [ "$language" = eng_us ]; then # nine times the words
     settings=(--dropout 0.3 --batch-size 64 --learning-rate 0.002 --label-smoothing 0.1 --ema 0.999 --seed 1)
-    limits=(--schedule cosine --warmup 200 --updates 8000)
+    limits=(--schedule cosine --warmup 200 --updates 5210)
 fi
 learn "$@"
 
