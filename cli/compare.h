@@ -161,8 +161,8 @@ bool compare_measure_run(compare_table *table, compare_run *run, at_error *error
 int compare_mean(const compare_table *table, int cell, int measure, double *mean, double *spread);
 /* What became of a cell: done if all its runs are, or the first run that is not. */
 const compare_run *compare_cell_run(const compare_table *table, int cell);
-/* The best cell by a measure; -1 if there is none. */
-int compare_best(const compare_table *table, int measure);
+/* Whether no cell is better by a measure, and some are worse: where all are alike, none stands out. */
+bool compare_is_best(const compare_table *table, int cell, int measure);
 
 /* ---- Running -------------------------------------------------------------------------------------------------- */
 

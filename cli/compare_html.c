@@ -69,7 +69,7 @@ static void write_cell(FILE *f, const compare_table *table, int cell, int m)
     char words[CELL_TEXT];
     double mean, spread;
     compare_mean(table, cell, m, &mean, &spread);
-    const bool best = table->measure[m].quality && compare_best(table, m) == cell;
+    const bool best = table->measure[m].quality && compare_is_best(table, cell, m);
     element(f, best ? "<td class=\"best\">" : "<td>", compare_cell_text(table, cell, m, words), "");
     if (table->measure[m].quality && !isnan(mean))
         fprintf(

@@ -294,18 +294,17 @@ const compare_run *compare_cell_run(const compare_table *table, int cell)
     return first;
 }
 
-int compare_best(const compare_table *table, int measure)
+bool compare_is_best(const compare_table *table, int cell, int measure)
 {
     const int better = table->measure[measure].better;
-    int best = -1;
-    double height = NAN;
-    for (int cell = 0; better && cell < table->spec->cell_count; cell++) {
-        double mean, spread;
-        compare_mean(table, cell, measure, &mean, &spread);
-        if (!isnan(mean) && (best < 0 || better * mean > better * height)) {
-            best = cell;
-            height = mean;
-        }
+    double own, mean, spread;
+    bool above = false;
+    compare_mean(table, cell, measure, &own, &spread);
+    for (int other = 0; better && !isnan(own) && other < table->spec->cell_count; other++) {
+        compare_mean(table, other, measure, &mean, &spread);
+        if (better * mean > better * own)
+            return false;
+        above = above || better * mean < better * own;
     }
-    return best;
+    return above;
 }

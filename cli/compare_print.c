@@ -93,7 +93,7 @@ static void print_row(const compare_table *table, int cell, int first, int last)
     for (int m = first; m < last; m++)
         print_right(cell < 0 ? table->measure[m].title : shown(table, cell, m, text),
                     measure_width(table, m) - (spec->axis_count || m > first ? 0 : GAP),
-                    colour && (cell < 0 || (table->measure[m].quality && compare_best(table, m) == cell)));
+                    colour && (cell < 0 || (table->measure[m].quality && compare_is_best(table, cell, m))));
     putchar('\n');
 }
 

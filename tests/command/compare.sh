@@ -130,6 +130,10 @@ equal 0 "$(grep -c '^attend train.*--heads [14] ' said || true)" "trainings for 
 equal 8 "$(grep -c '^attend translate' said)" "translations for another beam"
 grep -q 'A &lt;small&gt; &quot;grid&quot; &amp; more' t.html || fail "the page's title is not escaped"
 equal '' "$(grep -ioE '(src|href)=|https?:|url\(|@import|<script' t.html || true)" "what the page takes from outside"
+# The best of a column stands out, and everything that is as good; of columns in which all are alike nothing does.
+equal 0 "$("$attend" compare tiny.spec --set 'heads=4' --quiet --html one.html >/dev/null && grep -c 'td class="best"' one.html || true)" \
+    "the best of one row"
+grep -q 'td class="best"' t.html || fail "nothing in the page is the best"
 if command -v xmllint >/dev/null; then
     xmllint --html --noout t.html 2>xml || true
     equal '' "$(grep 'error :' xml | grep -v 'error : Tag [a-z]* invalid' || true)" "the page"
