@@ -107,7 +107,7 @@ static bool show(const compare_table *t, cli_outputs *outputs, at_error *error)
            fail(error, AT_FAILED, "%d of the %d runs failed; the same command tries them again", failed, t->run_count);
 }
 
-/* What was made for the runs goes again if there are to be none; a folder with something in it stays. */
+/* A folder made for the runs goes again if there are to be none; with something in it, it stays. */
 static void clear(compare_spec *spec, const char *folder)
 {
     at_error unheard = {0};
@@ -123,11 +123,12 @@ static bool compare(const compare_command *o, compare_table *t, const char *fold
     cli_outputs outputs = {0};
     bool good = add_output(&outputs, "--json", o->json, compare_write_json, t, error) &&
                 add_output(&outputs, "--html", o->html, compare_write_html, t, error);
-    if (good && mkdir(folder, 0777) != 0 && errno != EEXIST)
+    const bool made = good && mkdir(folder, 0777) == 0;
+    if (good && !made && errno != EEXIST)
         good = fail(error, AT_FAILED, "cannot make the folder '%s' for the runs: %s", folder, strerror(errno));
     int lock = good ? compare_lock(folder, error) : -1;
     good = lock >= 0 && compare_data_ready(t->spec, folder, (uint64_t)o->common.seed, t->data, error);
-    if (lock >= 0 && !good)
+    if (made && lock >= 0 && !good)
         clear(t->spec, folder);
     good = good && compare_measures(t, error) && compare_run_all(t, &orders, interrupted, error) &&
            (*interrupted || show(t, &outputs, error));

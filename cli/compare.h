@@ -82,12 +82,21 @@ bool compare_spec_read(compare_spec *spec, const char *path, const char *folder,
                        const cli_texts *sets, at_error *error);
 void compare_spec_free(compare_spec *spec);
 
+/* Whether a row has its own value of an option. */
+bool compare_row_has(const compare_row *row, const char *name);
 /* What a cell has on an axis, as the SPEC writes it. */
 const char *compare_value(const compare_spec *spec, int cell, int axis);
 /* The first value of a key of attend train; NULL if the SPEC does not have it. */
 const char *compare_setting(const compare_spec *spec, const char *name);
 /* The options of a cell, without data, seed and output; gives their count. They belong to the SPEC. */
 int compare_options(const compare_spec *spec, int cell, const char *words[MOST_LINE_WORDS]);
+
+/* Whether an option of attend train takes a file; and whether a value is one, which a subword model's file is that
+ * stands for a vocabulary. */
+bool compare_takes_file(const cli_option *option);
+bool compare_is_file(const cli_option *option, const char *value);
+/* The option of attend train that a word such as "--heads" is; NULL if it is none. */
+const cli_option *compare_word_option(const char *word);
 
 /* A text that lives as long as the SPEC: the print of a format. NULL with a sentence if memory ran out. */
 char *compare_keep(compare_spec *spec, at_error *error, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -102,10 +111,18 @@ void compare_preset_title(const compare_preset *preset, char *out, size_t size);
 
 /* ---- The data ------------------------------------------------------------------------------------------------- */
 
+/* A file that some of the runs are trained with and others are not, and a mark of its bytes. */
+typedef struct compare_own {
+    const char *path;
+    uint64_t mark;
+} compare_own;
+
 /* Files that are there: what the SPEC names, or what was made for it in `folder`/data. */
 typedef struct compare_data {
     compare_files train, valid, set[SETS]; /* of the sets never a tsv; source NULL: there is no such set */
-    uint64_t mark, set_mark[SETS];         /* of the bytes of what is trained with, and of each set */
+    uint64_t mark, set_mark[SETS];         /* of the bytes of what all are trained with, and of each set */
+    compare_own *own;                      /* [own_count] of the rows, and subword models among several values */
+    int own_count;
     at_line_list *source[SETS], *target[SETS], *links[SETS];
     bool letters; /* lengths are counted in letters, not in words */
 } compare_data;
@@ -123,9 +140,10 @@ typedef struct compare_measure {
     int decimals;
     int better;   /* 1: more is, -1: less is, 0: neither */
     bool quality; /* a percentage that may have a bar */
-    /* What is scored: a metric (NULL: a cost of the run), a set, and the lengths of its sources; most 0: all. */
+    /* What is scored: a metric (NULL: a cost of the run) on a set, or on the part with these lengths of its sources. */
     const char *metric;
     int set;
+    bool part;
     int64_t least, most;
 } compare_measure;
 

@@ -68,6 +68,9 @@ static bool make_all(compare_spec *spec, const char *folder, uint64_t seed, comp
     const char *named = compare_setting(spec, "source") ? "source" : compare_setting(spec, "tsv") ? "tsv" : NULL;
     for (int s = 0; s < SETS && !named; s++)
         named = spec->set[s].source || spec->set[s].tsv ? compare_set_names[s] : NULL;
+    for (int r = 0; r < spec->row_count && !named; r++)
+        named = compare_row_has(&spec->row[r], "source") || compare_row_has(&spec->row[r], "tsv") ? spec->row[r].name
+                                                                                                  : NULL;
     if (named)
         return fail(error, AT_USAGE, "%s has a task, which makes all data, and yet names files for '%s'", spec->path,
                     named);
@@ -163,6 +166,8 @@ static bool find_all(compare_spec *spec, const char *folder, compare_data *data,
 
 /* ---- Reading -------------------------------------------------------------------------------------------------- */
 
+static const uint64_t FNV_START = 0xcbf29ce484222325u;
+
 /* FNV-1a over the bytes of a file, if there is one. */
 static bool mark_file(const char *path, uint64_t *mark, at_error *error)
 {
@@ -181,15 +186,47 @@ static bool mark_file(const char *path, uint64_t *mark, at_error *error)
     return error->code == AT_OK;
 }
 
+/* A file that only some runs are trained with is marked by itself, so that another one leaves them as they are. */
+static bool mark_own(compare_data *data, const char *path, at_error *error)
+{
+    for (int i = 0; i < data->own_count; i++)
+        if (strcmp(data->own[i].path, path) == 0)
+            return true;
+    compare_own *own = realloc(data->own, ((size_t)data->own_count + 1) * sizeof *own);
+    if (!own)
+        return fail(error, AT_FAILED, "out of memory for the files of the runs");
+    data->own = own;
+    own[data->own_count] = (compare_own){path, FNV_START};
+    return mark_file(path, &own[data->own_count++].mark, error);
+}
+
+static bool mark_row(const compare_row *row, compare_data *data, at_error *error)
+{
+    for (int i = 0; i + 1 < row->count; i++) {
+        const cli_option *option = compare_word_option(row->word[i]);
+        if (option && compare_is_file(option, row->word[i + 1]) && !mark_own(data, row->word[i + 1], error))
+            return false;
+    }
+    return true;
+}
+
 static bool mark_all(const compare_spec *spec, compare_data *data, at_error *error)
 {
     const char *made[] = {data->train.source, data->train.target, data->valid.source, data->valid.target};
-    data->mark = data->set_mark[TEST] = data->set_mark[BEYOND] = 0xcbf29ce484222325u;
+    data->mark = data->set_mark[TEST] = data->set_mark[BEYOND] = FNV_START;
     for (int i = 0; i < 4; i++)
         mark_file(made[i], &data->mark, error);
-    for (int i = 0; i < spec->key_count; i++)
-        if (spec->key[i].option->argument && strcmp(spec->key[i].option->argument, "FILE") == 0)
-            mark_file(spec->key[i].value[0], &data->mark, error);
+    for (int i = 0; i < spec->key_count; i++) {
+        const compare_key *key = &spec->key[i];
+        if (compare_takes_file(key->option))
+            mark_file(key->value[0], &data->mark, error);
+        else
+            for (int v = 0; v < key->count; v++)
+                if (compare_is_file(key->option, key->value[v]))
+                    mark_own(data, key->value[v], error);
+    }
+    for (int r = 0; r < spec->row_count; r++)
+        mark_row(&spec->row[r], data, error);
     for (int s = 0; s < SETS; s++) {
         mark_file(data->set[s].source, &data->set_mark[s], error);
         mark_file(data->set[s].target, &data->set_mark[s], error);
@@ -235,4 +272,5 @@ void compare_data_free(compare_data *data)
         at_line_list_free(data->target[s]);
         at_line_list_free(data->links[s]);
     }
+    free(data->own);
 }

@@ -131,7 +131,7 @@ static int plotted(const compare_table *table, int points[MOST_BUCKETS + 1])
     int count = 0;
     for (int m = 0; m < table->first_cost; m++) {
         const compare_measure *one = &table->measure[m];
-        if (one->metric == table->spec->metric[0] && (one->most || one->set == BEYOND))
+        if (one->metric == table->spec->metric[0] && (one->part || one->set == BEYOND))
             points[count++] = m;
     }
     return count;

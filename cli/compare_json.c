@@ -1,6 +1,8 @@
 /* The table of attend compare as JSON: unrounded, with every run and the line that repeats it. */
 #include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
+#include <utf8proc.h>
 
 #include "compare.h"
 
@@ -10,6 +12,26 @@ static const char *const states[] = {"waiting", "done", "failed", "not possible"
 static json_t *number(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
+}
+
+/* JSON is UTF-8. Of a name or a path that is not, each wrong byte is U+FFFD. */
+static json_t *words(const char *text)
+{
+    json_t *whole = text ? json_string(text) : json_null();
+    char *mended = NULL;
+    size_t size = 0;
+    FILE *stream = whole ? NULL : open_memstream(&mended, &size);
+    if (!stream)
+        return whole;
+    while (*text) {
+        utf8proc_int32_t sign;
+        const utf8proc_ssize_t length = utf8proc_iterate((const utf8proc_uint8_t *)text, -1, &sign);
+        fprintf(stream, "%.*s", length > 0 ? (int)length : 3, length > 0 ? text : "\xEF\xBF\xBD");
+        text += length > 0 ? length : 1;
+    }
+    whole = fclose(stream) == 0 ? json_string(mended) : NULL;
+    free(mended);
+    return whole;
 }
 
 static json_t *spec_json(const compare_table *table)
@@ -28,23 +50,23 @@ static json_t *spec_json(const compare_table *table)
                                                 : "neither");
         if (m->metric)
             json_object_update_new(one, json_pack("{s:s, s:s}", "metric", m->metric, "set", compare_set_names[m->set]));
-        if (m->most)
+        if (m->part)
             json_object_update_new(
                 one, json_pack("{s:I, s:I}", "least_length", (json_int_t)m->least, "most_length", (json_int_t)m->most));
         json_array_append_new(measures, one);
     }
-    return json_pack("{s:s, s:s, s:s?, s:s, s:I, s:I, s:o, s:o, s:o}", "attend", at_version(), "spec", spec->path,
-                     "title", spec->title, "spread", "standard deviation over the seeds, n - 1", "jobs",
+    return json_pack("{s:s, s:o, s:o, s:s, s:I, s:I, s:o, s:o, s:o}", "attend", at_version(), "spec", words(spec->path),
+                     "title", words(spec->title), "spread", "standard deviation over the seeds, n - 1", "jobs",
                      (json_int_t)table->jobs, "threads", (json_int_t)table->threads, "seeds", seeds, "axes", axes,
                      "measures", measures);
 }
 
 static json_t *run_json(const compare_table *table, const compare_run *run)
 {
-    json_t *one = json_pack("{s:I, s:s, s:s, s:s}", "seed", (json_int_t)run->seed, "state", states[run->state], "line",
-                            run->line, "folder", run->folder);
+    json_t *one = json_pack("{s:I, s:s, s:o, s:o}", "seed", (json_int_t)run->seed, "state", states[run->state], "line",
+                            words(run->line), "folder", words(run->folder));
     if (run->state == RUN_FAILED || run->state == RUN_REFUSED)
-        json_object_set_new(one, "why", json_string(run->why));
+        json_object_set_new(one, "why", words(run->why));
     if (run->state != RUN_DONE)
         return one;
     json_object_set_new(one, "seconds", number(run->seconds));
@@ -59,7 +81,7 @@ static json_t *row_json(const compare_table *table, int cell)
     json_t *settings = json_object(), *means = json_object(), *spreads = json_object(), *runs = json_array();
     for (int a = 0; a < spec->axis_count; a++)
         json_object_set_new(settings, spec->axis[a].key ? spec->axis[a].key->option->name : "row",
-                            json_string(compare_value(spec, cell, a)));
+                            words(compare_value(spec, cell, a)));
     for (int m = 0; m < table->measure_count; m++) {
         double mean, spread;
         compare_mean(table, cell, m, &mean, &spread);

@@ -67,14 +67,23 @@ static compare_measure *add(compare_table *table, const char *name, const char *
     return m;
 }
 
-static void add_score(compare_table *table, const char *metric, int set, int64_t least, int64_t most, const char *name,
-                      const char *title)
+static compare_measure *add_score(compare_table *table, const char *metric, int set, const char *name,
+                                  const char *title)
 {
     const bool more = strcmp(metric, "accuracy") == 0 || strcmp(metric, "bleu") == 0 || strncmp(metric, "chrf", 4) == 0;
     compare_measure *m = add(table, name, title, 1, more ? 1 : -1);
     m->quality = true;
     m->metric = metric;
     m->set = set;
+    return m;
+}
+
+/* The same of the lines whose sources have these lengths. */
+static void add_part(compare_table *table, const char *metric, int set, int64_t least, int64_t most, const char *name,
+                     const char *title)
+{
+    compare_measure *m = add_score(table, metric, set, name, title);
+    m->part = true;
     m->least = least;
     m->most = most;
 }
@@ -93,7 +102,7 @@ bool compare_measures(compare_table *table, at_error *error)
     const compare_data *data = table->data;
     char name[60], title[60], range[40];
     for (int i = 0; i < spec->metric_count; i++)
-        add_score(table, spec->metric[i], TEST, 0, 0, spec->metric[i], spec->metric[i]);
+        add_score(table, spec->metric[i], TEST, spec->metric[i], spec->metric[i]);
     int64_t start[MOST_BUCKETS + 1] = {0};
     const int buckets = cut_lengths(data->source[TEST], data->letters, start, error);
     for (int b = 0; b < buckets && buckets > 1; b++) {
@@ -101,15 +110,15 @@ bool compare_measures(compare_table *table, at_error *error)
         snprintf(name, sizeof name, "%s_%s", spec->metric[0], range);
         range_text(start[b], start[b + 1] - 1, '-', range, sizeof range);
         snprintf(title, sizeof title, "%s %s", range, data->letters ? "letters" : "words");
-        add_score(table, spec->metric[0], TEST, start[b], start[b + 1] - 1, name, title);
+        add_part(table, spec->metric[0], TEST, start[b], start[b + 1] - 1, name, title);
     }
     for (int i = 0; data->source[BEYOND] && i < spec->metric_count; i++) {
         snprintf(name, sizeof name, "beyond_%s", spec->metric[i]);
         snprintf(title, sizeof title, "beyond %s", spec->metric[i]);
-        add_score(table, spec->metric[i], BEYOND, 0, 0, name, title);
+        add_score(table, spec->metric[i], BEYOND, name, title);
     }
     if (data->links[TEST])
-        add_score(table, "aer", TEST, 0, 0, "aer", "aer");
+        add_score(table, "aer", TEST, "aer", "aer");
     table->first_cost = table->measure_count;
     add(table, "parameters", "parameters", 0, 0);
     add(table, "ms_per_update", "ms/update", 2, -1);
@@ -146,7 +155,7 @@ static bool score(const compare_table *table, const compare_measure *m, const at
     const at_line_list *right = strcmp(m->metric, "aer") == 0 ? data->links[m->set] : data->target[m->set];
     at_scores *scores = at_scores_new(m->metric, NULL, said, &right, 1, error);
     if (scores)
-        *value = m->most ? score_part(table, m, scores, error) : at_scores_total(scores);
+        *value = m->part ? score_part(table, m, scores, error) : at_scores_total(scores);
     at_scores_free(scores);
     return error->code == AT_OK;
 }

@@ -12,7 +12,7 @@ enum { GAP = 2, PLAIN_WIDTH = 100 };
 /* A spread is shown for what is scored over a whole set; the rest has it in JSON. */
 static bool has_spread(const compare_measure *m)
 {
-    return m->quality && m->most == 0;
+    return m->quality && !m->part;
 }
 
 char *compare_cell_text(const compare_table *table, int cell, int measure, char out[CELL_TEXT])
@@ -77,22 +77,37 @@ static int measure_width(const compare_table *table, int measure)
     return width + GAP;
 }
 
+/* A look at every cell, so they are taken once and not for every line. */
+typedef struct widths {
+    int axis[MOST_KEYS + 1], measure[MOST_MEASURES];
+} widths;
+
+static widths widths_of(const compare_table *table)
+{
+    widths w;
+    for (int a = 0; a < table->spec->axis_count; a++)
+        w.axis[a] = axis_width(table->spec, a);
+    for (int m = 0; m < table->measure_count; m++)
+        w.measure[m] = measure_width(table, m);
+    return w;
+}
+
 static void print_right(const char *text, int width, bool bold)
 {
     printf("%*s%s%s%s", width - text_width(text), "", bold ? "\033[1m" : "", text, bold ? "\033[0m" : "");
 }
 
 /* One row of the measures from `first` to before `last`; cell -1 is the head. */
-static void print_row(const compare_table *table, int cell, int first, int last)
+static void print_row(const compare_table *table, const widths *w, int cell, int first, int last)
 {
     const compare_spec *spec = table->spec;
     const bool colour = colour_wanted();
     char text[CELL_TEXT];
     for (int a = 0; a < spec->axis_count; a++)
-        print_padded(stdout, cell < 0 ? axis_title(spec, a) : compare_value(spec, cell, a), axis_width(spec, a));
+        print_padded(stdout, cell < 0 ? axis_title(spec, a) : compare_value(spec, cell, a), w->axis[a]);
     for (int m = first; m < last; m++)
         print_right(cell < 0 ? table->measure[m].title : shown(table, cell, m, text),
-                    measure_width(table, m) - (spec->axis_count || m > first ? 0 : GAP),
+                    w->measure[m] - (spec->axis_count || m > first ? 0 : GAP),
                     colour && (cell < 0 || (table->measure[m].quality && compare_is_best(table, cell, m))));
     putchar('\n');
 }
@@ -143,6 +158,7 @@ static void print_failures(const compare_table *table)
 void compare_print(const compare_table *table)
 {
     const compare_spec *spec = table->spec;
+    const widths w = widths_of(table);
     const int room = line_width();
     int labels = 0;
     char notes[1000];
@@ -151,18 +167,18 @@ void compare_print(const compare_table *table)
         putchar('\n');
     }
     for (int a = 0; a < spec->axis_count; a++)
-        labels += axis_width(spec, a);
+        labels += w.axis[a];
     for (int first = 0, last; first < table->measure_count; first = last) {
-        int used = labels + measure_width(table, first);
+        int used = labels + w.measure[first];
         for (last = first + 1; last < table->measure_count; last++) {
-            used += measure_width(table, last);
+            used += w.measure[last];
             if (room && used > room)
                 break;
         }
         if (first)
             putchar('\n');
         for (int cell = -1; cell < spec->cell_count; cell++)
-            print_row(table, cell, first, last);
+            print_row(table, &w, cell, first, last);
     }
     putchar('\n');
     print_failures(table);

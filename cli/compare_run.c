@@ -207,8 +207,8 @@ static compare_run *next_run(compare_table *table, int *next, job *j)
 /* A cell that is not possible with one seed is not with another. */
 static bool is_refused(compare_table *table, compare_run *run)
 {
-    for (int i = 0; i < table->run_count; i++)
-        if (table->run[i].cell == run->cell && table->run[i].state == RUN_REFUSED) {
+    for (int i = run->cell; i < table->run_count; i += table->spec->cell_count)
+        if (table->run[i].state == RUN_REFUSED) {
             run->state = RUN_REFUSED;
             memcpy(run->why, table->run[i].why, sizeof run->why);
         }
@@ -356,6 +356,7 @@ bool compare_run_all(compare_table *table, const compare_orders *orders, bool *i
         *run = (compare_run){.cell = i % spec->cell_count, .seed = spec->seed[i / spec->cell_count]};
         good = make_run(table, run, orders->folder, error);
     }
+    signal(SIGCHLD, SIG_DFL); /* who started us may have ignored it, and then no child's end would be told */
     sigset_t set = waited_for(), before;
     sigprocmask(SIG_BLOCK, &set, &before);
     good = good && run_jobs(table, orders, jobs, error);

@@ -1,4 +1,5 @@
 /* The SPEC of attend compare: `key = value` lines into a grid of settings. */
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -25,12 +26,12 @@ static const cli_option keys[] = {
 #define SET_KEYS(name_, set_)                                                                                          \
     {OPTION_TEXT, name_ "-source", "FILE", offsetof(compare_spec, set[set_].source), .help = "source lines"},          \
         {OPTION_TEXT, name_ "-target", "FILE", offsetof(compare_spec, set[set_].target), .help = "target lines"},      \
-        {OPTION_TEXT, name_ "-tsv", "FILE", offsetof(compare_spec, set[set_].tsv), .help = "both in one file"},        \
     {                                                                                                                  \
-        OPTION_TEXT, name_ "-alignment", "FILE", offsetof(compare_spec, set[set_].alignment), .help = "their links"    \
+        OPTION_TEXT, name_ "-tsv", "FILE", offsetof(compare_spec, set[set_].tsv), .help = "both in one file"           \
     }
     SET_KEYS("test", TEST),
     SET_KEYS("beyond", BEYOND),
+    {OPTION_TEXT, "test-alignment", "FILE", offsetof(compare_spec, set[TEST].alignment), .help = "the test's links"},
     {0},
 };
 
@@ -112,24 +113,28 @@ static bool check_value(const cli_option *option, const char *value, at_error *e
     return good;
 }
 
-static bool takes_file(const cli_option *option)
+bool compare_takes_file(const cli_option *option)
 {
     return option->argument && strcmp(option->argument, "FILE") == 0;
 }
 
-/* A subword model's file may also be the value of a vocabulary. */
-static bool is_file(const cli_option *option, const char *value)
+bool compare_is_file(const cli_option *option, const char *value)
 {
     size_t length = strlen(value);
-    return takes_file(option) || (option->argument && strcmp(option->argument, "KIND") == 0 && length > 4 &&
-                                  strcmp(value + length - 4, ".spm") == 0);
+    return compare_takes_file(option) || (option->argument && strcmp(option->argument, "KIND") == 0 && length > 4 &&
+                                          strcmp(value + length - 4, ".spm") == 0);
+}
+
+const cli_option *compare_word_option(const char *word)
+{
+    return strncmp(word, "--", 2) == 0 ? option_named(&command_train, word + 2) : NULL;
 }
 
 /* The value, or where the file that it names is. */
 static const char *located(compare_spec *spec, const place *at, const cli_option *option, const char *value,
                            at_error *error)
 {
-    if (!is_file(option, value) || value[0] == '/' || !at->folder)
+    if (!compare_is_file(option, value) || value[0] == '/' || !at->folder)
         return compare_keep(spec, error, "%s", value);
     return compare_keep(spec, error, "%s/%s", at->folder, value);
 }
@@ -177,7 +182,7 @@ static bool read_grid(compare_spec *spec, const place *at, const cli_option *opt
     spec->key_count += index == spec->key_count;
     compare_key *key = &spec->key[index];
     *key = (compare_key){.option = option, .dashed = compare_keep(spec, error, "--%s", option->name)};
-    if (takes_file(option)) {
+    if (compare_takes_file(option)) {
         key->value[key->count++] = located(spec, at, option, text, error);
         return error->code == AT_OK;
     }
@@ -258,16 +263,18 @@ static bool read_seeds(compare_spec *spec, at_error *error)
     while (rest && (word = strsep(&rest, " \t"))) {
         if (!*word)
             continue;
-        long long seed = strtoll(word, &end, 10);
-        if (*end || seed < 0 || spec->seed_count == MOST_SEEDS)
+        errno = 0;
+        const long long seed = strtoll(word, &end, 10);
+        const bool number = !*end && seed >= 0 && errno == 0;
+        if (!number || spec->seed_count == MOST_SEEDS)
             return fail(error, AT_USAGE, "seeds takes up to %d whole numbers with blanks between, not '%s'", MOST_SEEDS,
-                        *end || seed < 0 ? word : spec->seeds);
+                        number ? spec->seeds : word);
         for (int i = 0; i < spec->seed_count; i++)
             if (spec->seed[i] == seed)
                 return fail(error, AT_USAGE, "seeds has %lld twice", seed);
         spec->seed[spec->seed_count++] = seed;
     }
-    return error->code == AT_OK;
+    return spec->seed_count > 0 || fail(error, AT_USAGE, "seeds takes whole numbers, and there is none");
 }
 
 static bool read_metrics(compare_spec *spec, at_error *error)
@@ -294,7 +301,7 @@ static bool read_metrics(compare_spec *spec, at_error *error)
             return fail(error, AT_USAGE, "metrics takes up to %d of them", MOST_METRICS);
         spec->metric[spec->metric_count++] = word;
     }
-    return error->code == AT_OK;
+    return spec->metric_count > 0 || fail(error, AT_USAGE, "metrics takes names, and there is none");
 }
 
 static bool read_task(compare_spec *spec, at_error *error)
@@ -340,7 +347,7 @@ static bool check_key(compare_spec *spec, const char *name, at_error *error)
 
 /* ---- Lines ---------------------------------------------------------------------------------------------------- */
 
-/* Data of one's own stands for a task, and a task for data. */
+/* Data of one's own takes the place of a task before it, so that --set can try a SPEC on other data. */
 static void settle_data(compare_spec *spec, const char *name)
 {
     if (strcmp(name, "source") == 0 || strcmp(name, "tsv") == 0)
@@ -368,7 +375,7 @@ static bool read_key(compare_spec *spec, const place *at, const char *name, cons
 
 /* ---- The grid ------------------------------------------------------------------------------------------------- */
 
-static bool row_has(const compare_row *row, const char *name)
+bool compare_row_has(const compare_row *row, const char *name)
 {
     for (int i = 0; i < row->count; i++)
         if (strncmp(row->word[i], "--", 2) == 0 && strcmp(row->word[i] + 2, name) == 0)
@@ -385,7 +392,7 @@ static bool make_axes(compare_spec *spec, at_error *error)
         if (key->count < 2)
             continue;
         for (int r = 0; r < spec->row_count; r++)
-            if (row_has(&spec->row[r], key->option->name))
+            if (compare_row_has(&spec->row[r], key->option->name))
                 return fail(error, AT_USAGE, "%s: row '%s' has its own --%s, which is multiplied already", spec->path,
                             spec->row[r].name, key->option->name);
         spec->axis[spec->axis_count++] = (compare_axis){key, key->count};
@@ -434,7 +441,7 @@ int compare_options(const compare_spec *spec, int cell, const char *words[MOST_L
             if (spec->axis[a].key == key)
                 value = compare_value(spec, cell, a);
         bool flag = key->option->kind == OPTION_FLAG;
-        if ((row && row_has(row, key->option->name)) || (flag && strcmp(value, "true") != 0))
+        if ((row && compare_row_has(row, key->option->name)) || (flag && strcmp(value, "true") != 0))
             continue;
         words[count++] = key->dashed;
         if (!flag)

@@ -34,9 +34,13 @@ void step_train_words(const compare_table *table, const compare_run *run, step *
     const compare_data *data = table->data;
     add(s, "train", NULL);
     s->count += compare_options(table->spec, run->cell, s->word + s->count);
+    s->mark = data->mark;
     for (int i = 1; i + 1 < s->count; i++) {
-        const cli_option *option = strncmp(s->word[i], "--", 2) ? NULL : option_named(&command_train, s->word[i] + 2);
-        s->aside[i + 1] = option && option->argument && strcmp(option->argument, "FILE") == 0;
+        const cli_option *option = compare_word_option(s->word[i]);
+        s->aside[i + 1] = option && compare_takes_file(option);
+        for (int f = 0; f < data->own_count; f++)
+            if (strcmp(data->own[f].path, s->word[i + 1]) == 0)
+                s->mark = task_mix(s->mark ^ data->own[f].mark);
     }
     if (table->spec->maker) {
         add_aside(s, "--source", data->train.source);
@@ -46,8 +50,8 @@ void step_train_words(const compare_table *table, const compare_run *run, step *
         add_aside(s, "--valid-source", data->valid.source);
         add_aside(s, "--valid-target", data->valid.target);
     }
-    add(s, "--seed", number(s, 0, (double)run->seed));
-    s->mark = data->mark;
+    snprintf(s->number[0], NUMBER, "%lld", (long long)run->seed); /* no double has all of a large seed */
+    add(s, "--seed", s->number[0]);
 }
 
 bool step_make(const compare_table *table, const compare_run *run, int which, step *s)

@@ -343,10 +343,16 @@ char *text_of_file(const char *path, at_error *error)
     bool good = file && !ferror(file);
     if (!good)
         fail(error, AT_FAILED, "cannot read '%s': %s", path, strerror(errno));
+    else if (length > 0 && !text[length - 1])
+        good = fail(error, AT_FAILED, "'%s' is no text, as there is a zero byte in it", path);
     if (file)
         fclose(file);
-    if (good && length >= 0)
+    if (good && length >= 0) {
+        static const char mark[] = "\xEF\xBB\xBF"; /* of byte order, which some editors begin a text with */
+        if (strncmp(text, mark, 3) == 0)
+            memmove(text, text + 3, (size_t)length - 2);
         return text;
+    }
     free(text); /* getdelim gives -1 for an empty file */
     return good ? strdup("") : NULL;
 }

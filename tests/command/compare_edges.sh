@@ -1,0 +1,93 @@
+# attend compare at its edges: SPECs as editors and other systems write them, lists with nothing in them, large seeds, files
+# of a row's own, and those who start it with signals ignored.
+. "$(dirname "$0")/support.bash"
+
+printf 'a b\nc d\n\nx y\n' >words
+printf 'p q\nr s\nt u\nv w\n' >others
+cat >tiny.spec <<'S'
+source = words
+target = words
+test-source = words
+test-target = words
+source-vocab = word
+target-vocab = word
+model = luong
+embedding = 4
+hidden = 4
+updates = 2
+seeds = 1
+metrics = wer accuracy
+S
+table() { # ARGUMENTS...: the table of that comparison; what it says is in `said`
+    "$attend" compare "$@" 2>said || fail "attend compare $* says $(cat said)"
+}
+head_of() { # ... and its first lines, without what depends on the clock
+    table "$@" | sed -nE '1,2s/ +[a-z0-9./]+ +[a-zA-Z0-9.]+( MB)? +[a-z0-9./]+$//p'
+}
+trained() { # how many runs the last one trained
+    grep -c ' s$' said || true
+}
+plain=$(head_of tiny.spec)
+
+# Lists of blanks are empty, and a number that no machine word holds is none.
+refuse 2 "--set: seeds takes whole numbers, and there is none" compare tiny.spec --set 'seeds= '
+refuse 2 "--set: metrics takes names, and there is none" compare tiny.spec --set 'metrics= '
+refuse 2 "--set: seeds takes up to 100 whole numbers with blanks between, not '99999999999999999999'" \
+    compare tiny.spec --set seeds=99999999999999999999
+table tiny.spec --set seeds=9007199254740993 --verbose >/dev/null
+grep -q -- '--seed 9007199254740993 ' said || fail "a large seed becomes $(grep -o -- '--seed [^ ]*' said)"
+
+# What other systems write: ends of lines, a mark of byte order, letters that are not UTF-8. What is no text is no SPEC.
+sed 's/$/\r/' tiny.spec >written.spec
+equal "$plain" "$(head_of written.spec)" "lines that end in CR LF"
+(printf '\xef\xbb\xbf' && cat tiny.spec) >written.spec
+equal "$plain" "$(head_of written.spec)" "a mark of byte order"
+(cat tiny.spec && printf 'hidden = 8\0\n') >written.spec
+refuse 1 "'written.spec' is no text, as there is a zero byte in it" compare written.spec
+(cat tiny.spec && printf 'title = caf\xe9\nrow = \xe9 "x" : --hidden 5\n') >written.spec
+table written.spec --json written.json >/dev/null
+if command -v python3 >/dev/null; then
+    equal '['\''caf\ufffd'\'', '\''\ufffd "x"'\'']' "$(python3 -c 'import json
+table = json.load(open("written.json"))
+print(ascii([table["title"], table["rows"][0]["settings"]["row"]]))')" "names that are not UTF-8"
+fi
+
+# Lines without a word are a length of their own.
+printf '\n\na\nb\n' >short
+table tiny.spec --set test-source=short --json short.json >/dev/null
+if command -v python3 >/dev/null; then
+    python3 - <<'P' || fail "the scores of lines without a word are not theirs"
+import json
+table = json.load(open('short.json'))
+assert [(m['least_length'], m['most_length']) for m in table['measures'] if 'most_length' in m] == [(0, 0), (1, 1)]
+mean = table['rows'][0]['mean']
+assert mean['wer_0'] != mean['wer'] != mean['wer_1']
+P
+fi
+
+# A row may have files of its own. Other files, or other bytes in them, are another training, of that row alone.
+(cat tiny.spec && echo 'row = one : --source words --target words' && echo 'row = two : --source others --target others') >rows.spec
+table rows.spec >/dev/null
+equal 2 "$(trained)" "trainings of two rows"
+sed -i 's/^row = one.*/row = one : --source others --target words/' rows.spec
+table rows.spec >/dev/null
+equal 1 "$(trained)" "trainings for a row with another file"
+sed -i 's/^row = one.*/row = one : --source words --target words/' rows.spec
+echo 'p p' >>others
+table rows.spec >/dev/null
+equal 1 "$(trained)" "trainings for a file that changed"
+refuse 1 "cannot read 'nothing': No such file or directory" compare rows.spec --set 'row=three : --source nothing --target words'
+refuse 2 "shaw-k has a task, which makes all data, and yet names files for 'mine'" \
+    compare shaw-k --set 'row=mine : --source words --target words'
+
+# Links are scored on the test alone.
+refuse 2 "--set: no setting 'beyond-alignment' for attend compare; did you mean 'test-alignment' or 'guided-alignment'?" \
+    compare tiny.spec --set beyond-alignment=words
+
+# Whoever starts it may have ignored that children end.
+if command -v perl >/dev/null; then
+    timeout 60 perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' "$attend" compare tiny.spec --directory alone --quiet >/dev/null ||
+        fail "it waits for children whose end is ignored"
+    checks=$((checks + 1))
+fi
+finish
