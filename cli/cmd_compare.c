@@ -75,9 +75,17 @@ static char *folder_of(const char *path)
 
 /* ---- All of it ------------------------------------------------------------------------------------------------ */
 
-static bool add_output(cli_outputs *outputs, const char *option, const char *path,
+static bool is_same_file(const char *one, const char *other)
+{
+    struct stat a, b;
+    return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+static bool add_output(cli_outputs *outputs, const char *spec, const char *option, const char *path,
                        bool (*write)(FILE *stream, const void *context), const void *context, at_error *error)
 {
+    if (path && is_same_file(path, spec))
+        return fail(error, AT_USAGE, "%s: '%s' is the SPEC itself; name another file", option, path);
     cli_output *file = path ? outputs_add(outputs, option, path, error) : NULL;
     if (file) {
         file->write = write;
@@ -121,8 +129,8 @@ static bool compare(const compare_command *o, compare_table *t, const char *fold
 {
     compare_orders orders = {folder, t->jobs, t->threads, o->common.quiet, o->common.verbose};
     cli_outputs outputs = {0};
-    bool good = add_output(&outputs, "--json", o->json, compare_write_json, t, error) &&
-                add_output(&outputs, "--html", o->html, compare_write_html, t, error);
+    bool good = add_output(&outputs, t->spec->path, "--json", o->json, compare_write_json, t, error) &&
+                add_output(&outputs, t->spec->path, "--html", o->html, compare_write_html, t, error);
     const bool made = good && mkdir(folder, 0777) == 0;
     if (good && !made && errno != EEXIST)
         good = fail(error, AT_FAILED, "cannot make the folder '%s' for the runs: %s", folder, strerror(errno));

@@ -106,6 +106,19 @@ static bool column_of(at_line line, int column, at_line *out)
     return true;
 }
 
+/* The columns of a test are those of `columns`, so that models trained on others would be tried on what they never saw.
+ */
+static bool has_one_choice_of_columns(const compare_spec *spec, at_error *error)
+{
+    bool several = false;
+    for (int a = 0; a < spec->axis_count; a++)
+        several = several || (spec->axis[a].key && strcmp(spec->axis[a].key->option->name, "columns") == 0);
+    for (int r = 0; r < spec->row_count; r++)
+        several = several || compare_row_has(&spec->row[r], "columns");
+    return !several ||
+           fail(error, AT_USAGE, "%s: columns are chosen once, for the training and the tests of all runs", spec->path);
+}
+
 static bool split_tsv(compare_spec *spec, const char *folder, const char *name, const char *tsv, compare_files *made,
                       at_error *error)
 {
@@ -144,7 +157,8 @@ static bool find_set(compare_spec *spec, const char *folder, int set, compare_da
         return fail(error, AT_USAGE, "%s: %s-%s needs %s-%s beside it", spec->path, name,
                     given->source ? "source" : "target", name, given->source ? "target" : "source");
     if (given->tsv)
-        return split_tsv(spec, folder, name, given->tsv, &data->set[set], error);
+        return has_one_choice_of_columns(spec, error) &&
+               split_tsv(spec, folder, name, given->tsv, &data->set[set], error);
     if (!given->source && set == TEST)
         return fail(error, AT_USAGE,
                     "%s names nothing to test with; give test-source and test-target, test-tsv, or a task", spec->path);

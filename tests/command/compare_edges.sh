@@ -84,6 +84,13 @@ refuse 2 "shaw-k has a task, which makes all data, and yet names files for 'mine
 refuse 2 "--set: no setting 'beyond-alignment' for attend compare; did you mean 'test-alignment' or 'guided-alignment'?" \
     compare tiny.spec --set beyond-alignment=words
 
+# The SPEC is not written over, and no model is tried on columns it was not trained on.
+refuse 2 "--json: './tiny.spec' is the SPEC itself; name another file" compare tiny.spec --json ./tiny.spec
+printf 'a\tb\nc\td\n' >pairs
+grep -v 'source =\|target =' tiny.spec >columns.spec
+refuse 2 "columns.spec: columns are chosen once, for the training and the tests of all runs" \
+    compare columns.spec --set tsv=pairs --set test-tsv=pairs --set 'columns=1,2 2,1'
+
 # Whoever starts it may have ignored that children end.
 if command -v perl >/dev/null; then
     timeout 60 perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' "$attend" compare tiny.spec --directory alone --quiet >/dev/null ||
