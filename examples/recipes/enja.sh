@@ -26,7 +26,7 @@ data=(--source "$work/train.$source" --target "$work/train.$target" --valid-sour
     --valid-target "$work/dev.$target" --source-vocab word:4000 --target-vocab word:4000)
 shape=(--model luong --cell lstm --bidirectional --input-feeding --score general --embedding 128 --hidden 256)
 settings=(--dropout 0.2 --batch-size 64 --learning-rate 0.002 --label-smoothing 0.1 --ema 0.998 --seed 1)
-limits=(--schedule cosine --warmup 200 --updates 1564 --valid-every 782)
+limits=(--schedule cosine --warmup 200 --updates 3128 --valid-every 782)
 learn "$@"
 
 # judge NAME: the BLEU of NAME.said by NAME.target
@@ -34,7 +34,7 @@ judge() {
     "$attend" score bleu --tokenise none --reference "$work/$1.target" <"$work/$1.said"
 }
 for split in $splits; do
-    answer "$work/$split.$source" --length-penalty 1 --replace-unknown >"$work/$split.said"
+    answer "$work/$split.$source" --length-penalty 1.5 --replace-unknown >"$work/$split.said"
     cp "$work/$split.$target" "$work/$split.target"
     echo "$direction $split $(judge $split)"
     # The same without the pairs whose source was seen in training.
