@@ -12,7 +12,8 @@
 
 typedef struct translate_options {
     cli_common common;
-    const char *model, *alignment, *head;
+    cli_texts models;
+    const char *alignment, *head;
     int64_t beam, n_best, batch_size, max_length;
     double length_penalty, sample, max_length_factor, min_length_factor;
     bool scores, replace_unknown, prefix, coverage;
@@ -20,7 +21,10 @@ typedef struct translate_options {
 
 static const cli_option table[] = {
     {OPTION_HEADING, .help = "The model and the search"},
-    {OPTION_TEXT, "model", "FILE", offsetof(translate_options, model), .help = "what attend train left", .letter = 'm'},
+    {OPTION_TEXTS, "model", "FILE", offsetof(translate_options, models),
+     .help = "what attend train left; given several times, the models speak together, each unit having the geometric "
+             "mean of their probabilities",
+     .letter = 'm'},
     {OPTION_NUMBER, "beam", "N", offsetof(translate_options, beam), "1", 1, 10000,
      .help = "hypotheses kept side by side; 1 is greedy"},
     {OPTION_REAL, "length-penalty", "A", offsetof(translate_options, length_penalty), "0", -100, 100,
@@ -237,7 +241,7 @@ static bool translate(const translate_options *o, at_translator *translator, out
 
 static bool check(const translate_options *o, at_error *error)
 {
-    if (!o->model)
+    if (!o->models.count)
         return fail(error, AT_USAGE, "attend translate needs a model: -m FILE");
     if (o->alignment && strcmp(o->alignment, "hard") != 0 && strcmp(o->alignment, "soft") != 0)
         return fail(error, AT_USAGE, "--alignment is hard or soft, not '%s'", o->alignment);
@@ -266,8 +270,10 @@ static int run(void *options, int word_count, char **words)
     output out = {.options = o, .error = &error, .ranked = o->n_best != UNSET};
     out.soft = o->alignment && strcmp(o->alignment, "soft") == 0;
     out.hard = o->alignment && !out.soft;
-    at_translator *translator = check(o, &error) ? at_translator_load(o->model, &error) : NULL;
-    if (translator)
+    at_translator *translator = check(o, &error) ? at_translator_load(o->models.value[0], &error) : NULL;
+    for (int i = 1; translator && i < o->models.count && error.code == AT_OK; i++)
+        at_translator_add(translator, o->models.value[i], &error);
+    if (translator && error.code == AT_OK)
         translate(o, translator, &out, &in, &error);
     if (!o->common.quiet) {
         note(out.replaced, out.first_replaced, "has bytes that are not UTF-8, which were read as U+FFFD");
@@ -291,6 +297,7 @@ const cli_command command_translate = {
         "A language model goes on from each line, an empty one too, and writes the whole: the line, then what follows.",
     .examples = "  attend translate -m de-en.safetensors < test.de > test.en\n"
                 "  attend translate -m de-en.safetensors --beam 6 --length-penalty 0.6 --n-best 3 < test.de\n"
+                "  attend translate -m seed1.safetensors -m seed2.safetensors -m seed3.safetensors --beam 5 < test.de\n"
                 "  printf 'ein Bier\\tI would\\n' | attend translate -m de-en.safetensors --prefix\n"
                 "  echo 'Once upon' | attend translate -m tales.safetensors --sample 0.8",
     .options = table,

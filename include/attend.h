@@ -255,6 +255,11 @@ AT_API bool at_training_run(at_training *training, at_train_listener *listener, 
 typedef struct at_translator at_translator;
 AT_API at_translator *at_translator_load(const char *path, at_error *error);
 AT_API void at_translator_free(at_translator *translator);
+
+/* Another model that speaks along: a translator of several gives a unit the probability p ~ (p_1 p_2 ... p_n)^(1/n), and
+ * weights that are the mean of theirs. Models may differ in all but their vocabularies. Features, heads and what is said
+ * of a model are those of the first. */
+AT_API bool at_translator_add(at_translator *translator, const char *path, at_error *error);
 /* False for a language model, which has no source: it goes on from what it is given. */
 AT_API bool at_translator_has_source(const at_translator *translator);
 /* How many layers, and heads in each, look at the source; false if none does. */

@@ -19,6 +19,9 @@ static struct {
     bool whole;
 } shape = {1, 0.5f, false};
 
+/* `source` is a sum below SUMS, and from there on that of another model. */
+enum { SUMS = 97 };
+
 static float logit(int64_t source, int64_t hash, int64_t id)
 {
     uint32_t word[4];
@@ -39,7 +42,7 @@ static int64_t source_sum(const int32_t *ids, int64_t count)
     int64_t sum = 0;
     for (int64_t i = 0; i < count; i++)
         sum += (i + 1) * ids[i];
-    return sum % 97;
+    return sum % SUMS;
 }
 
 static at_parts fake_encode(at_model *model, const at_pass *pass, const at_source *source)
@@ -77,7 +80,9 @@ static at_decoded fake_decode(at_model *model, const at_pass *pass, const at_sou
             assert_int_equal(seen[s], source->ids[r * length + s]);
             assert_true((seen[s] >= 0) == (s < source->lengths[r]));
         }
-        int64_t sum = source_sum(seen, source->lengths[r]), hash = (int64_t)state->part[0]->value[r];
+        /* Each model is told apart by a setting that it does not use. */
+        int64_t sum = source_sum(seen, source->lengths[r]) + SUMS * model->settings.layers;
+        int64_t hash = (int64_t)state->part[0]->value[r];
         free(seen);
         for (int64_t i = 0; i < n; i++) {
             hash = hash_next(hash, ids[r * n + i]);
@@ -96,7 +101,7 @@ static const at_model_kind fake_kind = {
     .name = "fake", .fields = "", .encode = fake_encode, .start = fake_start, .decode = fake_decode};
 
 typedef struct fake {
-    at_model model;
+    at_model model, other[2], *more[2];
     at_translator translator;
 } fake;
 
@@ -118,6 +123,18 @@ static void fake_open(fake *f, const char *source_kind, const char *source, cons
                                     .max_length = 100};
     f->model.settings.source_size = at_vocabulary_size(f->translator.source);
     f->model.settings.target_size = at_vocabulary_size(f->translator.target);
+}
+
+/* Two more models speak along, or none. */
+static void fake_voices(fake *f, bool more)
+{
+    for (int i = 0; i < 2; i++) {
+        f->other[i] = f->model;
+        f->other[i].settings.layers = i + 1;
+        f->more[i] = &f->other[i];
+    }
+    f->translator.more = more ? f->more : NULL;
+    f->translator.more_count = more ? 2 : 0;
 }
 
 static void fake_close(fake *f)

@@ -8,6 +8,35 @@
 #include "kinds.h"
 #include "search.h"
 
+bool at_translator_add(at_translator *translator, const char *path, at_error *error)
+{
+    at_translator *other = at_translator_load(path, error);
+    if (!other)
+        return false;
+    const bool alone = translator->model->kind->alone;
+    const char *differs = alone != other->model->kind->alone                              ? "kind"
+                          : !at_vocabulary_same(translator->source, other->source, error) ? "source vocabulary"
+                          : at_vocabulary_same(translator->target, other->target, error)  ? NULL
+                          : alone                                                         ? "vocabulary"
+                                                                                          : "target vocabulary";
+    at_model **more = differs ? NULL : realloc(translator->more, (size_t)(translator->more_count + 1) * sizeof *more);
+    if (more) {
+        translator->more = more;
+        translator->more[translator->more_count++] = other->model;
+        other->model = NULL; /* it has moved */
+    } else if (differs) {
+        at_fail(
+            error, AT_FAILED,
+            "'%s' has another %s than the models before it; those that speak together must share their words: train "
+            "them on the same text with the same vocabulary settings",
+            path, differs);
+    } else {
+        at_fail(error, AT_FAILED, "memory is out: there is no room for another model");
+    }
+    at_translator_free(other);
+    return more;
+}
+
 bool at_translate(at_translator *translator, const at_search_settings *settings, const char *const *lines,
                   const size_t *sizes, int64_t count, at_give *give, void *context, at_error *error)
 {

@@ -24,24 +24,14 @@ static bool same_settings(const at_translator *a, const at_translator *b, const 
     return true;
 }
 
-/* The same units with the same ids. */
 static bool same_vocabulary(const at_vocabulary *a, const at_vocabulary *b, const char *side, const char *path,
                             const char *first, at_error *error)
 {
-    if (!a) /* nor has the other, being of the same kind */
-        return true;
-    size_t one_size = 0, other_size = 0;
-    char *one = at_vocabulary_to_json(a, error), *other = at_vocabulary_to_json(b, error);
-    const unsigned char *pieces = at_vocabulary_subwords(a, &one_size);
-    const unsigned char *other_pieces = at_vocabulary_subwords(b, &other_size);
-    const bool same = one && other && strcmp(one, other) == 0 && !pieces == !other_pieces &&
-                      (!pieces || (one_size == other_size && memcmp(pieces, other_pieces, one_size) == 0));
-    free(one);
-    free(other);
-    return same || at_fail(error, AT_FAILED,
-                           "'%s' and '%s' have different %s vocabularies, so their parameters stand for different "
-                           "words: there is no mean of the two",
-                           path, first, side);
+    return at_vocabulary_same(a, b, error) ||
+           at_fail(error, AT_FAILED,
+                   "'%s' and '%s' have different %s vocabularies, so their parameters stand for different "
+                   "words: there is no mean of the two",
+                   path, first, side);
 }
 
 static void add(double *sum, at_params *params)

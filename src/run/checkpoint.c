@@ -370,6 +370,9 @@ void at_translator_free(at_translator *translator)
     if (!translator)
         return;
     at_model_free(translator->model);
+    for (int i = 0; i < translator->more_count; i++)
+        at_model_free(translator->more[i]);
+    free(translator->more);
     at_vocabulary_free(translator->source);
     at_vocabulary_free(translator->target);
     free(translator->history);

@@ -14,6 +14,8 @@ struct at_translator {
     at_vocabulary *source, *target; /* source NULL: a language model's only vocabulary is the target's */
     char *history;                  /* JSON: an array with an object per validation, as text; may be NULL */
     int64_t max_length;             /* of a source, in units */
+    at_model **more;                /* models that speak along with it, over the same words */
+    int more_count;
 };
 
 bool at_translator_save(const at_translator *translator, const char *path, bool keep_previous, at_error *error);

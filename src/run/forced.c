@@ -70,18 +70,15 @@ static bool read_positions(forced *f, int64_t from)
     at_tape *tape = at_search_tape(work);
     if (!tape)
         return false;
-    at_pass pass = at_search_pass(work, tape);
     for (int64_t r = 0; r < f->rows; r++)
         for (int64_t i = 0; i < POSITIONS; i++)
             f->ids[r * POSITIONS + i] = unit_at(f->batch[r], from + i - 1);
-    at_parts memory = at_kept_load(work->memory, tape), state = at_kept_load(work->state, tape);
-    at_decoded decoded =
-        at_model_decode(work->translator->model, &pass, &f->source, &memory, &state, f->ids, POSITIONS);
-    if (!at_search_ok(work, tape) || !at_search_has_weights(work, &decoded))
+    at_decoded decoded;
+    if (!at_search_decode(work, tape, &f->source, f->ids, POSITIONS, &decoded))
         return false;
     int64_t vocabulary = decoded.logits->shape.dim[2], width = f->source.length;
     at_real *scratch = at_search_take(work, work->steps, vocabulary, sizeof *scratch);
-    if (!scratch || !at_kept_store(work->state, &state, work->error))
+    if (!scratch)
         return false;
     for (int64_t r = 0; r < f->rows; r++)
         for (int64_t t = from; t < from + POSITIONS && t <= f->batch[r]->target_count; t++) {

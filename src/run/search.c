@@ -2,6 +2,7 @@
 #include "search.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "search_work.h"
 
@@ -36,19 +37,26 @@ bool at_search_complete(at_search_settings *settings, at_error *error)
 enum { FEATURE_WINDOW = 1 << 16 }; /* a unit's features take far more than its text */
 
 /* A layer and a head that the model has, both counted from 1. */
-static bool heads_fit(const at_translator *translator, const at_search_settings *settings, at_error *error)
+static bool head_fits(const at_model *model, const at_search_settings *settings, at_error *error)
 {
     int layers = 0, heads = 0;
-    const char *name = translator->model->kind->name;
     if (settings->layer == 0 && settings->head == 0)
         return true;
-    if (!at_model_heads(translator->model, &layers, &heads))
-        return at_fail(error, AT_FAILED, "model '%s' does not attend to a source, so it has no head %d.%d", name,
-                       settings->layer, settings->head);
+    if (!at_model_heads(model, &layers, &heads))
+        return at_fail(error, AT_FAILED, "model '%s' does not attend to a source, so it has no head %d.%d",
+                       model->kind->name, settings->layer, settings->head);
     if (settings->layer < 0 || settings->layer > layers || settings->head < 0 || settings->head > heads)
         return at_fail(error, AT_FAILED, "there is no head %d.%d: the model has %d layer%s of %d head%s",
                        settings->layer, settings->head, layers, layers == 1 ? "" : "s", heads, heads == 1 ? "" : "s");
     return true;
+}
+
+static bool heads_fit(const at_translator *translator, const at_search_settings *settings, at_error *error)
+{
+    bool fits = head_fits(translator->model, settings, error);
+    for (int i = 0; fits && i < translator->more_count; i++)
+        fits = head_fits(translator->more[i], settings, error);
+    return fits;
 }
 
 static bool open_work(at_search_work *work)
@@ -56,19 +64,28 @@ static bool open_work(at_search_work *work)
     work->window = at_arena_new();
     work->batch = at_arena_new();
     work->steps = at_arena_new();
-    work->memory = at_kept_new();
-    work->state = at_kept_new();
-    work->cache = at_cache_new();
-    return (work->window && work->batch && work->steps && work->memory && work->state && work->cache) ||
-           at_search_memory(work);
+    work->voices = calloc((size_t)work->translator->more_count + 1, sizeof *work->voices);
+    bool whole = work->window && work->batch && work->steps && work->voices;
+    for (; whole && work->voice_count <= work->translator->more_count; work->voice_count++) {
+        at_voice *voice = &work->voices[work->voice_count];
+        voice->model = work->voice_count ? work->translator->more[work->voice_count - 1] : work->translator->model;
+        voice->memory = at_kept_new();
+        voice->state = at_kept_new();
+        voice->cache = at_cache_new();
+        whole = voice->memory && voice->state && voice->cache;
+    }
+    return whole || at_search_memory(work);
 }
 
 static void close_work(at_search_work *work)
 {
     at_nodes_free(work->nodes);
-    at_cache_free(work->cache);
-    at_kept_free(work->state);
-    at_kept_free(work->memory);
+    for (int v = 0; v < work->voice_count; v++) {
+        at_cache_free(work->voices[v].cache);
+        at_kept_free(work->voices[v].state);
+        at_kept_free(work->voices[v].memory);
+    }
+    free(work->voices);
     at_arena_free(work->steps);
     at_arena_free(work->batch);
     at_arena_free(work->window);

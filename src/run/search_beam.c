@@ -272,7 +272,22 @@ static bool lay_out(field *f)
     }
     f->beam_count = kept;
     f->rows = rows;
-    return rows == 0 || at_kept_select(f->work->memory, f->owner, rows, f->work->error);
+    bool good = true;
+    for (int v = 0; rows > 0 && good && v < f->work->voice_count; v++)
+        good = at_kept_select(f->work->voices[v].memory, f->owner, rows, f->work->error);
+    return good;
+}
+
+/* Row i of every voice's state becomes old row pick[i]. */
+static bool select_states(const field *f)
+{
+    bool good = true;
+    for (int v = 0; good && v < f->work->voice_count; v++) {
+        const at_voice *voice = &f->work->voices[v];
+        good = at_kept_select(voice->state, f->pick, f->rows, f->work->error) &&
+               (at_cache_rows(voice->cache) == 0 || at_cache_select(voice->cache, f->pick, f->rows, f->work->error));
+    }
+    return good;
 }
 
 /* What the rows read: the source of their sentence, what their hypothesis ended in, and the state it had. */
@@ -298,9 +313,7 @@ static bool move_rows(field *f)
     }
     moved = moved || f->rows != f->source.rows;
     f->source = (at_source){f->rows, f->source.length, f->source_ids, f->source_lengths};
-    return !moved ||
-           (at_kept_select(f->work->state, f->pick, f->rows, f->work->error) &&
-            (at_cache_rows(f->work->cache) == 0 || at_cache_select(f->work->cache, f->pick, f->rows, f->work->error)));
+    return !moved || select_states(f);
 }
 
 static bool settle(field *f)
@@ -330,19 +343,14 @@ static bool step(field *f)
 {
     at_search_work *work = f->work;
     at_tape *tape = at_search_tape(work);
-    if (!tape)
-        return false;
-    at_pass pass = at_search_pass(work, tape);
-    at_parts memory = at_kept_load(work->memory, tape), state = at_kept_load(work->state, tape);
-    at_decoded decoded = at_model_decode(work->translator->model, &pass, &f->source, &memory, &state, f->ids, 1);
-    if (!at_search_ok(work, tape) || !at_search_has_weights(work, &decoded) ||
+    at_decoded decoded;
+    if (!tape || !at_search_decode(work, tape, &f->source, f->ids, 1, &decoded) ||
         !nodes_reserve(work, f->beam_count * f->width))
         return false;
     work->nodes->linked = decoded.weights;
     ask(f);
     int64_t vocabulary = decoded.logits->shape.dim[2];
-    if (!at_search_rows(work, decoded.logits->value, f->rows, vocabulary, f->tasks) ||
-        !at_kept_store(work->state, &state, work->error))
+    if (!at_search_rows(work, decoded.logits->value, f->rows, vocabulary, f->tasks))
         return false;
     for (int64_t n = 0; n < f->beam_count; n++)
         extend(f, &f->beams[n], decoded.weights ? decoded.weights->value : NULL);
@@ -354,13 +362,13 @@ static int64_t longest_of(const at_search_work *work, const at_sentence *sentenc
 {
     const at_search_settings *settings = work->settings;
     const at_model *model = work->translator->model;
-    const int64_t places = model->settings.positions - (int64_t)model->settings.first_position - 1;
+    const int64_t places = at_search_places(work) - 1;
     int64_t most = settings->max_length;
     if (most == 0 && model->kind->alone)
         most = sentence->target_count + AT_CONTINUATION;
     else if (most == 0)
         most = (int64_t)(settings->max_length_factor * (double)sentence->count) + 10;
-    if (strcmp(model->settings.position, "learned") == 0 && most > places)
+    if (most > places)
         most = places;
     return most > sentence->target_count ? most : sentence->target_count;
 }

@@ -35,11 +35,11 @@ at_tape *at_search_tape(at_search_work *work)
     return tape;
 }
 
-at_pass at_search_pass(const at_search_work *work, at_tape *tape)
+static at_pass pass_of(const at_search_work *work, const at_voice *voice, at_tape *tape)
 {
     const at_search_settings *settings = work->settings;
     return (at_pass){.tape = tape,
-                     .cache = work->cache,
+                     .cache = voice->cache,
                      .wants_weights = settings->wants_weights || settings->replace_unknown || settings->wants_links,
                      .layer = settings->layer,
                      .head = settings->head};
@@ -52,16 +52,17 @@ bool at_search_ok(at_search_work *work, at_tape *tape)
     return work->error->code == AT_OK;
 }
 
-bool at_search_has_weights(at_search_work *work, const at_decoded *decoded)
+/* False with a sentence if weights are needed but there are none. */
+static bool has_weights(at_search_work *work, const at_decoded *decoded)
 {
     const at_search_settings *settings = work->settings;
     if (decoded->weights || (!settings->wants_weights && !settings->replace_unknown))
         return true;
-    if (work->translator->model->kind->alone)
+    const at_model_kind *kind = work->blind->kind;
+    if (kind->alone)
         return at_fail(work->error, AT_FAILED, "model '%s' is a language model: it has no source to be aligned with",
-                       work->translator->model->kind->name);
-    return at_fail(work->error, AT_FAILED, "model '%s' has no attention, so it has no weights %s",
-                   work->translator->model->kind->name,
+                       kind->name);
+    return at_fail(work->error, AT_FAILED, "model '%s' has no attention, so it has no weights %s", kind->name,
                    settings->wants_weights ? "to show" : "to replace unknown words by");
 }
 
@@ -97,15 +98,72 @@ bool at_search_pad(at_search_work *work, at_sentence *const *batch, int64_t rows
 
 bool at_search_begin(at_search_work *work, const at_source *source)
 {
-    at_tape *tape = at_search_tape(work);
-    if (!tape)
-        return false;
-    at_pass pass = at_search_pass(work, tape);
-    at_model *model = work->translator->model;
-    at_parts memory = at_model_encode(model, &pass, source);
-    at_parts state = at_model_start(model, &pass, source, &memory);
-    return at_search_ok(work, tape) && at_kept_store(work->memory, &memory, work->error) &&
-           at_kept_store(work->state, &state, work->error);
+    for (int v = 0; v < work->voice_count; v++) {
+        const at_voice *voice = &work->voices[v];
+        at_tape *tape = at_search_tape(work);
+        if (!tape)
+            return false;
+        at_pass pass = pass_of(work, voice, tape);
+        at_parts memory = at_model_encode(voice->model, &pass, source);
+        at_parts state = at_model_start(voice->model, &pass, source, &memory);
+        if (!at_search_ok(work, tape) || !at_kept_store(voice->memory, &memory, work->error) ||
+            !at_kept_store(voice->state, &state, work->error))
+            return false;
+    }
+    return true;
+}
+
+/* sum += x */
+static void add_up(at_tensor *sum, const at_tensor *x)
+{
+    for (int64_t i = 0; i < at_shape_count(sum->shape); i++)
+        sum->value[i] += x->value[i];
+}
+
+static void divide(at_tensor *sum, int by)
+{
+    for (int64_t i = 0; by > 1 && sum && i < at_shape_count(sum->shape); i++)
+        sum->value[i] /= (at_real)by;
+}
+
+bool at_search_decode(at_search_work *work, at_tape *tape, const at_source *source, const int32_t *ids, int64_t n,
+                      at_decoded *decoded)
+{
+    work->blind = NULL;
+    for (int v = 0; v < work->voice_count; v++) {
+        const at_voice *voice = &work->voices[v];
+        at_pass pass = pass_of(work, voice, tape);
+        at_parts memory = at_kept_load(voice->memory, tape), state = at_kept_load(voice->state, tape);
+        at_decoded one = at_model_decode(voice->model, &pass, source, &memory, &state, ids, n);
+        if (!at_search_ok(work, tape) || !at_kept_store(voice->state, &state, work->error))
+            return false;
+        if (!one.weights && !work->blind)
+            work->blind = voice->model;
+        if (v == 0) {
+            *decoded = one;
+            continue;
+        }
+        add_up(decoded->logits, one.logits);
+        if (!work->blind)
+            add_up(decoded->weights, one.weights);
+    }
+    if (work->blind)
+        decoded->weights = NULL;
+    divide(decoded->logits, work->voice_count);
+    divide(decoded->weights, work->voice_count);
+    return has_weights(work, decoded);
+}
+
+int64_t at_search_places(const at_search_work *work)
+{
+    int64_t places = INT64_MAX;
+    for (int v = 0; v < work->voice_count; v++) {
+        const at_model_settings *s = &work->voices[v].model->settings;
+        const int64_t own = s->positions - (int64_t)s->first_position;
+        if (strcmp(s->position, "learned") == 0 && own < places)
+            places = own;
+    }
+    return places;
 }
 
 /* ---- Text and names ------------------------------------------------------------------------------------------- */
@@ -266,12 +324,10 @@ static int64_t measure(const at_sentence *sentence)
 }
 
 /* Longer than any line of the training, or than a learned table has places. */
-static bool is_long(const at_translator *translator, int64_t count)
+static bool is_long(const at_search_work *work, int64_t count)
 {
-    const at_model_settings *s = &translator->model->settings;
-    const bool learned = strcmp(s->position, "learned") == 0;
-    return (translator->max_length > 0 && count > translator->max_length) ||
-           (learned && (double)count + s->first_position > (double)s->positions);
+    const int64_t most = work->translator->max_length;
+    return (most > 0 && count > most) || count > at_search_places(work);
 }
 
 static bool read_sentence(at_search_work *work, at_sentence *sentence)
@@ -288,7 +344,7 @@ static bool read_sentence(at_search_work *work, at_sentence *sentence)
                                  .source_places = sentence->pieces,
                                  .target_places = sentence->begun ? NULL : sentence->target_pieces,
                                  .replaced = sentence->replaced,
-                                 .is_long = is_long(translator, measure(sentence))};
+                                 .is_long = is_long(work, measure(sentence))};
     if (work->settings->wants_weights && !name_source(work, sentence))
         return false;
     return sentence->count > 0 || !sentence->line || give_empty(work, sentence);

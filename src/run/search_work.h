@@ -21,6 +21,13 @@ typedef struct at_sentence {
     at_found found;
 } at_sentence;
 
+/* One of the models that speak together, and what it keeps between steps. */
+typedef struct at_voice {
+    at_model *model;
+    at_kept *memory, *state; /* the encoded source and the decoder's state */
+    at_cache *cache;         /* what a decoder keeps of both, if it is of that kind */
+} at_voice;
+
 typedef struct at_search_work at_search_work;
 typedef bool at_search_batch(at_search_work *work, at_sentence *const *batch, int64_t rows);
 
@@ -28,11 +35,12 @@ struct at_search_work {
     at_translator *translator;
     const at_search_settings *settings;
     at_error *error;
-    at_arena *window;        /* what lives until the window's lines are given: sentences and results */
-    at_arena *batch;         /* what lives as long as a batch */
-    at_arena *steps;         /* one step's tape */
-    at_kept *memory, *state; /* the encoded source and the decoder's state between steps */
-    at_cache *cache;         /* what a decoder keeps of both, if it is of that kind */
+    at_arena *window; /* what lives until the window's lines are given: sentences and results */
+    at_arena *batch;  /* what lives as long as a batch */
+    at_arena *steps;  /* one step's tape */
+    at_voice *voices; /* the translator's models */
+    int voice_count;
+    const at_model *blind; /* the first of them that gave no weights; NULL: none */
     at_search_batch *run;
     size_t window_bytes;    /* of text in a window; 0: as many as translating takes */
     struct at_nodes *nodes; /* search: the tree of units that hypotheses are paths of */
@@ -47,16 +55,18 @@ bool at_search_lines(at_search_work *work, const char *const *sources, const siz
                      void *context);
 /* The padded source of a batch, in the batch's arena: ids [rows, longest], -1 beyond. */
 bool at_search_pad(at_search_work *work, at_sentence *const *batch, int64_t rows, at_source *source);
-/* Encodes the batch and starts the decoder: work->memory and work->state then hold a row for each sentence. */
+/* Encodes the batch and starts the decoders: every voice then keeps a row for each sentence. */
 bool at_search_begin(at_search_work *work, const at_source *source);
+/* Reads the next n units ids [rows,n] of every row. Gives the logits [rows,n,V], and weights if all voices have them:
+ * both are the means over the voices, so that p ~ (p_1 p_2 ...)^(1/voices). False with a sentence. */
+bool at_search_decode(at_search_work *work, at_tape *tape, const at_source *source, const int32_t *ids, int64_t n,
+                      at_decoded *decoded);
+/* The units that all voices have places for; INT64_MAX if there is no end. */
+int64_t at_search_places(const at_search_work *work);
 /* A tape for one step over memory that is used again; NULL with the error set if there is none. */
 at_tape *at_search_tape(at_search_work *work);
-/* A pass of the search on this tape. */
-at_pass at_search_pass(const at_search_work *work, at_tape *tape);
 /* The tape's error, if any, becomes the work's. Gives whether all is well. */
 bool at_search_ok(at_search_work *work, at_tape *tape);
-/* False with a sentence if weights are needed but the model gave none. */
-bool at_search_has_weights(at_search_work *work, const at_decoded *decoded);
 /* The first of the largest weights, -1 if all are 0. */
 int32_t at_search_link(const at_real *weights, int64_t count);
 /* Text and names of a hypothesis whose ids and links are known. */

@@ -57,6 +57,8 @@ bool at_vocabulary_write(const at_vocabulary *vocabulary, const int32_t *ids, in
 char *at_vocabulary_to_json(const at_vocabulary *vocabulary, at_error *error);
 at_vocabulary *at_vocabulary_from_json(const char *json, at_error *error);
 const unsigned char *at_vocabulary_subwords(const at_vocabulary *vocabulary, size_t *size); /* NULL: none */
+/* The same units with the same ids, read in the same way; NULL is the same as NULL. False too if memory is out. */
+bool at_vocabulary_same(const at_vocabulary *a, const at_vocabulary *b, at_error *error);
 bool at_vocabulary_needs_subwords(const at_vocabulary *vocabulary);
 bool at_vocabulary_take_subwords(at_vocabulary *vocabulary, const unsigned char *bytes, size_t size, at_error *error);
 at_vocabulary *at_vocabulary_copy(const at_vocabulary *vocabulary, at_error *error); /* of one that is fixed */

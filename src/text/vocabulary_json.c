@@ -195,6 +195,20 @@ at_vocabulary *at_vocabulary_copy(const at_vocabulary *vocabulary, at_error *err
     return NULL;
 }
 
+bool at_vocabulary_same(const at_vocabulary *a, const at_vocabulary *b, at_error *error)
+{
+    if (a == NULL || b == NULL)
+        return a == b;
+    size_t size = 0, other_size = 0;
+    char *json = at_vocabulary_to_json(a, error), *other_json = at_vocabulary_to_json(b, error);
+    const unsigned char *bytes = at_vocabulary_subwords(a, &size), *other = at_vocabulary_subwords(b, &other_size);
+    const bool same = json != NULL && other_json != NULL && strcmp(json, other_json) == 0 && size == other_size &&
+                      (size == 0 || memcmp(bytes, other, size) == 0);
+    free(json);
+    free(other_json);
+    return same;
+}
+
 void at_vocabulary_describe(const at_vocabulary *vocabulary, char *text, size_t size)
 {
     static const char *const models[] = {"", " (unigram)", " (bpe)", " (word)", " (char)"};

@@ -116,6 +116,26 @@ for line in 'model *bahdanau' 'hidden *32' 'source *word, 8 units and 4 specials
     grep -qxE "$line" out || fail "info lacks $line: $(cat out)"
 done
 
+# ---- Several models: twice the same says the same, and of two seeds neither has its way alone.
+"$attend" translate -m model --scores --alignment soft <in >one
+"$attend" translate -m model -m model --scores --alignment soft <in >out
+same_file one out
+"$attend" train --source source --target target --output second --model transformer --layers 1 --hidden 16 --heads 2 --ffn 16 \
+    --epochs 1 --quiet 2>said ||
+    fail "training says $(cat said)"
+"$attend" translate -m model --model second --scores <in >out
+"$attend" translate -m second --model model --scores <in >again
+same_file out again
+! cmp -s one out || fail "a second model changes nothing"
+"$attend" translate -m model -m second -m second --scores --beam 4 <in >out
+"$attend" translate -m model -m second -m second --scores --beam 4 --batch-size 1 --threads 2 <in >again
+same_file out again
+"$attend" train --source source --target target --output letters --source-vocab char --hidden 8 --epochs 1 --quiet 2>said ||
+    fail "training says $(cat said)"
+refuse 1 "'letters' has another source vocabulary than the models before it; those that speak together must share their words: \
+train them on the same text with the same vocabulary settings" translate -m model -m second -m letters
+refuse 1 "cannot read 'missing': No such file or directory" translate -m model -m missing
+
 # ---- Refusals.
 refuse 2 "attend translate needs a model: -m FILE" translate
 refuse 2 "--model needs a value: --model FILE" translate -m

@@ -22,16 +22,25 @@ typedef struct path {
 
 typedef struct all {
     path *paths;
-    int64_t count, shortest, longest, vocabulary, source;
+    int64_t count, shortest, longest, vocabulary, source, voices;
     double penalty;
 } all;
+
+/* Of the models that speak: (p_1 p_2 ...)^(1/voices), up to a factor. */
+static double likelihood(const all *a, int64_t hash, int64_t id)
+{
+    double product = 1;
+    for (int64_t v = 0; v < a->voices; v++)
+        product *= exp((double)logit(a->source + SUMS * v, hash, id));
+    return pow(product, 1 / (double)a->voices);
+}
 
 static double log_prob(const all *a, int64_t hash, int32_t id)
 {
     double sum = 0;
     for (int64_t v = 0; v < a->vocabulary; v++)
-        sum += exp((double)logit(a->source, hash, v));
-    return (double)logit(a->source, hash, id) - log(sum);
+        sum += likelihood(a, hash, v);
+    return log(likelihood(a, hash, id) / sum);
 }
 
 static void walk(all *a, path so_far, int64_t hash)
@@ -100,7 +109,9 @@ static void test_wide_beam_finds_the_best_of_all(void **unused)
             count = at_vocabulary_encode(f.translator.source, line, strlen(line), ids, 16, &replaced, NULL);
         /* Every third must have half the source's units at least; the likeliest end at once. */
         settings.min_length_factor = i % 3 == 0 ? 0.5 : 0;
-        all a = {.shortest = i % 3 == 0 ? (count + 1) / 2 : 0,
+        fake_voices(&f, i / 2 % 2);
+        all a = {.voices = i / 2 % 2 ? 3 : 1,
+                 .shortest = i % 3 == 0 ? (count + 1) / 2 : 0,
                  .longest = 10,
                  .vocabulary = f.model.settings.target_size,
                  .source = source_sum(ids, count),
@@ -211,6 +222,7 @@ static void test_batches_and_threads_change_nothing(void **unused)
     };
     for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
         at_search_settings settings = ways[way];
+        fake_voices(&f, way % 2);
         settings.batch = 64;
         at_threads_set(1);
         record judge = search_all(&f, settings, &lines, LINES);
@@ -247,7 +259,7 @@ static bool compare_to_greedy(void *context, int64_t line, const at_found *found
         assert_int_equal(h->size, 0);
         return true;
     }
-    all a = {.vocabulary = g->f->model.settings.target_size, .source = source_sum(ids, count)};
+    all a = {.voices = 1, .vocabulary = g->f->model.settings.target_size, .source = source_sum(ids, count)};
     int64_t hash = hash_next(0, AT_BEGIN), longest = 2 * count + 10;
     double score = 0;
     for (int64_t t = 0;; t++) {
@@ -411,9 +423,8 @@ static bool keep_pair(void *context, int64_t line, const at_found *found)
     return true;
 }
 
-static void test_forced_gives_what_search_found(void **unused)
+static void test_forced_gives_what_search_found(void **more)
 {
-    (void)unused;
     at_error error = {0};
     fake f;
     some_lines lines;
@@ -421,6 +432,7 @@ static void test_forced_gives_what_search_found(void **unused)
     fake_open(&f, "char", "abcd ", "word", "x y z u v w");
     draw_lines(&lines, "abcd ", 7);
     shape.end = -2; /* long targets, which forced decoding takes in pieces */
+    fake_voices(&f, *(const bool *)*more);
     at_search_settings settings = {.beam = 4, .wants_weights = true};
     assert_true(at_search_complete(&settings, &error));
     assert_true(at_search(&f.translator, &settings, lines.line, lines.size, LINES, keep_pair, &p, &error));
@@ -599,7 +611,8 @@ int main(void)
         cmocka_unit_test(test_beam_of_one_is_greedy),
         cmocka_unit_test(test_the_first_of_equals_wins),
         cmocka_unit_test(test_draws_follow_the_softmax),
-        cmocka_unit_test(test_forced_gives_what_search_found),
+        cmocka_unit_test_prestate(test_forced_gives_what_search_found, &(bool){false}),
+        {"test_forced_gives_what_several_found", test_forced_gives_what_search_found, NULL, NULL, &(bool){true}},
         cmocka_unit_test(test_unknown_words_are_copied),
         cmocka_unit_test(test_candidates_of_long_rows),
         cmocka_unit_test(test_refusals),
