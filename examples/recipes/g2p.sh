@@ -14,9 +14,7 @@ from=$1 language=$2 beam=5 year=20
 shift 2
 
 for split in train dev test; do
-    unpack "$from/sig${year}_${language}_$split.tsv.gz" >"$work/$split.tsv"
-    cut -f1 "$work/$split.tsv" >"$work/$split.words"
-    cut -f2 "$work/$split.tsv" >"$work/$split.phones"
+    unpack_pairs "$from/sig${year}_${language}_$split.tsv.gz" $split
 done
 
 data=(--tsv "$work/train.tsv" --valid-tsv "$work/dev.tsv" --source-vocab char --target-vocab word --valid-metric accuracy)
@@ -30,7 +28,7 @@ fi
 learn "$@"
 
 for split in $splits; do
-    answer "$work/$split.words" >"$work/$split.said"
-    "$attend" score accuracy wer --reference "$work/$split.phones" <"$work/$split.said" | awk -v of="$language $split" \
+    answer "$work/$split.source" >"$work/$split.said"
+    "$attend" score accuracy wer --reference "$work/$split.target" <"$work/$split.said" | awk -v of="$language $split" \
         '{ v[$1] = $2 } END { printf "%-11s  WER %.2f  PER %.2f\n", of, 100 - v["accuracy"], v["wer"] }'
 done

@@ -27,6 +27,13 @@ unpack() {
     gzip -dc "$1"
 }
 
+# unpack_pairs FILE NAME: NAME.tsv, and its two columns as NAME.source and NAME.target.
+unpack_pairs() {
+    unpack "$1" >"$work/$2.tsv"
+    cut -f1 "$work/$2.tsv" >"$work/$2.source"
+    cut -f2 "$work/$2.tsv" >"$work/$2.target"
+}
+
 # apart: on each line the letters set apart by blanks, and ▁ for a blank. together: back again.
 apart() {
     sed -e 's/ /\xe2\x96\x81/g' -e 's/[^\x80-\xbf]/ &/g' -e 's/^ //'

@@ -13,9 +13,7 @@ from=$1 beam=5
 shift
 
 for split in train dev test; do
-    unpack "$from/ar2en-${split/dev/eval}.txt.gz" >"$work/$split.tsv"
-    cut -f1 "$work/$split.tsv" >"$work/$split.source"
-    cut -f2 "$work/$split.tsv" >"$work/$split.target"
+    unpack_pairs "$from/ar2en-${split/dev/eval}.txt.gz" $split
 done
 
 data=(--tsv "$work/train.tsv" --valid-tsv "$work/dev.tsv" --source-vocab char --target-vocab char --valid-metric cer)

@@ -202,6 +202,27 @@ static bool hold(const char *path, const char *held, at_error *error)
     return copy_file(path, held, error); /* a file system without links */
 }
 
+/* The names of a file that is replaced: what is held of it until then, and what it is called after. */
+typedef struct names {
+    at_buffer held, previous;
+} names;
+
+static names names_of(const char *path, at_error *error)
+{
+    names n = {0};
+    at_buffer_print(&n.held, "%s.previous.new", path);
+    at_buffer_print(&n.previous, "%s.previous", path);
+    if (n.held.failed || n.previous.failed)
+        at_fail(error, AT_FAILED, "cannot write '%s': memory ran out", path);
+    return n;
+}
+
+static void names_free(names *n)
+{
+    at_buffer_free(&n->held);
+    at_buffer_free(&n->previous);
+}
+
 void at_file_tidy(const char *path)
 {
     at_buffer held = {0};
@@ -220,34 +241,24 @@ bool at_file_replace(const at_tensors *file, const char *path, bool keep_previou
         return false;
     if (!keep_previous)
         return at_tensors_write(file, path, error);
-    at_buffer held = {0}, previous = {0};
-    at_buffer_print(&held, "%s.previous.new", path);
-    at_buffer_print(&previous, "%s.previous", path);
-    if (held.failed || previous.failed)
-        at_fail(error, AT_FAILED, "cannot write '%s': memory ran out", path);
-    bool is_held = error->code == AT_OK && hold(path, held.bytes, error);
+    names n = names_of(path, error);
+    bool is_held = error->code == AT_OK && hold(path, n.held.bytes, error);
     bool done = error->code == AT_OK && at_tensors_write(file, path, error);
     if (is_held && !done)
-        unlink(held.bytes);
-    if (is_held && done && rename(held.bytes, previous.bytes) != 0)
-        done = at_fail(error, AT_FAILED, "cannot write '%s': %s", previous.bytes, strerror(errno));
-    at_buffer_free(&held);
-    at_buffer_free(&previous);
+        unlink(n.held.bytes);
+    if (is_held && done && rename(n.held.bytes, n.previous.bytes) != 0)
+        done = at_fail(error, AT_FAILED, "cannot write '%s': %s", n.previous.bytes, strerror(errno));
+    names_free(&n);
     return done;
 }
 
 bool at_file_go_back(const char *path, at_error *error)
 {
-    at_buffer held = {0}, previous = {0};
-    at_buffer_print(&held, "%s.previous.new", path);
-    at_buffer_print(&previous, "%s.previous", path);
-    if (held.failed || previous.failed)
-        at_fail(error, AT_FAILED, "cannot write '%s': memory ran out", path);
-    bool is_held = error->code == AT_OK && hold(path, held.bytes, error);
-    if (is_held && (rename(previous.bytes, path) != 0 || rename(held.bytes, previous.bytes) != 0))
-        at_fail(error, AT_FAILED, "cannot put '%s' in the place of '%s': %s", previous.bytes, path, strerror(errno));
-    at_buffer_free(&held);
-    at_buffer_free(&previous);
+    names n = names_of(path, error);
+    bool is_held = error->code == AT_OK && hold(path, n.held.bytes, error);
+    if (is_held && (rename(n.previous.bytes, path) != 0 || rename(n.held.bytes, n.previous.bytes) != 0))
+        at_fail(error, AT_FAILED, "cannot put '%s' in the place of '%s': %s", n.previous.bytes, path, strerror(errno));
+    names_free(&n);
     return error->code == AT_OK;
 }
 
