@@ -26,7 +26,7 @@ done
 data=(--source "$work/train.$source" --target "$work/train.$target" --valid-source "$work/dev.$source"
     --valid-target "$work/dev.$target" --source-vocab word:4000 --target-vocab word:4000)
 shape=(--model luong --cell lstm --bidirectional --input-feeding --score general --embedding 128 --hidden 256)
-settings=(--dropout 0.2 --batch-size 64 --learning-rate 0.002 --label-smoothing 0.1 --ema 0.998 --seed 1)
+settings=(--dropout 0.2 --batch-size 64 --learning-rate 0.002 --label-smoothing 0.1 --ema 0.998)
 limits=(--schedule cosine --warmup 200 --updates 3128 --valid-every 782)
 learn "$@"
 

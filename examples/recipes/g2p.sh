@@ -20,10 +20,10 @@ done
 
 data=(--tsv "$work/train.tsv" --valid-tsv "$work/dev.tsv" --source-vocab char --target-vocab word --valid-metric accuracy)
 shape=(--model luong --cell lstm --bidirectional --input-feeding --score general --embedding 128 --hidden 256)
-settings=(--dropout 0.3 --batch-size 64 --learning-rate 0.001 --label-smoothing 0.1 --ema 0.999 --seed 1)
+settings=(--dropout 0.3 --batch-size 64 --learning-rate 0.001 --label-smoothing 0.1 --ema 0.999)
 limits=(--epochs 100)
 if [ "$language" = eng_us ]; then # nine times the words
-    settings=(--dropout 0.3 --batch-size 64 --learning-rate 0.002 --label-smoothing 0.1 --ema 0.999 --seed 1)
+    settings=(--dropout 0.3 --batch-size 64 --learning-rate 0.002 --label-smoothing 0.1 --ema 0.999)
     limits=(--schedule cosine --warmup 200 --updates 5210)
 fi
 learn "$@"

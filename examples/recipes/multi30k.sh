@@ -40,7 +40,7 @@ else
     settings=(--dropout 0.2 --batch-tokens 2048 --learning-rate 0.003)
     limits=(--schedule cosine --warmup 500 --updates 8000 --valid-every 800)
 fi
-settings+=(--label-smoothing 0.1 --clip-norm 1 --seed 1)
+settings+=(--label-smoothing 0.1 --clip-norm 1)
 learn "$@"
 
 for split in $splits; do

@@ -1,5 +1,6 @@
 # What the recipes share; each of them reads this file first. ATTEND names the command (default: build/attend), OUTPUT keeps the
 # model, BEAM is how many hypotheses to keep, SPLITS what to score: dev alone while settings are chosen (default: dev test).
+# SEEDS='1 2 3' trains a model with each of these seeds, and they answer together (default: 1 alone).
 set -euo pipefail
 export LC_ALL=C # text is bytes here: letters are found by the bytes that begin them
 recipe=$(basename "$0")
@@ -8,6 +9,7 @@ splits=${SPLITS:-dev test}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 output=${OUTPUT:-$work/model.safetensors}
+models=()
 
 # The recipe's first lines, which say how it is called.
 usage() {
@@ -45,24 +47,27 @@ together() {
 # learn OPTIONS...: train with the arrays data, shape, settings and limits, which the recipe fills. OPTIONS come last and so win;
 # --model among them drops the shape of another model, --epochs and --minutes the limits with the schedule that leads up to them.
 learn() {
-    local option chosen
+    local option chosen seed
     for option; do
         case $option in
         --epochs | --minutes) limits=() ;;
         --model) shape=() ;;
         esac
     done
-    chosen=("${shape[@]}" "${settings[@]}" "${limits[@]}" "$@")
-    echo "settings: ${chosen[*]}"
-    "$attend" train "${data[@]}" "${chosen[@]}" --output "$output"
+    for seed in ${SEEDS:-1}; do
+        chosen=("${shape[@]}" "${settings[@]}" --seed "$seed" "${limits[@]}" "$@")
+        echo "settings: ${chosen[*]}"
+        models+=(-m "$output${SEEDS:+.$seed}")
+        "$attend" train "${data[@]}" "${chosen[@]}" --output "${models[-1]}"
+    done
     times >"$work/times"
     awk 'NR == 2 { split($1 "m" $2, t, "m"); printf "training took %.1f minutes of one core\n", t[1] + t[3] + (t[2] + t[4]) / 60 }' \
         "$work/times"
 }
 
-# answer SOURCES OPTIONS...: the model's lines for those of SOURCES.
+# answer SOURCES OPTIONS...: the lines of the model, or of the models together, for those of SOURCES.
 answer() {
     local sources=$1
     shift
-    "$attend" translate -m "$output" --beam "${BEAM:-$beam}" "$@" <"$sources"
+    "$attend" translate "${models[@]}" --beam "${BEAM:-$beam}" "$@" <"$sources"
 }

@@ -19,7 +19,7 @@ done
 
 data=(--tsv "$work/train.tsv" --valid-tsv "$work/dev.tsv" --source-vocab char --target-vocab char --valid-metric cer)
 shape=(--model luong --cell lstm --bidirectional --input-feeding --score general --embedding 128 --hidden 256)
-settings=(--dropout 0.3 --batch-size 64 --learning-rate 0.002 --label-smoothing 0.1 --ema 0.999 --seed 1)
+settings=(--dropout 0.3 --batch-size 64 --learning-rate 0.002 --label-smoothing 0.1 --ema 0.999)
 limits=(--schedule cosine --warmup 200 --updates 3030)
 learn "$@"
 

@@ -44,6 +44,9 @@ done
 says $'fre dev +WER 0.00  PER 0.00\nfre test +WER 0.00  PER 0.00' \
     "$(recipe g2p data fre --epochs 60 --embedding 8 --hidden 16 $learner)"
 says 'eng_us dev +WER [0-9.]+  PER [0-9.]+' "$(SPLITS=dev recipe g2p data eng_us $tiny)"
+says $'settings: --model .* --seed 4 .*\nsettings: --model .* --seed 2 .*\nfre dev +WER 0.00  PER 0.00' \
+    "$(SEEDS='4 2' SPLITS=dev OUTPUT=seeds bash "$recipes/g2p.sh" data fre --epochs 60 --embedding 8 --hidden 16 $learner 2>&1 | grep -v took)"
+[ -s seeds.4 ] && [ -s seeds.2 ] || fail "no model for each seed: $(ls)"
 refused 1 "g2p.sh: there is no 'data/sig20_xyz_train.tsv.gz'" g2p data xyz
 refused 2 'examples/recipes/g2p.sh DATA LANGUAGE' g2p data
 
