@@ -129,6 +129,9 @@ static bool compare(const compare_command *o, compare_table *t, const char *fold
 {
     compare_orders orders = {folder, t->jobs, t->threads, o->common.quiet, o->common.verbose};
     cli_outputs outputs = {0};
+    if (strlen(folder) > MOST_FOLDER)
+        return fail(error, AT_USAGE, "the path '%.60s...' is too long for the runs: it may have %d letters", folder,
+                    MOST_FOLDER);
     bool good = add_output(&outputs, t->spec->path, "--json", o->json, compare_write_json, t, error) &&
                 add_output(&outputs, t->spec->path, "--html", o->html, compare_write_html, t, error);
     const bool made = good && mkdir(folder, 0777) == 0;

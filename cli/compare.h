@@ -17,6 +17,8 @@ enum {
     MOST_METRICS = 8,
     MOST_BUCKETS = 4,
     MOST_LINE_WORDS = 2 * MOST_KEYS + MOST_ROW_WORDS + 20,
+    MOST_FOLDER = 800, /* letters of the folder that holds the runs, */
+    PATH = 1000,       /* and room for a path in it */
 };
 
 /* ---- The SPEC ------------------------------------------------------------------------------------------------- */

@@ -6,8 +6,6 @@
 
 #include "compare.h"
 
-enum { PATH = 1000 };
-
 /* ---- Lengths -------------------------------------------------------------------------------------------------- */
 
 /* Letters, or words, which stand between white space. */

@@ -320,9 +320,7 @@ static bool make_run(compare_table *table, compare_run *run, const char *folder,
         run->folder = NULL;
     else if (step_make(table, run, TRAIN_STEP, &s))
         run->line = step_typed(&s);
-    if (!run->line)
-        return fail(error, AT_FAILED, "out of memory for the runs");
-    return strlen(run->folder) < PATH - 40 || fail(error, AT_USAGE, "the path '%.60s...' is too long", run->folder);
+    return run->line || fail(error, AT_FAILED, "out of memory for the runs");
 }
 
 int compare_lock(const char *folder, at_error *error)

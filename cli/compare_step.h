@@ -7,7 +7,7 @@
 enum { TRAIN_STEP, TEST_STEP, BEYOND_STEP, ALIGN_STEP, STEPS };
 extern const char *const step_names[STEPS];
 
-enum { PATH = 1000, NUMBER = 32 };
+enum { NUMBER = 32 };
 
 /* What a child is started with. */
 typedef struct step {

@@ -84,6 +84,11 @@ refuse 2 "shaw-k has a task, which makes all data, and yet names files for 'mine
 refuse 2 "--set: no setting 'beyond-alignment' for attend compare; did you mean 'test-alignment' or 'guided-alignment'?" \
     compare tiny.spec --set beyond-alignment=words
 
+# A path that is too long is refused before anything is made there.
+long=$(printf 'x%.0s' {1..250})
+mkdir -p $long/$long/$long
+refuse 2 "the path '${long:0:60}...' is too long for the runs: it may have 800 letters" compare tiny.spec --directory $long/$long/$long/$long
+
 # The SPEC is not written over, and no model is tried on columns it was not trained on.
 refuse 2 "--json: './tiny.spec' is the SPEC itself; name another file" compare tiny.spec --json ./tiny.spec
 printf 'a\tb\nc\td\n' >pairs
