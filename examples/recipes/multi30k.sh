@@ -9,10 +9,10 @@
 # the direction replaces the settings below, as in: multi30k.sh data/multi30k de-en --minutes 5
 #
 # HOUR=1 trains a narrower and deeper model (4+4 layers of 128) on eight times as many sentences, an hour of one core, and
-# searches with a beam of 5.
+# searches with a beam of 5 and a length penalty of 1.5.
 . "$(dirname "$0")/recipe.bash"
 [ $# -ge 1 ] || usage
-from=$1 direction=${2:-de-en} beam=1
+from=$1 direction=${2:-de-en} beam=1 penalty=0
 shift $(($# < 2 ? 1 : 2))
 case $direction in
 de-en | en-de) source=${direction%-*} target=${direction#*-} ;;
@@ -35,7 +35,7 @@ if [ -z "${HOUR:-}" ]; then
     settings=(--dropout 0.1 --batch-size 32 --learning-rate 0.001)
     limits=(--schedule cosine --warmup 400 --updates 3800 --valid-every 1900)
 else
-    beam=5
+    beam=5 penalty=1.5
     shape+=(--layers 4 --hidden 128 --ffn 256)
     settings=(--dropout 0.2 --batch-tokens 2048 --learning-rate 0.003)
     limits=(--schedule cosine --warmup 500 --updates 8000 --valid-every 800)
@@ -44,6 +44,6 @@ settings+=(--label-smoothing 0.1 --clip-norm 1)
 learn "$@"
 
 for split in $splits; do
-    answer "$work/$split.$source" >"$work/$split.said"
+    answer "$work/$split.$source" --length-penalty $penalty >"$work/$split.said"
     echo "$direction ${file[$split]} $("$attend" score bleu --tokenise none --reference "$work/$split.$target" <"$work/$split.said")"
 done
