@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "attend.h"
+#include "model_of.h"
 #include "ops.h"
 #include "rows.h"
 #include "transformer.h"
@@ -22,26 +23,6 @@ enum { MOST_ROWS = 8, MOST_LENGTH = 16 };
 
 static at_tensors *reference;
 static json_t *batch;
-
-/* NAME=VALUE with blanks between. */
-static at_model *model_of(const char *text, int64_t words)
-{
-    at_error error = {0};
-    at_model_settings settings = {.source_size = words, .target_size = words};
-    uint64_t given = 0;
-    char copy[400], *rest = copy, *word;
-    snprintf(copy, sizeof copy, "model=transformer %s", text);
-    while ((word = strsep(&rest, " "))) {
-        char *equals = strchr(word, '=');
-        *equals = '\0';
-        at_field_set(&settings, &given, word, equals + 1, &error);
-    }
-    at_model_settings_complete(&settings, given, &error);
-    at_model *model = at_model_new(&settings, 1, &error);
-    if (!model)
-        fail_msg("%s: %s", text, error.text);
-    return model;
-}
 
 /* The numbers that the script draws: from -1/2 to below 1/2 in steps of 2^-15, begun with the name; gains around 1. */
 static void draw(at_params *params, int index)
@@ -113,7 +94,7 @@ static void check(json_t *spec, const char *kernels)
         if (target[i] >= 0)
             target[counted++] = target[i];
 
-    at_model *model = model_of(json_string_value(json_object_get(spec, "settings")), words);
+    at_model *model = model_of("transformer", json_string_value(json_object_get(spec, "settings")), words, words, 1);
     for (int i = 0; i < at_params_number(model->params); i++)
         draw(model->params, i);
     at_params_changed(model->params);
@@ -150,8 +131,8 @@ static void agrees_with_pytorch(void **state)
 static void no_parameter_is_missing(void **state)
 {
     const char *name = json_string_value(json_object_get(*state, "name"));
-    at_model *model = model_of(json_string_value(json_object_get(*state, "settings")),
-                               json_integer_value(json_object_get(batch, "words")));
+    const int64_t words = json_integer_value(json_object_get(batch, "words"));
+    at_model *model = model_of("transformer", json_string_value(json_object_get(*state, "settings")), words, words, 1);
     int count = 0;
     const size_t length = strlen(name);
     for (int i = 0; i < at_tensors_count(reference); i++) {
@@ -183,7 +164,7 @@ static void places_are_their_formulas(void **unused)
     };
     at_arena *arena = at_arena_new();
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        at_model *model = model_of(cases[c].settings, 5);
+        at_model *model = model_of("transformer", cases[c].settings, 5, 5, 1);
         at_pass pass = {.tape = at_tape_new(arena, false)};
         /* every other one from past the end of those that are kept ready */
         const int from = c % 2 ? AT_READY_PLACES - 1 : FROM;

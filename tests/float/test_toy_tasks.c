@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "cache.h"
-#include "model.h"
+#include "model_of.h"
 #include "ops.h"
 #include "optimise.h"
 
@@ -55,26 +55,6 @@ static void draw_rows(rows *r, task what, int64_t count, int64_t shortest, int64
         for (int64_t i = n + 1; i <= length; i++)
             to[i] = -1;
     }
-}
-
-/* Model, then NAME=VALUE with blanks between. */
-static at_model *toy_model(const char *text, uint64_t seed)
-{
-    at_error error = {0};
-    at_model_settings settings = {.source_size = WORDS, .target_size = WORDS};
-    uint64_t given = 0;
-    char words[200], *rest = words, *word;
-    snprintf(words, sizeof words, "model=%s", text);
-    while ((word = strsep(&rest, " "))) {
-        char *equals = strchr(word, '=');
-        *equals = 0;
-        assert_true(at_field_set(&settings, &given, word, equals + 1, &error));
-    }
-    assert_true(at_model_settings_complete(&settings, given, &error));
-    at_model *model = at_model_new(&settings, seed, &error);
-    if (!model)
-        fail_msg("%s: %s", text, error.text);
-    return model;
 }
 
 static void learn(at_model *model, const char *name, task what, int64_t shortest, int64_t length, int updates,
@@ -149,7 +129,7 @@ static double accuracy(at_model *model, task what, int64_t shortest, int64_t len
 
 static double learned(const char *text, task what, int64_t length, int updates)
 {
-    at_model *model = toy_model(text, 2);
+    at_model *model = model_of(text, "", WORDS, WORDS, 2);
     learn(model, text, what, 1, length, updates, 0.01);
     double share = accuracy(model, what, 1, length);
     printf("%-8s %.4f  %s\n", task_names[what], share, text);
@@ -200,7 +180,7 @@ static void test_lengths(void **state)
     static const char *const models[] = {"rnn-encdec " TINY " maxout=16", "bahdanau " TINY " attention=32 maxout=16"};
     double of_short[2], of_long[2];
     for (int i = 0; i < 2; i++) {
-        at_model *model = toy_model(models[i], 2);
+        at_model *model = model_of(models[i], "", WORDS, WORDS, 2);
         learn(model, models[i], COPY, 1, LONGEST, 500, 0.01);
         of_short[i] = accuracy(model, COPY, 1, 3);
         of_long[i] = accuracy(model, COPY, LONGEST - 1, LONGEST);
@@ -220,7 +200,7 @@ static double placed(const char *position, task what, int64_t length, int update
 {
     char text[200];
     snprintf(text, sizeof text, SMALL " %s", position);
-    at_model *model = toy_model(text, 2);
+    at_model *model = model_of(text, "", WORDS, WORDS, 2);
     learn(model, text, what, 1, length, updates, 0.005);
     const double share = accuracy(model, what, 1, length);
     printf("%-8s %.4f  %s\n", task_names[what], share, text);
@@ -270,9 +250,9 @@ static void test_shaw(void **state)
         double least, most;
         bool always;
     } table[] = {
-        {"layers=2 position=none", 0, 0.7, false},       {"layers=2 position=shaw:0", 0, 0.7, true},
-        {"layers=2 position=shaw:1", 0.9, 1, true},      {"layers=2 position=shaw:2", 0.95, 1, true},
-        {"layers=2 position=shaw:4", 0.95, 1, false},    {"layers=2 position=shaw:16", 0.95, 1, false},
+        {"layers=2 position=none", 0, 0.7, false},        {"layers=2 position=shaw:0", 0, 0.7, true},
+        {"layers=2 position=shaw:1", 0.9, 1, true},       {"layers=2 position=shaw:2", 0.95, 1, true},
+        {"layers=2 position=shaw:4", 0.95, 1, false},     {"layers=2 position=shaw:16", 0.95, 1, false},
         {"layers=2 position=shaw:2:keys", 0.85, 1, true}, {"layers=2 position=shaw:2:values", 0.8, 1, true},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {

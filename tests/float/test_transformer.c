@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "files.h"
+#include "model_of.h"
 #include "same_files.h"
 #include "search.h"
 #include "train.h"
@@ -33,24 +34,11 @@ static at_vocabulary *vocabulary(const char *line)
 /* An untrained model; raised parameters make its words differ. */
 static at_translator *untrained(const char *text)
 {
-    at_error error = {0};
     at_translator *t = calloc(1, sizeof *t);
     t->source = vocabulary("a b c d e f");
     t->target = vocabulary("the cat sat on a mat");
-    at_model_settings settings = {.source_size = at_vocabulary_size(t->source),
-                                  .target_size = at_vocabulary_size(t->target)};
-    uint64_t given = 0;
-    char words[200], *rest = words, *word;
-    snprintf(words, sizeof words, "model=transformer hidden=16 ffn=24 heads=2 layers=2 %s", text);
-    while ((word = strsep(&rest, " "))) {
-        char *equals = strchr(word, '=');
-        *equals = '\0';
-        at_field_set(&settings, &given, word, equals + 1, &error);
-    }
-    at_model_settings_complete(&settings, given, &error);
-    t->model = at_model_new(&settings, 5, &error);
-    if (!t->model)
-        fail_msg("%s: %s", text, error.text);
+    t->model = model_of("transformer hidden=16 ffn=24 heads=2 layers=2", text, at_vocabulary_size(t->source),
+                        at_vocabulary_size(t->target), 5);
     for (int64_t i = 0; i < at_params_count(t->model->params); i++)
         at_params_values(t->model->params)[i] *= 2;
     at_params_changed(t->model->params);
