@@ -8,28 +8,41 @@
 #include "kinds.h"
 #include "search.h"
 
+/* What keeps the two from speaking together, as the end of "it has another ..."; NULL: nothing. */
+static const char *difference(const at_translator *a, const at_translator *b, at_error *error)
+{
+    if (!at_vocabulary_same(a->source, b->source, error))
+        return "source vocabulary";
+    if (!at_vocabulary_same(a->target, b->target, error))
+        return a->source ? "target vocabulary" : "vocabulary";
+    return NULL;
+}
+
+static bool speak_together(const at_translator *a, const at_translator *b, const char *path, at_error *error)
+{
+    if (a->model->kind->alone != b->model->kind->alone)
+        return at_fail(error, AT_FAILED, "'%s' is a '%s', which cannot speak together with a '%s': one reads a source",
+                       path, b->model->kind->name, a->model->kind->name);
+    const char *differs = difference(a, b, error);
+    return !differs ||
+           at_fail(error, AT_FAILED,
+                   "'%s' has another %s than the models before it; those that speak together must share their words: "
+                   "train them on the same text with the same vocabulary settings",
+                   path, differs);
+}
+
 bool at_translator_add(at_translator *translator, const char *path, at_error *error)
 {
     at_translator *other = at_translator_load(path, error);
-    if (!other)
+    if (!other || !speak_together(translator, other, path, error)) {
+        at_translator_free(other);
         return false;
-    const bool alone = translator->model->kind->alone;
-    const char *differs = alone != other->model->kind->alone                              ? "kind"
-                          : !at_vocabulary_same(translator->source, other->source, error) ? "source vocabulary"
-                          : at_vocabulary_same(translator->target, other->target, error)  ? NULL
-                          : alone                                                         ? "vocabulary"
-                                                                                          : "target vocabulary";
-    at_model **more = differs ? NULL : realloc(translator->more, (size_t)(translator->more_count + 1) * sizeof *more);
+    }
+    at_model **more = realloc(translator->more, (size_t)(translator->more_count + 1) * sizeof *more);
     if (more) {
         translator->more = more;
         translator->more[translator->more_count++] = other->model;
         other->model = NULL; /* it has moved */
-    } else if (differs) {
-        at_fail(
-            error, AT_FAILED,
-            "'%s' has another %s than the models before it; those that speak together must share their words: train "
-            "them on the same text with the same vocabulary settings",
-            path, differs);
     } else {
         at_fail(error, AT_FAILED, "memory is out: there is no room for another model");
     }

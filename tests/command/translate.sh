@@ -135,6 +135,10 @@ same_file out again
 refuse 1 "'letters' has another source vocabulary than the models before it; those that speak together must share their words: \
 train them on the same text with the same vocabulary settings" translate -m model -m second -m letters
 refuse 1 "cannot read 'missing': No such file or directory" translate -m model -m missing
+"$attend" train --model transformer-lm --target target --output alone --layers 1 --hidden 8 --heads 2 --ffn 8 --epochs 1 --quiet ||
+    fail "a language model cannot be trained"
+refuse 1 "'alone' is a 'transformer-lm', which cannot speak together with a 'bahdanau': one reads a source" \
+    translate -m model -m alone
 
 # ---- Refusals.
 refuse 2 "attend translate needs a model: -m FILE" translate
