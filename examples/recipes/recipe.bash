@@ -1,13 +1,14 @@
 # What the recipes share; each of them reads this file first. ATTEND names the command (default: build/attend), OUTPUT keeps the
 # model, BEAM is how many hypotheses to keep, SPLITS what to score: dev alone while settings are chosen (default: dev test).
-# SEEDS='1 2 3' trains a model with each of these seeds, and they answer together (default: 1 alone).
+# SEEDS='1 2 3' trains a model with each of these seeds, as many at once as there are processors, and they answer together
+# (default: 1 alone, on all processors).
 set -euo pipefail
 export LC_ALL=C # text is bytes here: letters are found by the bytes that begin them
 recipe=$(basename "$0")
 attend=${ATTEND:-$(dirname "$0")/../../build/attend}
 splits=${SPLITS:-dev test}
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap 'stop_training; rm -rf "$work"' EXIT
 output=${OUTPUT:-$work/model.safetensors}
 models=()
 
@@ -47,7 +48,7 @@ together() {
 # learn OPTIONS...: train with the arrays data, shape, settings and limits, which the recipe fills. OPTIONS come last and so win;
 # --model among them drops the shape of another model, --epochs and --minutes the limits with the schedule that leads up to them.
 learn() {
-    local option chosen seed
+    local option seed running=0
     for option; do
         case $option in
         --epochs | --minutes) limits=() ;;
@@ -55,14 +56,43 @@ learn() {
         esac
     done
     for seed in ${SEEDS:-1}; do
-        chosen=("${shape[@]}" "${settings[@]}" --seed "$seed" "${limits[@]}" "$@")
-        echo "settings: ${chosen[*]}"
-        models+=(-m "$output${SEEDS:+.$seed}")
-        "$attend" train "${data[@]}" "${chosen[@]}" --output "${models[-1]}"
+        train_with "$seed" "$@"
+    done
+    while ((running)); do
+        one_ends
     done
     times >"$work/times"
     awk 'NR == 2 { split($1 "m" $2, t, "m"); printf "training took %.1f minutes of one core\n", t[1] + t[3] + (t[2] + t[4]) / 60 }' \
         "$work/times"
+}
+
+# train_with SEED OPTIONS...: one of the models, beside those that are already running if there are several.
+train_with() {
+    local seed=$1 model=$output${SEEDS:+.$1}
+    local chosen=("${shape[@]}" "${settings[@]}" --seed "$seed" "${limits[@]}" "${@:2}")
+    echo "settings: ${chosen[*]}"
+    models+=(-m "$model")
+    if [ -z "${SEEDS:-}" ]; then
+        "$attend" train "${data[@]}" "${chosen[@]}" --output "$model"
+        return
+    fi
+    ((running < $(nproc))) || one_ends
+    "$attend" train "${data[@]}" --threads 1 "${chosen[@]}" --output "$model" 2> >(sed -u "s/^/seed $seed: /" >&2) &
+    running=$((running + 1))
+}
+
+# one_ends: wait until one of the models is trained; a recipe ends where one of them fails.
+one_ends() {
+    wait -n
+    running=$((running - 1))
+}
+
+# stop_training: what still runs when the recipe ends early saves its state and goes.
+stop_training() {
+    local left
+    left=$(jobs -p)
+    [ -z "$left" ] || kill $left 2>/dev/null || true
+    wait
 }
 
 # answer SOURCES OPTIONS...: the lines of the model, or of the models together, for those of SOURCES.

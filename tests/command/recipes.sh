@@ -47,6 +47,29 @@ says 'eng_us dev +WER [0-9.]+  PER [0-9.]+' "$(SPLITS=dev recipe g2p data eng_us
 says $'settings: --model .* --seed 4 .*\nsettings: --model .* --seed 2 .*\nfre dev +WER 0.00  PER 0.00' \
     "$(SEEDS='4 2' SPLITS=dev OUTPUT=seeds bash "$recipes/g2p.sh" data fre --epochs 60 --embedding 8 --hidden 16 $learner 2>&1 | grep -v took)"
 [ -s seeds.4 ] && [ -s seeds.2 ] || fail "no model for each seed: $(ls)"
+# Each line of several trainings says whose it is; where one fails the recipe fails, and what is told to stop stops them all.
+several() { # (in a process of its own, so that $! is the recipe)
+    export SEEDS='4 2' SPLITS=dev OUTPUT=$1
+    exec bash "$recipes/g2p.sh" data fre --embedding 8 --hidden 16 "${@:2}"
+}
+(several seeds --epochs 2) >said.out 2>said.err || fail "two seeds: $(cat said.err)"
+for seed in 4 2; do
+    grep -q "^seed $seed: 'seeds.$seed' is the model$" said.err || fail "no word of seed $seed: $(cat said.err)"
+done
+[ -z "$(grep -v '^seed [42]: ' said.err)" ] || fail "lines of no seed: $(grep -v '^seed [42]: ' said.err)"
+code=0
+(several none/m --epochs 2) >said.out 2>said.err || code=$?
+[ $code = 1 ] && ! grep -q took said.out || fail "a training that cannot write ends the recipe with $code: $(cat said.out said.err)"
+several stopped --epochs 1000000 --quiet >said.out 2>said.err &
+for _ in {1..300}; do
+    [ -s stopped.4 ] && [ -s stopped.2 ] && break
+    sleep 0.1
+done
+kill $! && { wait $! || true; }
+[ -s stopped.4.state ] && [ -s stopped.2.state ] || fail "a recipe told to stop lost its state: $(ls; cat said.err)"
+before=$(cksum stopped.*) && sleep 0.5
+[ "$before" = "$(cksum stopped.*)" ] || fail 'a training outlives its recipe'
+checks=$((checks + 4))
 refused 1 "g2p.sh: there is no 'data/sig20_xyz_train.tsv.gz'" g2p data xyz
 refused 2 'examples/recipes/g2p.sh DATA LANGUAGE' g2p data
 
