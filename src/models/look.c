@@ -28,6 +28,10 @@ bool at_look_declare_for(at_model *model, const at_attention *a, at_look *look, 
     if (width % H || value_width % H)
         return at_fail(error, AT_FAILED, "--heads is %lld and must divide %lld, the size of what attention compares%s",
                        (long long)H, (long long)(width % H ? width : value_width), width % H ? "" : " and gathers");
+    if (a->position == AT_ROPE && D % 2)
+        return at_fail(error, AT_FAILED,
+                       "position 'rope' turns pairs of numbers, so the head size must be even, and it is %lld",
+                       (long long)D);
     if (a->score == AT_GENERAL)
         look->W = declare(model, name, "W_a", AT_SHAPE(D, D), error);
     if (a->score == AT_ADDITIVE)

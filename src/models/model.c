@@ -101,7 +101,8 @@ static bool is_complete(const at_model_settings *settings, const at_model_kind *
     return true;
 }
 
-at_model *at_model_blank(const at_model_settings *settings, at_error *error)
+/* A model whose parameters have shapes but no memory yet. */
+static at_model *declare_model(const at_model_settings *settings, at_error *error)
 {
     if (error->code != AT_OK)
         return NULL;
@@ -116,12 +117,29 @@ at_model *at_model_blank(const at_model_settings *settings, at_error *error)
         *model = (at_model){.kind = kind, .settings = *settings, .params = params};
     if (!model || !params) {
         at_fail(error, AT_FAILED, "memory is out: a model '%s' cannot be made", kind->name);
-    } else if (at_model_attention(settings, kind, &model->attention, error) && kind->declare(model, error) &&
-               at_params_fix(params, error)) {
+    } else if (at_model_attention(settings, kind, &model->attention, error) && kind->declare(model, error)) {
         return model;
     }
     if (!model)
         at_params_free(params);
+    at_model_free(model);
+    return NULL;
+}
+
+bool at_model_possible(const at_model_settings *settings, at_error *error)
+{
+    at_model_settings any = *settings;
+    any.source_size = any.target_size = 1;
+    at_model *model = declare_model(&any, error);
+    at_model_free(model);
+    return model != NULL;
+}
+
+at_model *at_model_blank(const at_model_settings *settings, at_error *error)
+{
+    at_model *model = declare_model(settings, error);
+    if (model && at_params_fix(model->params, error))
+        return model;
     at_model_free(model);
     return NULL;
 }

@@ -50,6 +50,7 @@ typedef struct at_field {
     size_t offset, size;  /* in at_model_settings */
     const char *standard; /* the default, as text; "": may stay empty */
     const char *help;
+    const char *choices; /* of a name: the words that it may be, blanks between; NULL: others judge it */
 } at_field;
 const at_field *at_field_at(int index); /* NULL past the last */
 /* Sets one field from text; a sentence if it does not fit. `given`: a bit per field, set for the ones named. */
@@ -124,6 +125,9 @@ struct at_model {
     void *extra; /* the kind's own record of parameter numbers; released with free */
 };
 
+/* Whether these settings go together, whatever the vocabularies: what no data can mend is better known before it is
+ * read. */
+bool at_model_possible(const at_model_settings *settings, at_error *error);
 /* A model with freshly drawn parameters (uniform or normal as its paper says, from the seed). */
 at_model *at_model_new(const at_model_settings *settings, uint64_t seed, at_error *error);
 /* One whose parameters are zeros, to be filled from a file: drawing takes longer than reading. */

@@ -9,15 +9,18 @@
 #include "kinds.h"
 #include "text.h"
 
-#define FIELD(name, member, type, standard, help)                                                                      \
+#define FIELD(name, member, type, standard, help) CHOICE(name, member, type, standard, help, NULL)
+#define CHOICE(name, member, type, standard, help, choices)                                                            \
     {                                                                                                                  \
-        name, type, offsetof(at_model_settings, member), sizeof(((at_model_settings *)0)->member), standard, help      \
+        name, type, offsetof(at_model_settings, member), sizeof(((at_model_settings *)0)->member), standard, help,     \
+            choices                                                                                                    \
     }
 
 static const at_field fields[] = {
     FIELD("model", model, AT_FIELD_NAME, "bahdanau", "which model; `attend list models` shows them"),
-    FIELD("cell", cell, AT_FIELD_NAME, "gru", "the recurrent cell: rnn, gru or lstm"),
-    FIELD("reset", reset, AT_FIELD_NAME, "before", "a gru resets the state before or after the product with U"),
+    CHOICE("cell", cell, AT_FIELD_NAME, "gru", "the recurrent cell: rnn, gru or lstm", "rnn gru lstm"),
+    CHOICE("reset", reset, AT_FIELD_NAME, "before", "a gru resets the state before or after the product with U",
+           "before after"),
     FIELD("layers", layers, AT_FIELD_COUNT, "1", "layers on each side; recurrent ones 4 at most"),
     FIELD("embedding", embedding, AT_FIELD_COUNT, "256", "size of a word's vector"),
     FIELD("hidden", hidden, AT_FIELD_COUNT, "256", "size of a recurrent state, or of a transformer's rows"),
@@ -39,15 +42,18 @@ static const at_field fields[] = {
     FIELD("ffn", ffn, AT_FIELD_COUNT, "1024", "size inside a transformer's feed-forward layers"),
     FIELD("kv-heads", kv_heads, AT_FIELD_COUNT, "", "heads of keys and values, shared by groups of heads"),
     FIELD("decoder-layers", decoder_layers, AT_FIELD_COUNT, "", "layers of the decoder, if not as many as --layers"),
-    FIELD("activation", activation, AT_FIELD_NAME, "relu", "inside the feed-forward layers: relu, gelu or swish"),
-    FIELD("norm", norm, AT_FIELD_NAME, "post", "layer norm after each sub-layer (post) or before it (pre)"),
+    CHOICE("activation", activation, AT_FIELD_NAME, "relu", "inside the feed-forward layers: relu, gelu or swish",
+           "relu gelu swish"),
+    CHOICE("norm", norm, AT_FIELD_NAME, "post", "layer norm after each sub-layer (post) or before it (pre)",
+           "post pre"),
     FIELD("norm-epsilon", norm_epsilon, AT_FIELD_NUMBER, "1e-05", "added to the variance in layer norm"),
-    FIELD("final-norm", final_norm, AT_FIELD_NAME, "auto", "a norm after the last layer; auto: with --norm pre"),
+    CHOICE("final-norm", final_norm, AT_FIELD_NAME, "auto", "a norm after the last layer; auto: with --norm pre",
+           "auto true false"),
     FIELD("positions", positions, AT_FIELD_COUNT, "512", "places in the table of --position learned"),
-    FIELD("position-layout", position_layout, AT_FIELD_NAME, "interleaved",
-          "sines and cosines of --position sinusoidal: interleaved or halves"),
-    FIELD("position-denominator", position_denominator, AT_FIELD_NAME, "half",
-          "what divides their exponents: half of --hidden (half), or one less (half-1)"),
+    CHOICE("position-layout", position_layout, AT_FIELD_NAME, "interleaved",
+           "sines and cosines of --position sinusoidal: interleaved or halves", "interleaved halves"),
+    CHOICE("position-denominator", position_denominator, AT_FIELD_NAME, "half",
+           "what divides their exponents: half of --hidden (half), or one less (half-1)", "half half-1"),
     FIELD("first-position", first_position, AT_FIELD_NUMBER, "0", "the place of the first word"),
     FIELD("scale-embedding", scale_embedding, AT_FIELD_SWITCH, "true", "words enter times the root of --hidden"),
     FIELD("tie", tie, AT_FIELD_SWITCH, "true", "the output shares its matrix with the target's words"),
@@ -94,11 +100,28 @@ static bool set_number(double *to, double below, const char *name, const char *t
 {
     char *end, shown[AT_SHOWN];
     double value = strtod(text, &end);
-    if (end == text || *end || !(value >= 0 && value < below))
-        return at_fail(error, AT_FAILED, "--%s is '%s' and must be a number from 0 to below %g", name,
-                       at_shown(text, shown, sizeof shown), below);
+    /* As the float that training makes of it: of 0.999999999 nothing would be left. */
+    if (end == text || *end || !(value >= 0 && (float)value < below))
+        return at_fail(error, AT_FAILED, "--%s is '%s' and must be a number from 0 to below %g%s", name,
+                       at_shown(text, shown, sizeof shown), below, value < below ? ", rounded to a float" : "");
     *to = value;
     return true;
+}
+
+/* One of a few names, or a sentence with all of them. */
+static bool is_choice(const at_field *field, const char *text, at_error *error)
+{
+    char all[80] = "", shown[AT_SHOWN];
+    for (const char *at = field->choices; *at;) {
+        const size_t length = strcspn(at, " "), used = strlen(all);
+        const char *next = at + length + (at[length] == ' ');
+        if (strlen(text) == length && strncmp(text, at, length) == 0)
+            return true;
+        snprintf(all + used, sizeof all - used, "%s'%.*s'", used == 0 ? "" : *next ? ", " : " or ", (int)length, at);
+        at = next;
+    }
+    return at_fail(error, AT_FAILED, "--%s is '%s' and must be %s", field->name, at_shown(text, shown, sizeof shown),
+                   all);
 }
 
 static bool set_value(at_model_settings *settings, const at_field *field, const char *text, at_error *error)
@@ -124,6 +147,8 @@ static bool set_value(at_model_settings *settings, const at_field *field, const 
     if ((!*text && *field->standard) || strlen(text) >= field->size)
         return at_fail(error, AT_FAILED, "--%s is '%s' and must be a name of 1 to %zu characters", field->name,
                        at_shown(text, shown, sizeof shown), field->size - 1);
+    if (field->choices && !is_choice(field, text, error))
+        return false;
     memcpy(place, text, strlen(text) + 1);
     return true;
 }

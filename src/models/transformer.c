@@ -44,24 +44,6 @@ typedef struct transformer {
     at_real sinusoids[]; /* [AT_READY_PLACES,d], or none */
 } transformer;
 
-/* One of a few names, or a sentence with all of them. */
-static bool is_one_of(const char *option, const char *name, const char *const *names, at_error *error)
-{
-    char all[80] = "";
-    for (int i = 0; names[i]; i++) {
-        if (strcmp(name, names[i]) == 0)
-            return true;
-        snprintf(all + strlen(all), sizeof all - strlen(all), "%s'%s'",
-                 i == 0         ? ""
-                 : names[i + 1] ? ", "
-                                : " or ",
-                 names[i]);
-    }
-    return at_fail(error, AT_FAILED, "--%s is '%s' and must be %s", option, name, all);
-}
-
-static const char *const activations[] = {"relu", "gelu", "swish", NULL};
-
 static at_ffn_act activation_of(const char *name)
 {
     return strcmp(name, "gelu") == 0 ? AT_FFN_GELU : strcmp(name, "swish") == 0 ? AT_FFN_SWISH : AT_FFN_RELU;
@@ -70,14 +52,6 @@ static at_ffn_act activation_of(const char *name)
 static bool settings_fit(const at_model *model, at_error *error)
 {
     const at_model_settings *s = &model->settings;
-    if (!is_one_of("activation", s->activation, activations, error) ||
-        !is_one_of("norm", s->norm, (const char *const[]){"post", "pre", NULL}, error) ||
-        !is_one_of("final-norm", s->final_norm, (const char *const[]){"auto", "true", "false", NULL}, error) ||
-        !is_one_of("position-layout", s->position_layout, (const char *const[]){"interleaved", "halves", NULL},
-                   error) ||
-        !is_one_of("position-denominator", s->position_denominator, (const char *const[]){"half", "half-1", NULL},
-                   error))
-        return false;
     if (strcmp(s->position, "sinusoidal") == 0 && s->hidden % 2)
         return at_fail(error, AT_FAILED, "--hidden is %lld and must be even for --position sinusoidal",
                        (long long)s->hidden);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "text.h"
-#include "train.h"
+#include "trainer.h"
 
 /* What a value is, and the type of the field it goes to. */
 typedef enum value_kind {
@@ -24,7 +24,9 @@ typedef struct setting {
     value_kind kind;
     size_t place; /* in at_train_settings */
     int64_t least;
-    const char *choices; /* blank between */
+    bool above;                                       /* of a number: more than that */
+    const char *choices;                              /* blank between */
+    bool (*known)(const char *text, at_error *error); /* of a text: whether there is such a thing */
 } setting;
 
 #define AT(field) .place = offsetof(at_train_settings, field)
@@ -60,8 +62,12 @@ static const setting table[] = {
       "char, word, or word:SIZE for the most frequent ones; spm:SIZE for pieces that SentencePiece finds in the text, "
       "spm:SIZE:bpe for merged pairs, or a model of its own, FILE.spm"},
      VALUE_TEXT,
-     AT(source_vocabulary)},
-    {{TEXT, "target-vocab", "KIND", "word", "the same for the target"}, VALUE_TEXT, AT(target_vocabulary)},
+     AT(source_vocabulary),
+     .known = at_vocabulary_kind_known},
+    {{TEXT, "target-vocab", "KIND", "word", "the same for the target"},
+     VALUE_TEXT,
+     AT(target_vocabulary),
+     .known = at_vocabulary_kind_known},
     {{TEXT, "joint-vocab", NULL, NULL, "count the units of both sides together"}, VALUE_SWITCH, AT(joint_vocabulary)},
     {{TEXT, "normalise", "FORM", "none", "Unicode's normal form for both sides, kept in the model: none | nfc | nfkc"},
      VALUE_CHOICE,
@@ -131,7 +137,7 @@ static const setting table[] = {
      AT(epochs),
      1},
     {{ENDS, "updates", "N", NULL, "updates in all"}, VALUE_COUNT, AT(updates), 1},
-    {{ENDS, "minutes", "M", NULL, "minutes of this run"}, VALUE_NUMBER, AT(minutes)},
+    {{ENDS, "minutes", "M", NULL, "minutes of this run"}, VALUE_NUMBER, AT(minutes), .above = true},
     {{ENDS, "early-stopping", "N", NULL, "validations in a row without a better score"},
      VALUE_COUNT,
      AT(early_stopping),
@@ -139,7 +145,8 @@ static const setting table[] = {
     {{ENDS, "valid-metric", "NAME", "loss",
       "loss | perplexity, or by decoding bleu | chrf | chrf++ | ter | wer | cer | accuracy"},
      VALUE_TEXT,
-     AT(valid_metric)},
+     AT(valid_metric),
+     .known = at_metric_known},
     {{ENDS, "valid-every", "N", NULL, "updates between validations (default: an epoch)"},
      VALUE_COUNT,
      AT(valid_every),
@@ -252,6 +259,8 @@ static bool assign(at_training *training, int index, const char *text, at_error 
     char *end;
     switch (row->kind) {
     case VALUE_TEXT: {
+        if (row->known && !row->known(text, error))
+            return false;
         char *copy = strdup(text);
         if (!copy)
             return at_fail(error, AT_FAILED, "memory is out: there is no room for --%s", row->option.name);
@@ -264,8 +273,13 @@ static bool assign(at_training *training, int index, const char *text, at_error 
         return read_count(row, text, field, error);
     case VALUE_NUMBER: {
         double value = strtod(text, &end);
-        if (end == text || *end || !isfinite(value) || value < (double)row->least)
-            return not_that(row->option.name, row->least ? "a number, 1 or more" : "a number, 0 or more", text, error);
+        if (end == text || *end || !isfinite(value) || value < (double)row->least ||
+            (row->above && value == (double)row->least))
+            return not_that(row->option.name,
+                            row->above   ? "a number above 0"
+                            : row->least ? "a number, 1 or more"
+                                         : "a number, 0 or more",
+                            text, error);
         *(double *)field = value;
         return true;
     }
@@ -478,6 +492,8 @@ bool at_training_run(at_training *training, at_train_listener *listener, void *c
     if (!check_use(training, &settings, error))
         return false;
     if (!at_model_settings_complete(&settings.model, training->given, error))
+        return by_user(error);
+    if (!at_model_possible(&settings.model, error))
         return by_user(error);
     complete(training, &settings);
     if (settings.guided_alignment && !settings.model.guided_head[0]) {

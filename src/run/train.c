@@ -84,6 +84,11 @@ static at_vocabulary *count_units(const at_lines *lines, const char *kind, at_cl
         at_lines_count_units(lines, side, vocabulary, error);
     if (vocabulary && at_vocabulary_fix(vocabulary, error))
         return vocabulary;
+    if (error->code == AT_USAGE) { /* a size that the text does not give: whose? */
+        at_error why = *error;
+        *error = (at_error){0};
+        at_fail(error, AT_USAGE, "--%s-vocab: %s", first_side == 0 ? "source" : "target", why.text);
+    }
     at_vocabulary_free(vocabulary);
     return NULL;
 }
@@ -155,6 +160,17 @@ static bool head_exists(const at_model *model, at_error *error)
     return true;
 }
 
+/* Tables of one size are not yet one table: row by row they must stand for the same units. */
+static bool can_share(const at_translator *t, at_error *error)
+{
+    if (at_vocabulary_same(t->source, t->target, error))
+        return true;
+    return at_fail(error, AT_USAGE,
+                   "--share-embeddings needs one vocabulary for both sides, and theirs, of %lld and %lld entries, "
+                   "differ; --joint-vocab makes one",
+                   (long long)at_vocabulary_size(t->source), (long long)at_vocabulary_size(t->target));
+}
+
 static bool prepare_model(at_trainer *trainer, at_error *error)
 {
     at_translator *t = &trainer->translator;
@@ -162,6 +178,8 @@ static bool prepare_model(at_trainer *trainer, at_error *error)
     model.source_size = t->source ? at_vocabulary_size(t->source) : 0;
     model.target_size = at_vocabulary_size(t->target);
     t->max_length = trainer->settings->limits.max_length;
+    if (model.share_embeddings && t->source && !can_share(t, error))
+        return false;
     t->model = at_model_new(&model, trainer->settings->seed, error);
     if (t->model && trainer->guide && !head_exists(t->model, error))
         return false;

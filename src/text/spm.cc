@@ -106,10 +106,10 @@ void refuse(const char *why, int64_t pieces, at_error *error)
     const char *most = strstr(why, "value <= "), *least = strstr(why, " vs ");
     long long number;
     if (most && sscanf(most, "value <= %lld", &number) == 1)
-        at_fail(error, AT_FAILED, "the text gives %lld pieces at most, so 'spm:%lld' asks for too many", number,
+        at_fail(error, AT_USAGE, "the text gives %lld pieces at most, so 'spm:%lld' asks for too many", number,
                 static_cast<long long>(pieces));
     else if (least && sscanf(least, " vs %lld", &number) == 1)
-        at_fail(error, AT_FAILED,
+        at_fail(error, AT_USAGE,
                 "the text has so many different characters that 'spm:%lld' is too small; it takes %lld at least",
                 static_cast<long long>(pieces), number);
     else

@@ -153,18 +153,30 @@ static bool read_size(const char *kind, const char *digits, char **end, int64_t 
 
 static bool not_a_kind(const char *kind, at_error *error)
 {
-    char shown[AT_SHOWN];
-    return at_fail(
-        error, AT_USAGE,
-        "no vocabulary '%s'; there are 'char', 'word', 'word:8000', 'spm:8000', 'spm:8000:bpe' and files that "
-        "end in .spm or .model",
-        at_shown(kind, shown, sizeof shown));
+    static const char *const names[] = {"char", "word", "spm"};
+    char shown[AT_SHOWN], near[100] = "", name[8];
+    bool known = false;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(kind, ":"), kind);
+    for (int i = 0; i < 3; i++)
+        known = known || strcmp(name, names[i]) == 0;
+    if (!known)
+        at_nearest(name, names, 3, near, sizeof near);
+    return at_fail(error, AT_USAGE, "no vocabulary '%s'%s", at_shown(kind, shown, sizeof shown),
+                   near[0]
+                       ? near
+                       : "; there are 'char', 'word', 'word:8000', 'spm:8000', 'spm:8000:bpe' and files that end in "
+                         ".spm or .model");
 }
 
 static bool ends_in(const char *text, const char *ending)
 {
     size_t length = strlen(text), size = strlen(ending);
     return length > size && strcmp(text + length - size, ending) == 0;
+}
+
+static bool is_file(const char *kind)
+{
+    return ends_in(kind, ".spm") || ends_in(kind, ".model");
 }
 
 /* "spm:8000" or "spm:8000:bpe" */
@@ -205,7 +217,7 @@ static bool read_kind(at_vocabulary *vocabulary, const char *kind, at_error *err
     vocabulary->words = length == 4 && strncmp(kind, "word", 4) == 0;
     if (length == 3 && strncmp(kind, "spm", 3) == 0)
         return read_subwords(vocabulary, kind, error);
-    if (ends_in(kind, ".spm") || ends_in(kind, ".model"))
+    if (is_file(kind))
         return read_subwords_file(vocabulary, kind, error);
     if (!vocabulary->words && !(length == 4 && strncmp(kind, "char", 4) == 0))
         return not_a_kind(kind, error);
@@ -225,6 +237,13 @@ at_vocabulary *at_vocabulary_new(const char *kind, at_error *error)
         return vocabulary;
     at_vocabulary_free(vocabulary);
     return NULL;
+}
+
+bool at_vocabulary_kind_known(const char *kind, at_error *error)
+{
+    at_vocabulary *vocabulary = is_file(kind) ? NULL : at_vocabulary_new(kind, error);
+    at_vocabulary_free(vocabulary);
+    return error->code == AT_OK;
 }
 
 void at_vocabulary_free(at_vocabulary *vocabulary)

@@ -18,6 +18,8 @@ typedef struct at_vocabulary at_vocabulary;
  * "FILE.spm" or "FILE.model" reads one, and counts nothing. The id of a piece is its id in the model plus AT_SPECIALS,
  * but the unknown piece is AT_UNKNOWN. */
 at_vocabulary *at_vocabulary_new(const char *kind, at_error *error);
+/* Whether there is such a kind; a file is not looked for. */
+bool at_vocabulary_kind_known(const char *kind, at_error *error);
 void at_vocabulary_free(at_vocabulary *vocabulary);
 /* What every line goes through first; before any is counted. */
 void at_vocabulary_normalise(at_vocabulary *vocabulary, at_cleaning cleaning);

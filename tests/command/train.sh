@@ -30,8 +30,17 @@ refuse 1 "line 41 of 'lines' has no partner: 'few' ends after 40 lines" train --
 refuse 1 "line 41 of 'lines' has no partner: 'few' ends after 40 lines" \
     train --source few --target few --valid-source few --valid-target lines --output m
 refuse 2 "--joint-vocab needs --source-vocab and --target-vocab to be the same" train $data --output m --joint-vocab --target-vocab char
-refuse 2 "no vocabulary 'wrod'; there are 'char', 'word', 'word:8000', 'spm:8000', 'spm:8000:bpe' and files that end in .spm or .model" \
-    train $data --output m --source-vocab wrod
+refuse 2 "no vocabulary 'wrod'; did you mean 'word'?" train $data --output m --source-vocab wrod
+refuse 2 "--minutes takes a number above 0, not '0'" train $data --output m --minutes 0
+refuse 2 "no validation metric 'blue'; did you mean 'bleu'?" train $data --output m --valid-metric blue
+# What no data can mend is refused before any is read.
+for wrong in "--heads 3:--heads is 3 and must divide 256, the size of what attention compares" \
+    "--layers 9:--layers is 9, and model 'luong' has at most 4" \
+    "--cell gruu:--cell is 'gruu' and must be 'rnn', 'gru' or 'lstm'" \
+    "--attention-dropout 0.999999999:--attention-dropout is '0.999999999' and must be a number from 0 to below 1, rounded to a float" \
+    "--score dot --position rope --hidden 6 --heads 2:position 'rope' turns pairs of numbers, so the head size must be even, and it is 3"; do
+    refuse 2 "${wrong#*:}" train --model luong --source missing --target missing --output m ${wrong%%:*}
+done
 [ ! -e m ] && [ ! -e m.log.jsonl ] || fail "a refused run leaves files behind"
 
 # What it says and what it leaves.

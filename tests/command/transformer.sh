@@ -13,24 +13,28 @@ done
 # Refusals: one sentence each, and no file.
 refuse 2 "no position 'sinusoid'; did you mean 'sinusoidal'?" train $tiny --output m --position sinusoid
 refuse 2 "no table 'key' for position 'shaw'; did you mean 'keys'?" train $tiny --output m --position shaw:2:key
-refuse 1 "--heads is 3 and must divide --hidden, which is 16" train $tiny --output m --heads 3
-refuse 1 "kv_heads 2 must divide heads 1" train $tiny --output m --heads 1 --kv-heads 2
-refuse 1 "--hidden is 15 and must be even for --position sinusoidal" train $tiny --output m --hidden 15 --heads 1
-refuse 1 "--norm is 'both' and must be 'post' or 'pre'" train $tiny --output m --norm both
-refuse 1 "--activation is 'tanh' and must be 'relu', 'gelu' or 'swish'" train $tiny --output m --activation tanh
-refuse 1 "'scalled' in 'scalled,shaw:2' is no score, normaliser, window or position; one word of each may stand there, with commas between, as in 'scaled,sliding:8,shaw:16'" \
+refuse 2 "--heads is 3 and must divide --hidden, which is 16" train $tiny --output m --heads 3
+refuse 2 "kv_heads 2 must divide heads 1" train $tiny --output m --heads 1 --kv-heads 2
+refuse 2 "--hidden is 15 and must be even for --position sinusoidal" train $tiny --output m --hidden 15 --heads 1
+refuse 2 "--norm is 'both' and must be 'post' or 'pre'" train $tiny --output m --norm both
+refuse 2 "--activation is 'tanh' and must be 'relu', 'gelu' or 'swish'" train $tiny --output m --activation tanh
+refuse 2 "'scalled' in 'scalled,shaw:2' is no score, normaliser, window or position; one word of each may stand there, with commas between, as in 'scaled,sliding:8,shaw:16'" \
     train $tiny --output m --encoder-attention scalled,shaw:2
 refuse 2 "position 'shaw' needs a whole number: 'shaw:K[:keys|:values]'" train $tiny --output m --cross-attention shaw
 refuse 2 "--position sinusoidal is added to a transformer's words, and model 'bahdanau' is none" \
     train --source lines --target lines --output m --position sinusoidal
-refuse 1 "position 'rope' turns pairs of numbers, so the head size must be even, and --hidden 18 over --heads 2 makes it 9" \
+refuse 2 "position 'rope' turns pairs of numbers, so the head size must be even, and --hidden 18 over --heads 2 makes it 9" \
     train $tiny --output m --hidden 18 --position rope
-refuse 1 "--first-position is 0.5 and must be a whole number" train $tiny --output m --first-position 0.5
-refuse 1 "the decoder's self-attention cannot use the window 'local-p': its centre is a share of the words, and a decoder does not know how many there will be; 'sliding' looks back a fixed way" \
+refuse 2 "--first-position is 0.5 and must be a whole number" train $tiny --output m --first-position 0.5
+refuse 2 "the decoder's self-attention cannot use the window 'local-p': its centre is a share of the words, and a decoder does not know how many there will be; 'sliding' looks back a fixed way" \
     train $tiny --output m --decoder-attention local-p:2
 tr a x <lines | sed 's/x/x y/' >other
-refuse 1 "--share-embeddings needs one vocabulary for both sides, and they have 12 and 13 entries; --joint-vocab makes one" \
+refuse 2 "--share-embeddings needs one vocabulary for both sides, and theirs, of 12 and 13 entries, differ; --joint-vocab makes one" \
     train $tiny --target other --output m --share-embeddings
+tr a x <lines >other # as many words, and not the same
+refuse 2 "--share-embeddings needs one vocabulary for both sides, and theirs, of 12 and 12 entries, differ; --joint-vocab makes one" \
+    train $tiny --target other --output m --share-embeddings
+run train $tiny --target other --output shared --share-embeddings --joint-vocab
 
 # One line is longer than the table: training says so, translating gives a line for each line and a note.
 { cat lines; echo a b c d e f g h a b c d; } >longer
