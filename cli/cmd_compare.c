@@ -102,10 +102,25 @@ static int count_runs(const compare_table *t, compare_state state)
     return count;
 }
 
-/* Shows what there is; bad if a run failed, or if nothing could be run at all. */
+/* Whether all runs ended before they were done, and with one and the same sentence. */
+static bool ended_alike(const compare_table *t, compare_state state)
+{
+    bool alike = count_runs(t, state) == t->run_count;
+    for (int i = 1; i < t->run_count && alike; i++)
+        alike = strcmp(t->run[i].why, t->run[0].why) == 0;
+    return alike;
+}
+
+/* Shows what there is; bad if a run failed, or if nothing could be run at all. What is wrong with the data, or with a
+ * setting of all rows, is said once, and there is no table. */
 static bool show(const compare_table *t, cli_outputs *outputs, at_error *error)
 {
     const int failed = count_runs(t, RUN_FAILED);
+    if (ended_alike(t, RUN_FAILED))
+        return outputs_write(outputs, error) && fail(error, AT_FAILED, "%s: %s failed: %s", t->spec->path,
+                                                     t->run_count == 1 ? "the run" : "all runs", t->run[0].why);
+    if (ended_alike(t, RUN_REFUSED))
+        return fail(error, AT_USAGE, "%s: %s", t->spec->path, t->run[0].why);
     if (count_runs(t, RUN_REFUSED) == t->run_count)
         return fail(error, AT_USAGE, "%s: no combination is possible: %s", t->spec->path, t->run[0].why);
     compare_print(t);

@@ -265,6 +265,20 @@ static bool read_set(compare_data *data, int set, at_error *error)
     return source->count > 0 || fail(error, AT_FAILED, "'%s' has no line to test with", f->source);
 }
 
+/* Links that cannot be read are better known before the models are trained than after: they judge empty lines. */
+static bool check_links(const at_line_list *links, const char *path, at_error *error)
+{
+    at_line_list none = {.count = links->count, .line = calloc((size_t)links->count, sizeof *none.line)};
+    const at_score_settings settings = {.sentences = true};
+    if (!none.line)
+        return fail(error, AT_FAILED, "out of memory for the links of '%s'", path);
+    at_scores_free(at_scores_new("aer", &settings, &none, &links, 1, error));
+    free(none.line);
+    if (error->code != AT_OK)
+        fail_under(error, path);
+    return error->code == AT_OK;
+}
+
 bool compare_data_ready(compare_spec *spec, const char *folder, uint64_t seed, compare_data *data, at_error *error)
 {
     *data = (compare_data){0};
@@ -275,7 +289,9 @@ bool compare_data_ready(compare_spec *spec, const char *folder, uint64_t seed, c
         return fail(error, AT_FAILED, "cannot make the folder '%s': %s", place, strerror(errno));
     bool good = spec->maker ? make_all(spec, folder, seed, data, error) : find_all(spec, folder, data, error);
     for (int s = 0; good && s < SETS; s++)
-        good = !data->set[s].source || read_set(data, s, error);
+        good =
+            !data->set[s].source || (read_set(data, s, error) &&
+                                     (!data->links[s] || check_links(data->links[s], data->set[s].alignment, error)));
     return good && mark_all(spec, data, error);
 }
 

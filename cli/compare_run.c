@@ -116,16 +116,12 @@ static void tidy(const compare_run *run)
     }
 }
 
-/* Whether a training never began because its settings do not go together: it ended with a sentence before its first
- * report, and not one about a file. Rows are written one by one; only what was multiplied may hold what nobody asked
- * for. */
-static bool is_impossible(const compare_spec *spec, const job *j, int status, const char *why)
+/* Whether a training never began because its settings do not go together, which is bad usage; with bad data it fails.
+ * Rows are written one by one; only what was multiplied may hold what nobody asked for. */
+static bool is_impossible(const compare_spec *spec, const job *j, int status)
 {
-    char path[PATH + 20];
-    struct stat about;
-    snprintf(path, sizeof path, "%s.log.jsonl", j->step.model);
-    return j->which == TRAIN_STEP && WIFEXITED(status) && WEXITSTATUS(status) <= AT_USAGE && stat(path, &about) != 0 &&
-           strncmp(why, "cannot ", 7) != 0 && spec->axis_count > 0 && spec->axis[spec->axis_count - 1].key;
+    return j->which == TRAIN_STEP && WIFEXITED(status) && WEXITSTATUS(status) == AT_USAGE && spec->axis_count > 0 &&
+           spec->axis[spec->axis_count - 1].key;
 }
 
 /* After a child's end. Gives whether the run goes on with its next step. */
@@ -151,7 +147,7 @@ static bool finish_step(const compare_table *table, job *j, int status, const st
         return j->which < STEPS;
     }
     unlink(part);
-    bool refused = is_impossible(table->spec, j, status, why);
+    bool refused = is_impossible(table->spec, j, status);
     run->state = refused ? RUN_REFUSED : RUN_FAILED;
     snprintf(run->why, sizeof run->why, "%s", why);
     if (refused) { /* it left nothing but its sentence */

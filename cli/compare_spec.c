@@ -118,11 +118,16 @@ bool compare_takes_file(const cli_option *option)
     return option->argument && strcmp(option->argument, "FILE") == 0;
 }
 
+static bool ends_in(const char *text, const char *ending)
+{
+    size_t length = strlen(text), size = strlen(ending);
+    return length > size && strcmp(text + length - size, ending) == 0;
+}
+
 bool compare_is_file(const cli_option *option, const char *value)
 {
-    size_t length = strlen(value);
-    return compare_takes_file(option) || (option->argument && strcmp(option->argument, "KIND") == 0 && length > 4 &&
-                                          strcmp(value + length - 4, ".spm") == 0);
+    return compare_takes_file(option) || (option->argument && strcmp(option->argument, "KIND") == 0 &&
+                                          (ends_in(value, ".spm") || ends_in(value, ".model")));
 }
 
 const cli_option *compare_word_option(const char *word)

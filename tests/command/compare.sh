@@ -44,6 +44,15 @@ sed 's/^heads/haeds/' tiny.spec >wrong.spec
 refuse 2 "wrong.spec:9: no setting 'haeds' for attend compare; did you mean 'heads'?" compare wrong.spec
 sed 's/^heads.*/position = shaw:2 shav:4/' tiny.spec >wrong.spec
 refuse 2 "wrong.spec:9: no position 'shav'; did you mean 'shaw'?" compare wrong.spec
+while read -r line sentence; do
+    sed "s/^heads.*/${line/=/ = }/" tiny.spec >wrong.spec
+    refuse 2 "wrong.spec:9: $sentence" compare wrong.spec
+done <<'S'
+activation=gelo --activation is 'gelo' and must be 'relu', 'gelu' or 'swish'
+source-vocab=wrod no vocabulary 'wrod'; did you mean 'word'?
+valid-metric=blue no validation metric 'blue'; did you mean 'bleu'?
+minutes=0 --minutes takes a number above 0, not '0'
+S
 sed 's/^heads.*/row = one : --haeds 1/' tiny.spec >wrong.spec
 refuse 2 "wrong.spec:9: no setting 'haeds' for attend compare; did you mean 'heads'?" compare wrong.spec
 sed 's/^heads.*/row = one --heads 1/' tiny.spec >wrong.spec

@@ -80,6 +80,23 @@ refuse 1 "cannot read 'nothing': No such file or directory" compare rows.spec --
 refuse 2 "shaw-k has a task, which makes all data, and yet names files for 'mine'" \
     compare shaw-k --set 'row=mine : --source words --target words'
 
+# What is wrong with the data is a failure, which no setting is blamed for, and is said once. Links that cannot be read are
+# known before anything is trained.
+refused() { # CODE SENTENCE ARGUMENTS...
+    local expected=$1 sentence=$2 got=0
+    shift 2
+    "$attend" compare tiny.spec --quiet --directory bad "$@" >out 2>said || got=$?
+    equal "$expected attend: $sentence" "$got $(cat said)" "attend compare $*"
+    [ ! -s out ] || fail "attend compare $* prints $(cat out)"
+}
+head -3 words >three
+refused 1 "tiny.spec: all runs failed: line 4 of 'words' has no partner: 'three' ends after 3 lines" --set target=three --set 'hidden=4 6'
+refused 1 "tiny.spec: the run failed: line 4 of 'words' has no partner: 'three' ends after 3 lines" --set target=three
+refused 2 "tiny.spec: --layers is 5, and model 'luong' has at most 4" --set layers=5 --set 'hidden=4 6'
+refused 1 "three: line 1 of the references: 'a' is no link; a link is like 0-1, or 0?1 if it is only possible" \
+    --set test-source=three --set test-target=three --set test-alignment=three
+equal '' "$(find bad -name 'model*')" "models of runs that could not be"
+
 # Links are scored on the test alone.
 refuse 2 "--set: no setting 'beyond-alignment' for attend compare; did you mean 'test-alignment' or 'guided-alignment'?" \
     compare tiny.spec --set beyond-alignment=words
