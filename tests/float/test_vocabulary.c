@@ -271,10 +271,10 @@ static void test_refusals(void **state)
     (void)state;
     at_error error = {0};
     assert_null(at_vocabulary_new("words", &error));
-    expect_failure(&error, AT_USAGE,
-                   "no vocabulary 'words'; there are 'char', 'word', 'word:8000', 'spm:8000', 'spm:8000:bpe' and files "
-                   "that end in "
-                   ".spm or .model");
+    expect_failure(&error, AT_USAGE, "no vocabulary 'words'; did you mean 'word'?");
+    assert_false(at_vocabulary_kind_known("chars:9", &error));
+    expect_failure(&error, AT_USAGE, "no vocabulary 'chars:9'; did you mean 'char'?");
+    assert_true(at_vocabulary_kind_known("not/there.model", &error)); /* a file is not looked for */
     static const char *const sizes[] = {"word:0",  "word:",   "word:-3",
                                         "word: 5", "word:5x", "word:99999999999999999999"};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
