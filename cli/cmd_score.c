@@ -79,6 +79,15 @@ static bool check(const score_options *options, int count, char **words, at_erro
                     "words of");
     if (options->references.count == 0)
         return fail(error, AT_USAGE, "attend score needs --reference FILE, what the lines should have been");
+    if (aer && options->references.count > 1)
+        return fail(error, AT_USAGE, "aer takes one reference, not %d", options->references.count);
+    const char *alike = options->compare && strcmp(options->compare, "-") == 0 ? "compare"
+                        : options->source && strcmp(options->source, "-") == 0 ? "source"
+                                                                               : NULL;
+    for (int r = 0; r < options->references.count; r++)
+        alike = strcmp(options->references.value[r], "-") == 0 ? "reference" : alike;
+    if (alike)
+        return fail(error, AT_USAGE, "--%s takes a file: the standard input has the lines that are judged", alike);
     if (options->sentence && (options->confidence != UNSET || options->compare || options->by_length.count))
         return fail(error, AT_USAGE, "%s is about the whole text and does not go with --sentence",
                     options->compare               ? "--compare"
@@ -266,6 +275,22 @@ static at_line_list *read_lines(const char *path, const char *option, at_error *
     return lines;
 }
 
+/* As many lines in each file as came in; of several files, which one has others. */
+static bool check_counts(const score_options *options, const at_line_list *hypotheses, const at_line_list *other,
+                         at_line_list *const *references, at_error *error)
+{
+    const int64_t lines = hypotheses->count;
+    for (int r = 0; r <= options->references.count; r++) {
+        const bool last = r == options->references.count;
+        const at_line_list *list = last ? other : references[r];
+        if (list && list->count != lines)
+            return fail(error, AT_FAILED, "%s'%s' has %lld line%s, and %lld came in; there must be as many",
+                        last ? "--compare: " : "", last ? options->compare : options->references.value[r],
+                        (long long)list->count, list->count == 1 ? "" : "s", (long long)lines);
+    }
+    return true;
+}
+
 /* The lines that --by-length counts the words of: the sources, or the first references. */
 static bool group_lines(const score_options *options, const at_line_list *source, const at_line_list *reference,
                         length_groups *groups, at_error *error)
@@ -319,7 +344,7 @@ static int run(void *given, int word_count, char **words)
     if (options->source && error.code == AT_OK)
         source = read_lines(options->source, "--source", &error);
     hypotheses = error.code == AT_OK ? at_line_list_read("-", &error) : NULL;
-    if (hypotheses &&
+    if (hypotheses && check_counts(options, hypotheses, other, references, &error) &&
         judge(options, all, word_count, hypotheses, other, (const at_line_list *const *)references, &error) &&
         group_lines(options, source, references[0], &groups, &error))
         print_all(options, all, word_count, &groups);

@@ -113,6 +113,7 @@ static bool collect_equal(at_judge_scratch *scratch, const at_judged *line, doub
 
 const at_metric_kind at_metric_wer = {.name = "wer",
                                       .statistics = 2,
+                                      .cleans = true,
                                       .nothing = "the references hold no word, so there is no error rate",
                                       .collect = collect_words,
                                       .score = at_error_rate};

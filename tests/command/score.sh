@@ -29,6 +29,13 @@ said 'accuracy 100.00' accuracy --reference hyp.txt
 printf 'the bat sat on\nab\n' | "$attend" score wer --reference ref.txt >piped.txt
 equal 'wer 50.00' "$(cat piped.txt)" "a pipe"
 
+# Bytes that are not UTF-8 count as U+FFFD, in words as in characters; only accuracy compares bytes.
+printf 'a\xff b\n' >hyp.txt
+printf 'a\xef\xbf\xbd b\n' >bytes.txt
+said 'wer 0.00
+cer 0.00
+accuracy 0.00' wer cer accuracy --reference bytes.txt
+
 # Alignments: A = {00 11 22 31}, S = {00 11 23}, P = S and {22}: 1 - (2 + 3) / (4 + 3).
 printf '0-0 1-1 2-3 2?2\n' >links.txt
 printf '0-0 1-1 2-2 3-1\n' >hyp.txt
@@ -121,16 +128,18 @@ refuse 2 "--model is for perplexity alone" score bleu --model ref.txt --referenc
 refuse 2 "the references of aer are links, so --by-length needs --source FILE to count the words of" score aer --by-length --reference links.txt
 refuse 2 "--confidence takes a whole number from 1 to 10000000, not '0'" score bleu --confidence 0 --reference ref.txt
 refuse 2 "--reference takes FILE, not an empty word" score bleu --reference ''
+refuse 2 "--reference takes a file: the standard input has the lines that are judged" score wer --reference ref.txt --reference -
+refuse 2 "--compare takes a file: the standard input has the lines that are judged" score wer --reference ref.txt --compare -
 refuse 2 "metric 'wer' is named twice" score wer cer wer --reference ref.txt
 refuse 2 "no option '--refrence'; did you mean '--reference'?" score wer --refrence ref.txt
 refuse 1 "--reference: cannot read 'none.txt': No such file or directory" score wer --reference none.txt
 cp ref.txt ref.gz
 refuse 1 "--reference: 'ref.gz' is packed by gzip, which is not read here; unpack it first with gunzip" score wer --reference ref.gz
-refuse 1 "1 line cannot be scored against 2 references; there must be as many" score wer --reference ref.txt
+refuse 1 "'ref.txt' has 2 lines, and 1 came in; there must be as many" score wer --reference ref.txt
 exec <first.txt
-refuse 1 "--compare: 1 line cannot be scored against 3 references; there must be as many" score wer --reference first.txt --compare links.txt
+refuse 1 "--compare: 'links.txt' has 1 line, and 3 came in; there must be as many" score wer --reference first.txt --compare links.txt
 exec <first.txt
-refuse 1 "3 lines cannot be scored against 1 reference; there must be as many" score bleu --reference first.txt --reference links.txt
+refuse 1 "'links.txt' has 1 line, and 3 came in; there must be as many" score bleu --reference first.txt --reference links.txt
 refuse 1 "--compare: cannot read 'none.txt': No such file or directory" score bleu --reference first.txt --compare none.txt
 refuse 2 "aer takes one reference, not 2" score aer --reference links.txt --reference links.txt
 exec <first.txt
@@ -139,7 +148,7 @@ exec <first.txt
 refuse 1 "--source: 'links.txt' has 1 line, and there are 3 references; there must be as many" \
     score bleu --by-length --source links.txt --reference first.txt
 exec </dev/null
-refuse 1 "0 lines cannot be scored against 2 references; there must be as many" score wer --reference ref.txt
+refuse 1 "'ref.txt' has 2 lines, and 0 came in; there must be as many" score wer --reference ref.txt
 : >empty.txt
 refuse 1 "there is no line to score" score wer --reference empty.txt
 printf '0-0\n0=1\n' >bad.txt
