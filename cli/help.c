@@ -40,6 +40,8 @@ void help_command(const cli_command *command)
         synopsis(option, text, sizeof text);
         printf("%*s", INDENT, "");
         print_padded(stdout, text, HELP_COLUMN - INDENT);
+        if (strlen(text) >= HELP_COLUMN - INDENT) /* too long to stand beside its help */
+            printf("\n%*s", HELP_COLUMN, "");
         describe(option, text, sizeof text);
         print_wrapped(stdout, text, HELP_COLUMN, RIGHT, HELP_COLUMN);
     }
