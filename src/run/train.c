@@ -74,6 +74,14 @@ static void note_report(at_trainer *trainer, const char *what, const at_corpus_r
             (long long)r->replaced, (long long)r->lines, what, alone ? "lines" : "pairs", (long long)r->first_replaced);
 }
 
+/* Puts before a sentence what it is about. */
+static void say_whose(const char *whose, at_error *error)
+{
+    const at_error why = *error;
+    *error = (at_error){0};
+    at_fail(error, why.code, "%s: %s", whose, why.text);
+}
+
 static at_vocabulary *count_units(const at_lines *lines, const char *kind, at_cleaning cleaning, int first_side,
                                   int last_side, at_error *error)
 {
@@ -84,11 +92,8 @@ static at_vocabulary *count_units(const at_lines *lines, const char *kind, at_cl
         at_lines_count_units(lines, side, vocabulary, error);
     if (vocabulary && at_vocabulary_fix(vocabulary, error))
         return vocabulary;
-    if (error->code == AT_USAGE) { /* a size that the text does not give: whose? */
-        at_error why = *error;
-        *error = (at_error){0};
-        at_fail(error, AT_USAGE, "--%s-vocab: %s", first_side == 0 ? "source" : "target", why.text);
-    }
+    if (error->code == AT_USAGE) /* a size that the text does not give */
+        say_whose(first_side == 0 ? "--source-vocab" : "--target-vocab", error);
     at_vocabulary_free(vocabulary);
     return NULL;
 }
@@ -103,6 +108,8 @@ static at_corpus *make_corpus(at_trainer *trainer, const at_lines *lines, const 
         at_corpus_new(lines, trainer->translator.source, trainer->translator.target, &limits, &report, error);
     if (corpus)
         note_report(trainer, what, &report);
+    else if (error->code != AT_OK)
+        say_whose(what, error);
     if (corpus && at_corpus_count(corpus) == 0)
         at_fail(error, AT_FAILED, "none of the %lld %s pairs can be used", (long long)report.lines, what);
     return corpus;

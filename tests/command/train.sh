@@ -29,6 +29,9 @@ grep -q "^attend: .*'empty'" said || fail "an empty corpus says $(cat said)"
 refuse 1 "line 41 of 'lines' has no partner: 'few' ends after 40 lines" train --source lines --target few --output m
 refuse 1 "line 41 of 'lines' has no partner: 'few' ends after 40 lines" \
     train --source few --target few --valid-source few --valid-target lines --output m
+printf '\n\n' >blank
+refuse 1 "validation: no pair of lines is left: of 2, 2 have an empty side (first line 1)" \
+    train --source few --target few --valid-source blank --valid-target blank --output m
 refuse 2 "--joint-vocab needs --source-vocab and --target-vocab to be the same" train $data --output m --joint-vocab --target-vocab char
 refuse 2 "no vocabulary 'wrod'; did you mean 'word'?" train $data --output m --source-vocab wrod
 refuse 2 "--minutes takes a number above 0, not '0'" train $data --output m --minutes 0
