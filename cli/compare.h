@@ -55,7 +55,7 @@ typedef struct compare_axis {
 
 typedef struct compare_spec {
     /* Filled in by the table of keys in compare_spec.c. */
-    const char *title, *task, *lengths, *beyond, *metrics, *seeds;
+    const char *title, *task, *lengths, *beyond, *metrics, *tokenise, *seeds;
     int64_t symbols, train_lines, valid_lines, test_lines, beam;
     double length_penalty;
     compare_files set[SETS];
@@ -90,6 +90,8 @@ bool compare_row_has(const compare_row *row, const char *name);
 const char *compare_value(const compare_spec *spec, int cell, int axis);
 /* The first value of a key of attend train; NULL if the SPEC does not have it. */
 const char *compare_setting(const compare_spec *spec, const char *name);
+/* How scores are counted: with the words of `tokenise`, and without regard to capitals where no model writes any. */
+at_score_settings compare_scoring(const compare_spec *spec);
 /* The options of a cell, without data, seed and output; gives their count. They belong to the SPEC. */
 int compare_options(const compare_spec *spec, int cell, const char *words[MOST_LINE_WORDS]);
 

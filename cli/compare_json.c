@@ -2,6 +2,7 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <utf8proc.h>
 
 #include "compare.h"
@@ -50,6 +51,10 @@ static json_t *spec_json(const compare_table *table)
                                                 : "neither");
         if (m->metric)
             json_object_update_new(one, json_pack("{s:s, s:s}", "metric", m->metric, "set", compare_set_names[m->set]));
+        if (m->metric && strcmp(m->metric, "bleu") == 0)
+            json_object_set_new(one, "tokenise", json_string(spec->tokenise ? spec->tokenise : at_tokeniser_name(0)));
+        if (m->metric && compare_scoring(spec).lowercase)
+            json_object_set_new(one, "lowercase", json_true());
         if (m->part)
             json_object_update_new(
                 one, json_pack("{s:I, s:I}", "least_length", (json_int_t)m->least, "most_length", (json_int_t)m->most));

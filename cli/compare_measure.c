@@ -151,7 +151,8 @@ static bool score(const compare_table *table, const compare_measure *m, const at
 {
     const compare_data *data = table->data;
     const at_line_list *right = strcmp(m->metric, "aer") == 0 ? data->links[m->set] : data->target[m->set];
-    at_scores *scores = at_scores_new(m->metric, NULL, said, &right, 1, error);
+    const at_score_settings settings = compare_scoring(table->spec);
+    at_scores *scores = at_scores_new(m->metric, &settings, said, &right, 1, error);
     if (scores)
         *value = m->part ? score_part(table, m, scores, error) : at_scores_total(scores);
     at_scores_free(scores);

@@ -129,14 +129,21 @@ void compare_notes(const compare_table *table, char *out, size_t size)
                  (long long)spec->train_lines, spec->maker->name, (long long)spec->symbols, spec->lengths);
     else
         snprintf(from, sizeof from, "%lld pairs of the task %s", (long long)spec->train_lines, spec->maker->name);
-    snprintf(out, size,
-             "%s %s; %lld at a time with %lld thread%s each. A time is the median over the reports of training.%s%s "
-             "Trained on %s.",
-             spec->seed_count > 1 ? "Means over the seeds" : "Seed", seeds, (long long)table->jobs,
-             (long long)table->threads, table->threads == 1 ? "" : "s",
-             spec->seed_count > 1 ? " ± is the standard deviation over the seeds (n - 1)." : "",
-             table->data->links[TEST] ? " aer is of the head that agrees most with itself in both directions." : "",
-             from);
+    const at_score_settings scoring = compare_scoring(spec);
+    char words[80] = "";
+    for (int i = 0; i < spec->metric_count; i++)
+        if (strcmp(spec->metric[i], "bleu") == 0)
+            snprintf(words, sizeof words, " The words of bleu are those of '%s'.",
+                     scoring.tokenise ? scoring.tokenise : at_tokeniser_name(0));
+    snprintf(
+        out, size,
+        "%s %s; %lld at a time with %lld thread%s each. A time is the median over the reports of training.%s%s%s%s "
+        "Trained on %s.",
+        spec->seed_count > 1 ? "Means over the seeds" : "Seed", seeds, (long long)table->jobs,
+        (long long)table->threads, table->threads == 1 ? "" : "s",
+        spec->seed_count > 1 ? " ± is the standard deviation over the seeds (n - 1)." : "", words,
+        scoring.lowercase ? " Capitals do not count." : "",
+        table->data->links[TEST] ? " aer is of the head that agrees most with itself in both directions." : "", from);
 }
 
 static void print_failures(const compare_table *table)

@@ -21,6 +21,7 @@ static const cli_option keys[] = {
     {OPTION_NUMBER, "test-lines", "N", offsetof(compare_spec, test_lines), "300", 1, 1000000, .help = "pairs"},
     {OPTION_TEXT, "seeds", "N...", offsetof(compare_spec, seeds), "1 2 3", .help = "each cell is run with each"},
     {OPTION_TEXT, "metrics", "NAME...", offsetof(compare_spec, metrics), "accuracy wer", .help = "the first by length"},
+    {OPTION_TEXT, "tokenise", "NAME", offsetof(compare_spec, tokenise), .help = "the words of bleu"},
     {OPTION_NUMBER, "beam", "N", offsetof(compare_spec, beam), "1", 1, 1000, .help = "of translating"},
     {OPTION_REAL, "length-penalty", "A", offsetof(compare_spec, length_penalty), "0", -100, 100, .help = "likewise"},
 #define SET_KEYS(name_, set_)                                                                                          \
@@ -309,6 +310,18 @@ static bool read_metrics(compare_spec *spec, at_error *error)
     return spec->metric_count > 0 || fail(error, AT_USAGE, "metrics takes names, and there is none");
 }
 
+static bool check_tokeniser(const char *name, at_error *error)
+{
+    const char *names[16];
+    int count = 0;
+    for (; count < 16 && at_tokeniser_name(count); count++) {
+        names[count] = at_tokeniser_name(count);
+        if (strcmp(names[count], name) == 0)
+            return true;
+    }
+    return fail_no(error, "tokeniser", name, names, count);
+}
+
 static bool read_task(compare_spec *spec, at_error *error)
 {
     enum { MOST_TASKS = 32 };
@@ -342,12 +355,13 @@ static bool read_lengths(const char *name, const char *text, task_size *size, at
 /* What a key's table leaves to be judged. */
 static bool check_key(compare_spec *spec, const char *name, at_error *error)
 {
-    return strcmp(name, "seeds") == 0     ? read_seeds(spec, error)
-           : strcmp(name, "metrics") == 0 ? read_metrics(spec, error)
-           : strcmp(name, "task") == 0    ? read_task(spec, error)
-           : strcmp(name, "lengths") == 0 ? read_lengths(name, spec->lengths, &spec->size[TEST], error)
-           : strcmp(name, "beyond") == 0  ? read_lengths(name, spec->beyond, &spec->size[BEYOND], error)
-                                          : true;
+    return strcmp(name, "seeds") == 0      ? read_seeds(spec, error)
+           : strcmp(name, "metrics") == 0  ? read_metrics(spec, error)
+           : strcmp(name, "tokenise") == 0 ? check_tokeniser(spec->tokenise, error)
+           : strcmp(name, "task") == 0     ? read_task(spec, error)
+           : strcmp(name, "lengths") == 0  ? read_lengths(name, spec->lengths, &spec->size[TEST], error)
+           : strcmp(name, "beyond") == 0   ? read_lengths(name, spec->beyond, &spec->size[BEYOND], error)
+                                           : true;
 }
 
 /* ---- Lines ---------------------------------------------------------------------------------------------------- */
@@ -433,6 +447,17 @@ const char *compare_setting(const compare_spec *spec, const char *name)
         if (strcmp(spec->key[i].option->name, name) == 0)
             return spec->key[i].value[0];
     return NULL;
+}
+
+at_score_settings compare_scoring(const compare_spec *spec)
+{
+    bool lower = false;
+    for (int i = 0; i < spec->key_count; i++) {
+        const compare_key *key = &spec->key[i];
+        lower = lower ||
+                (strcmp(key->option->name, "lowercase") == 0 && key->count == 1 && strcmp(key->value[0], "true") == 0);
+    }
+    return (at_score_settings){.tokenise = spec->tokenise, .lowercase = lower};
 }
 
 int compare_options(const compare_spec *spec, int cell, const char *words[MOST_LINE_WORDS])

@@ -52,6 +52,24 @@ table = json.load(open("written.json"))
 print(ascii([table["title"], table["rows"][0]["settings"]["row"]]))')" "names that are not UTF-8"
 fi
 
+# The words of bleu, and models that write no capitals.
+printf 'A b c d.\nC d e f.\n' >capitals
+tr A-Z a-z <capitals >small
+printf 'tokenise = nome\n' | cat tiny.spec - >written.spec
+refuse 2 "written.spec:$(wc -l <written.spec): no tokeniser 'nome'; did you mean 'none'?" compare written.spec
+scored() { # ARGUMENTS...: the quality that the JSON has
+    table tiny.spec --set target=small --set 'metrics=bleu wer' --set embedding=8 --set hidden=16 --set updates=60 \
+        --set learning-rate=0.05 "$@" --json scored.json | tr '\n' ' ' >printed
+    grep -oE '"(bleu|wer)": [0-9.]+' scored.json | sort -u | tr '\n' ' '
+}
+lower=$(scored --set test-target=small --set source=small --set test-source=small)
+equal '"bleu": 100.0 "wer": 0.0 ' "${lower/100.00000000000004/100.0}" "scores in small letters"
+equal "$lower" "$(scored --set test-target=capitals --set source=small --set test-source=capitals --set lowercase=true)" "scores without capitals"
+grep -q "The words of bleu are those of '13a'. Capitals do not count." printed || fail "the notes are $(tail -3 printed)"
+scored --set test-target=small --set source=small --set test-source=small --set tokenise=none >/dev/null
+equal 0 "$(trained)" "trainings for another tokeniser"
+grep -q "those of 'none'" printed || fail "the notes are $(tail -3 printed)"
+
 # Lines without a word are a length of their own.
 printf '\n\na\nb\n' >short
 table tiny.spec --set test-source=short --json short.json >/dev/null
