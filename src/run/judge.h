@@ -52,8 +52,10 @@ typedef struct at_judge_scratch {
     at_line *lines; /* the hypothesis, then the references, as they are judged */
     double *tallies;
     size_t line_room, tally_room;
-    int32_t *cells; /* of edit distances */
-    size_t cell_room;
+    /* Of edit distances: where each unit is among 64 of one side, and the steps along the other. */
+    uint64_t *masks;
+    int8_t *steps;
+    size_t mask_room, step_room;
 } at_judge_scratch;
 /* A link of an alignment, "3-4", or "3?4" if it is only possible, as source << 32 | target. */
 bool at_link_read(at_unit unit, uint64_t *link, bool *sure);

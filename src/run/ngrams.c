@@ -44,7 +44,8 @@ void at_judge_scratch_free(at_judge_scratch *scratch)
     free(scratch->lowered);
     free(scratch->lines);
     free(scratch->tallies);
-    free(scratch->cells);
+    free(scratch->masks);
+    free(scratch->steps);
     *scratch = (at_judge_scratch){0};
 }
 

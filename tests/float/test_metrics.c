@@ -191,6 +191,56 @@ static void expect_own_score(const char *metric, double result)
         fail_msg("%s of a line by itself is %.17g", metric, result);
 }
 
+/* The same cell by cell, for lines of any length. */
+static int cell_distance(const char *a, const char *b)
+{
+    int row[300], m = (int)strlen(b);
+    for (int j = 0; j <= m; j++)
+        row[j] = j;
+    for (int i = 1; a[i - 1]; i++) {
+        int before = row[0];
+        row[0] = i;
+        for (int j = 1; j <= m; j++) {
+            int least = before + (a[i - 1] != b[j - 1]);
+            before = row[j];
+            least = row[j] + 1 < least ? row[j] + 1 : least;
+            row[j] = row[j - 1] + 1 < least ? row[j - 1] + 1 : least;
+        }
+    }
+    return row[m];
+}
+
+/* Around the 64 rows that the library takes at a time, with few and with many letters, alike and unlike. */
+static void test_long_lines(void **state)
+{
+    (void)state;
+    static const int lengths[] = {1, 2, 31, 62, 63, 64, 65, 66, 126, 127, 128, 129, 130, 200, 255};
+    enum { LENGTHS = sizeof lengths / sizeof *lengths };
+    at_rng rng = {29, 0};
+    for (int i = 0; i < LENGTHS * LENGTHS * 3; i++) {
+        const int n = lengths[i % LENGTHS], m = lengths[i / LENGTHS % LENGTHS];
+        const uint32_t letters = (const uint32_t[]){2, 5, 26}[i / (LENGTHS * LENGTHS)];
+        char a[300] = "", b[300] = "", spaced[2][600] = {"", ""};
+        for (int j = 0; j < m; j++)
+            b[j] = (char)('a' + at_rng_below(&rng, letters));
+        for (int j = 0; j < n; j++) /* now and then a step aside from what it is compared with */
+            a[j] = j < m && at_rng_below(&rng, 4) ? b[j + (j % 50 > 25 && j + 1 < m)]
+                                                  : (char)('a' + at_rng_below(&rng, letters));
+        for (int side = 0; side < 2; side++)
+            for (const char *at = side ? b : a; *at; at++)
+                strncat(strncat(spaced[side], at, 1), " ", 2);
+        const double expected = 100.0 * cell_distance(a, b) / m;
+        const at_line line[2] = {{a, (size_t)n}, {b, (size_t)m}},
+                      word[2] = {{spaced[0], strlen(spaced[0])}, {spaced[1], strlen(spaced[1])}};
+        at_error error = {0};
+        double letter_rate, word_rate;
+        assert_true(at_score_lines("cer", &line[0], 1, &line[1], 1, &letter_rate, &error));
+        assert_true(at_score_lines("wer", &word[0], 1, &word[1], 1, &word_rate, &error));
+        if (fabs(letter_rate - expected) > 1e-9 || fabs(word_rate - expected) > 1e-9)
+            fail_msg("'%s' by '%s': cer %g and wer %g instead of %g", a, b, letter_rate, word_rate, expected);
+    }
+}
+
 /* Any bytes are scored without a fault, and a line by itself has no error. */
 static void test_any_bytes(void **state)
 {
@@ -232,6 +282,7 @@ int main(void)
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_against_the_definition),
+        cmocka_unit_test(test_long_lines),
         cmocka_unit_test(test_any_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
