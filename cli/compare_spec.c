@@ -188,7 +188,7 @@ static bool read_grid(compare_spec *spec, const place *at, const cli_option *opt
     spec->key_count += index == spec->key_count;
     compare_key *key = &spec->key[index];
     *key = (compare_key){.option = option, .dashed = compare_keep(spec, error, "--%s", option->name)};
-    if (compare_takes_file(option)) {
+    if (compare_takes_file(option) && *text) {
         key->value[key->count++] = located(spec, at, option, text, error);
         return error->code == AT_OK;
     }

@@ -302,7 +302,7 @@ bool config_line(const char *path, int number, char *line, char **key, char **va
     if (!**key)
         return true;
     char *equals = strchr(*key, '=');
-    if (!equals)
+    if (!equals || equals == *key)
         return fail(error, AT_USAGE, "%s:%d: '%s' is not of the form key = value", path, number, *key);
     *equals = 0;
     *key = trim(*key);

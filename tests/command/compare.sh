@@ -59,6 +59,10 @@ sed 's/^heads.*/row = one --heads 1/' tiny.spec >wrong.spec
 refuse 2 "wrong.spec:9: a row is NAME : --option value ..., not 'one --heads 1'" compare wrong.spec
 sed 's/^heads.*/just words/' tiny.spec >wrong.spec
 refuse 2 "wrong.spec:9: 'just words' is not of the form key = value" compare wrong.spec
+sed 's/^heads.*/= 4/' tiny.spec >wrong.spec
+refuse 2 "wrong.spec:9: '= 4' is not of the form key = value" compare wrong.spec
+sed 's/^heads.*/source =/' tiny.spec >wrong.spec
+refuse 2 "wrong.spec:9: source takes FILE, not an empty word" compare wrong.spec
 sed 's/^heads.*/output = m/' tiny.spec >wrong.spec
 refuse 2 "wrong.spec:9: 'output' is for attend compare to choose, for each run anew" compare wrong.spec
 sed 's/^title.*/row = one : --heads 4/' tiny.spec >wrong.spec
