@@ -75,17 +75,32 @@ static char *folder_of(const char *path)
 
 /* ---- All of it ------------------------------------------------------------------------------------------------ */
 
-static bool is_same_file(const char *one, const char *other)
+/* A file that the SPEC names, which no output may replace; NULL if `path` is none of them. */
+static const char *named_file(const compare_spec *spec, const char *path)
 {
-    struct stat a, b;
-    return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+    for (int i = 0; i < spec->key_count; i++)
+        for (int v = 0; v < spec->key[i].count; v++)
+            if (compare_is_file(spec->key[i].option, spec->key[i].value[v]) &&
+                is_same_file(path, spec->key[i].value[v]))
+                return spec->key[i].option->name;
+    for (int s = 0; s < SETS; s++) {
+        const compare_files *set = &spec->set[s];
+        const char *const files[] = {set->source, set->target, set->tsv, set->alignment};
+        for (int f = 0; f < 4; f++)
+            if (files[f] && is_same_file(path, files[f]))
+                return compare_set_names[s];
+    }
+    return NULL;
 }
 
-static bool add_output(cli_outputs *outputs, const char *spec, const char *option, const char *path,
+static bool add_output(cli_outputs *outputs, const compare_spec *spec, const char *option, const char *path,
                        bool (*write)(FILE *stream, const void *context), const void *context, at_error *error)
 {
-    if (path && is_same_file(path, spec))
+    const char *named = path ? named_file(spec, path) : NULL;
+    if (path && is_same_file(path, spec->path))
         return fail(error, AT_USAGE, "%s: '%s' is the SPEC itself; name another file", option, path);
+    if (named)
+        return fail(error, AT_USAGE, "%s: '%s' is the file of '%s'; name another file", option, path, named);
     cli_output *file = path ? outputs_add(outputs, option, path, error) : NULL;
     if (file) {
         file->write = write;
@@ -147,8 +162,8 @@ static bool compare(const compare_command *o, compare_table *t, const char *fold
     if (strlen(folder) > MOST_FOLDER)
         return fail(error, AT_USAGE, "the path '%.60s...' is too long for the runs: it may have %d letters", folder,
                     MOST_FOLDER);
-    bool good = add_output(&outputs, t->spec->path, "--json", o->json, compare_write_json, t, error) &&
-                add_output(&outputs, t->spec->path, "--html", o->html, compare_write_html, t, error);
+    bool good = add_output(&outputs, t->spec, "--json", o->json, compare_write_json, t, error) &&
+                add_output(&outputs, t->spec, "--html", o->html, compare_write_html, t, error);
     const bool made = good && mkdir(folder, 0777) == 0;
     if (good && !made && errno != EEXIST)
         good = fail(error, AT_FAILED, "cannot make the folder '%s' for the runs: %s", folder, strerror(errno));

@@ -134,6 +134,6 @@ void help_manual(const cli_command *const *commands, int count)
         print_roff_option(option);
     puts(
         ".SH EXIT STATUS\n.TP\n.B 0\ndone\n.TP\n.B 1\nfailed; one sentence on standard error says why\n.TP\n.B 2\nused "
-        "wrongly; the sentence says what would be right");
+        "wrongly; the sentence says what would be right\n.TP\n.B 130\ninterrupted, and saved first");
     puts(".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nno colour, even in a terminal");
 }

@@ -23,6 +23,12 @@ bool at_size_add(size_t a, size_t b, size_t *sum)
     return !__builtin_add_overflow(a, b, sum);
 }
 
+bool at_file_same(const char *one, const char *other)
+{
+    struct stat a, b;
+    return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 static bool fail_with_reason(at_error *error, const char *verb, const char *path, int reason)
 {
     return at_fail(error, AT_FAILED, "cannot %s '%s': %s", verb, path, strerror(reason));

@@ -7,6 +7,9 @@
 /* The whole file in memory (release with free); *size its length. NULL with a sentence if it cannot be read. */
 unsigned char *at_file_read(const char *path, size_t *size, at_error *error);
 
+/* Whether two paths lead to one file that is there. */
+bool at_file_same(const char *one, const char *other);
+
 /* An atomic write: the pieces go to a temporary file beside `path`, which is synced and renamed over it by _commit,
  * then the directory is synced. A failed write leaves what was there. */
 typedef struct at_writer at_writer;

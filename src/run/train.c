@@ -225,6 +225,30 @@ static bool check_settings(const at_train_settings *s, at_error *error)
     return true;
 }
 
+/* What is read must still be there afterwards. */
+static bool check_output(const at_trainer *trainer, at_error *error)
+{
+    const at_train_settings *s = trainer->settings;
+    const char *const written[] = {s->output, trainer->last_path, trainer->state_path, trainer->log_path};
+    const struct {
+        const char *option, *path;
+    } read[] = {{"source", s->train.source},
+                {"target", s->train.target},
+                {"tsv", s->train.tsv},
+                {"valid-source", s->valid.source},
+                {"valid-target", s->valid.target},
+                {"valid-tsv", s->valid.tsv},
+                {"guided-alignment", s->guided_alignment},
+                {"source-vocab", s->source_vocabulary},
+                {"target-vocab", s->target_vocabulary}};
+    for (size_t r = 0; r < sizeof read / sizeof *read; r++)
+        for (size_t w = 0; read[r].path && w < sizeof written / sizeof *written; w++)
+            if (at_file_same(read[r].path, written[w]))
+                return at_fail(error, AT_USAGE, "--output would write over '%s', which --%s reads; name another file",
+                               read[r].path, read[r].option);
+    return true;
+}
+
 /* A place that cannot be written to is better known before hours of training than after. */
 static bool probe(const char *path, at_error *error)
 {
@@ -242,8 +266,8 @@ static bool prepare(at_trainer *trainer, at_error *error)
     trainer->last_path = beside(s->output, ".last", error);
     trainer->state_path = beside(s->output, ".state", error);
     trainer->log_path = beside(s->output, ".log.jsonl", error);
-    return error->code == AT_OK && probe(s->output, error) && prepare_data(trainer, error) &&
-           prepare_model(trainer, error) && at_trainer_lock(trainer, error) &&
+    return error->code == AT_OK && check_output(trainer, error) && probe(s->output, error) &&
+           prepare_data(trainer, error) && prepare_model(trainer, error) && at_trainer_lock(trainer, error) &&
            (!s->resume || at_trainer_resume(trainer, error));
 }
 

@@ -126,6 +126,8 @@ refuse 2 "the path '${long:0:60}...' is too long for the runs: it may have 800 l
 
 # The SPEC is not written over, and no model is tried on columns it was not trained on.
 refuse 2 "--json: './tiny.spec' is the SPEC itself; name another file" compare tiny.spec --json ./tiny.spec
+refuse 2 "--html: 'words' is the file of 'source'; name another file" compare tiny.spec --html words
+refuse 2 "--json: 'others' is the file of 'test'; name another file" compare tiny.spec --set test-target=others --json others
 printf 'a\tb\nc\td\n' >pairs
 grep -v 'source =\|target =' tiny.spec >columns.spec
 refuse 2 "columns.spec: columns are chosen once, for the training and the tests of all runs" \

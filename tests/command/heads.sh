@@ -101,6 +101,8 @@ for model in free gru; do
     same_file judge.safetensors other.safetensors
 done
 "$attend" encode -m free -o three.safetensors <three
+cp free copy.safetensors
+refuse 2 "-o would write over the model 'copy.safetensors'; name another file" encode -m copy.safetensors -o ./copy.safetensors
 LC_ALL=C grep -a -q '"1":{"dtype":"F32","shape":\[3,32\]' three.safetensors || fail "line 1 is $(head -c 300 three.safetensors | tr -d '\0')"
 LC_ALL=C grep -a -q '"2":{"dtype":"F32","shape":\[0,0\]' three.safetensors || fail "the empty line has features"
 "$attend" encode -m free --mean -o mean.npy <three

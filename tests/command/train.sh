@@ -29,6 +29,11 @@ grep -q "^attend: .*'empty'" said || fail "an empty corpus says $(cat said)"
 refuse 1 "line 41 of 'lines' has no partner: 'few' ends after 40 lines" train --source lines --target few --output m
 refuse 1 "line 41 of 'lines' has no partner: 'few' ends after 40 lines" \
     train --source few --target few --valid-source few --valid-target lines --output m
+# What it reads is not written over.
+cp few read.log.jsonl
+refuse 2 "--output would write over 'few', which --target reads; name another file" train --source lines --target few --output ./few
+refuse 2 "--output would write over 'read.log.jsonl', which --valid-source reads; name another file" \
+    train $data --valid-source read.log.jsonl --output read
 printf '\n\n' >blank
 refuse 1 "validation: no pair of lines is left: of 2, 2 have an empty side (first line 1)" \
     train --source few --target few --valid-source blank --valid-target blank --output m
