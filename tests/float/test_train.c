@@ -513,6 +513,9 @@ static void refusals(void **state)
     refused("batch-size", "0", "--batch-size takes a whole number, 1 or more, not '0'");
     refused("optimiser", "adams", "--optimiser takes one of adam adamw adadelta sgd, not 'adams'");
     refused("columns", "0", "--columns takes two numbers from 1, such as 1,2, or one for a language model, not '0'");
+    refused("minutes", "0", "--minutes takes a number above 0, not '0'");
+    refused("source-vocab", "wrod", "no vocabulary 'wrod'; did you mean 'word'?");
+    refused("cell", "gre", "--cell is 'gre' and must be 'rnn', 'gru' or 'lstm'");
     refused("hidden", "x", "--hidden is 'x' and must be a whole number from 1 to 1048576");
     ear e = {0};
     fails(training_of("no", NULL), &e, "attend train needs --source FILE and --target FILE, or --tsv FILE");
@@ -529,12 +532,15 @@ static void refusals(void **state)
           "--average takes the mean over 1000 validations at most, not 1001");
     fails(training_of("no", DATA, "batch-tokens", "30", NULL), &e,
           "--batch-size and --batch-tokens both measure a batch; give one of them");
-    fails(training_of("no", DATA, VALID, "valid-metric", "accurracy", NULL), &e,
-          "no validation metric 'accurracy'; did you mean 'accuracy'?");
-    fails(training_of("no", DATA, VALID, "valid-metric", "meteor", NULL), &e,
-          "no validation metric 'meteor'; there are loss, perplexity, bleu, chrf, chrf++, ter, wer, cer and accuracy");
-    fails(training_of("no", DATA, VALID, "valid-metric", "aer", NULL), &e,
-          "no validation metric 'aer'; did you mean 'ter', 'wer' or 'cer'?");
+    refused("valid-metric", "accurracy", "no validation metric 'accurracy'; did you mean 'accuracy'?");
+    refused(
+        "valid-metric", "meteor",
+        "no validation metric 'meteor'; there are loss, perplexity, bleu, chrf, chrf++, ter, wer, cer and accuracy");
+    refused("valid-metric", "aer", "no validation metric 'aer'; did you mean 'ter', 'wer' or 'cer'?");
+    fails(training_of("no", DATA, "heads", "3", NULL), &e,
+          "--heads is 3 and must divide 16, the size of what attention compares");
+    fails(training_of("train", DATA, NULL), &e,
+          "--output would write over 'train', which --source reads; name another file");
     fails(training_of("no", DATA, "entropy", "1", NULL), &e,
           "--reinforce and --entropy are for --normaliser hard only");
     fails(training_of("no", DATA, "schedule", "cosine", NULL), &e,
