@@ -351,14 +351,43 @@ static bool read_sentence(at_search_work *work, at_sentence *sentence)
 }
 
 /* Short ones first, and of equals the earlier; those without a unit are done and come before all. */
-static int by_length(const void *left, const void *right)
+static bool is_before(const at_sentence *a, const at_sentence *b)
 {
-    const at_sentence *a = *(at_sentence *const *)left, *b = *(at_sentence *const *)right;
     if (a->count != b->count)
-        return a->count < b->count ? -1 : 1;
+        return a->count < b->count;
     if (a->target_count != b->target_count)
-        return a->target_count < b->target_count ? -1 : 1;
-    return a->number < b->number ? -1 : 1;
+        return a->target_count < b->target_count;
+    return a->number < b->number;
+}
+
+static void swap(at_sentence **order, int64_t a, int64_t b)
+{
+    at_sentence *kept = order[a];
+    order[a] = order[b];
+    order[b] = kept;
+}
+
+/* Below `root` the later stand above the earlier. */
+static void sift(at_sentence **order, int64_t root, int64_t count)
+{
+    for (int64_t child; (child = 2 * root + 1) < count; root = child) {
+        if (child + 1 < count && is_before(order[child], order[child + 1]))
+            child++;
+        if (!is_before(order[root], order[child]))
+            return;
+        swap(order, root, child);
+    }
+}
+
+/* In place, since decoding takes no memory once it is under way, and qsort would. */
+static void sort_by_length(at_sentence **order, int64_t count)
+{
+    for (int64_t root = count / 2; root-- > 0;)
+        sift(order, root, count);
+    for (int64_t last = count - 1; last > 0; last--) {
+        swap(order, 0, last);
+        sift(order, 0, last);
+    }
 }
 
 static bool run_window(at_search_work *work, at_sentence *sentences, int64_t count)
@@ -371,7 +400,7 @@ static bool run_window(at_search_work *work, at_sentence *sentences, int64_t cou
         if (!read_sentence(work, &sentences[i]))
             return false;
     }
-    qsort(order, (size_t)count, sizeof *order, by_length);
+    sort_by_length(order, count);
     int64_t from = 0, to;
     while (from < count && order[from]->line && order[from]->count == 0)
         from++;
