@@ -14,7 +14,6 @@ case $2 in
 en-ja | ja-en) direction=$2 source=${2%-*} target=${2#*-} beam=5 ;;
 *) refuse 2 "the direction is en-ja or ja-en, not '$2'" ;;
 esac
-from=$1
 shift 2
 
 for split in train dev test; do

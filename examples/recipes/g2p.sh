@@ -10,7 +10,7 @@
 # It takes about six minutes of one core, seven for Dutch.
 . "$(dirname "$0")/recipe.bash"
 [ $# -ge 2 ] || usage
-from=$1 language=$2 beam=5 year=20
+language=$2 beam=5 year=20
 [ "$language" != eng_us ] || year=21
 shift 2
 

@@ -11,7 +11,7 @@
 # It takes about six minutes of one core.
 . "$(dirname "$0")/recipe.bash"
 [ $# -ge 2 ] || usage
-from=$1 language=$2 beam=1 updates=6250
+language=$2 beam=1 updates=6250
 [ "$language" != finnish ] || updates=4695
 shift 2
 

@@ -12,7 +12,7 @@
 # English to German an hour.
 . "$(dirname "$0")/recipe.bash"
 [ $# -ge 1 ] || usage
-from=$1 direction=${2:-de-en} beam=5
+direction=${2:-de-en} beam=5
 shift $(($# < 2 ? 1 : 2))
 case $direction in
 de-en | en-de) source=${direction%-*} target=${direction#*-} ;;

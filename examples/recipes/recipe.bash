@@ -5,6 +5,16 @@
 set -euo pipefail
 export LC_ALL=C # text is bytes here: letters are found by the bytes that begin them
 recipe=$(basename "$0")
+# The first argument, DATA: the folder of the recipe's data, or one that holds it under the recipe's name.
+case ${1:-} in
+-h | --help) # what stands at the recipe's head
+    sed -n -e '1d' -e '/^#/!q' -e 's/^# \{0,1\}//p' "$0"
+    exit
+    ;;
+esac
+from=${1:-}
+[ ! -d "$from/${recipe%.sh}" ] || from=$from/${recipe%.sh}
+
 attend=${ATTEND:-$(dirname "$0")/../../build/attend}
 splits=${SPLITS:-dev test}
 work=$(mktemp -d)

@@ -10,7 +10,7 @@
 # It takes about three minutes of one core.
 . "$(dirname "$0")/recipe.bash"
 [ $# -ge 1 ] || usage
-from=$1 beam=5
+beam=5
 shift
 
 for split in train dev test; do

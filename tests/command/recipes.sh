@@ -72,6 +72,14 @@ before=$(cksum stopped.*) && sleep 0.5
 checks=$((checks + 4))
 refused 1 "g2p.sh: there is no 'data/sig20_xyz_train.tsv.gz'" g2p data xyz
 refused 2 'examples/recipes/g2p.sh DATA LANGUAGE' g2p data
+# DATA may also be the folder of all sets.
+mkdir -p all && ln -s ../data all/g2p
+says 'eng_us dev +WER [0-9.]+  PER [0-9.]+' "$(SPLITS=dev recipe g2p all eng_us $tiny)"
+for name in "$recipes"/*.sh; do
+    said=$(bash "$name" --help 2>&1) || fail "$name --help exits with $?: $said"
+    [[ $said == *"examples/recipes/$(basename "$name") DATA "* && $said == *'one core'* ]] || fail "$name --help says $said"
+    checks=$((checks + 1))
+done
 
 # Lemmas, forms and features; a form with a blank and one with a letter beyond ASCII.
 printf 'ablegen\tlegt ab\tV;3;SG\nTür\tTüren\tN;PL\nBär\tBären\tN;PL\nlegen\tlegt\tV;3;SG\n' | gzip -c >data/german-dev.gz
