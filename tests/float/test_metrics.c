@@ -220,15 +220,17 @@ static void test_long_lines(void **state)
     for (int i = 0; i < LENGTHS * LENGTHS * 3; i++) {
         const int n = lengths[i % LENGTHS], m = lengths[i / LENGTHS % LENGTHS];
         const uint32_t letters = (const uint32_t[]){2, 5, 26}[i / (LENGTHS * LENGTHS)];
-        char a[300] = "", b[300] = "", spaced[2][600] = {"", ""};
+        char a[300] = "", b[300] = "", spaced[2][600] = {{0}};
         for (int j = 0; j < m; j++)
             b[j] = (char)('a' + at_rng_below(&rng, letters));
         for (int j = 0; j < n; j++) /* now and then a step aside from what it is compared with */
             a[j] = j < m && at_rng_below(&rng, 4) ? b[j + (j % 50 > 25 && j + 1 < m)]
                                                   : (char)('a' + at_rng_below(&rng, letters));
         for (int side = 0; side < 2; side++)
-            for (const char *at = side ? b : a; *at; at++)
-                strncat(strncat(spaced[side], at, 1), " ", 2);
+            for (int j = 0; (side ? b : a)[j]; j++) {
+                spaced[side][2 * j] = (side ? b : a)[j];
+                spaced[side][2 * j + 1] = ' ';
+            }
         const double expected = 100.0 * cell_distance(a, b) / m;
         const at_line line[2] = {{a, (size_t)n}, {b, (size_t)m}},
                       word[2] = {{spaced[0], strlen(spaced[0])}, {spaced[1], strlen(spaced[1])}};
