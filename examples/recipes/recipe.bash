@@ -56,13 +56,15 @@ together() {
 }
 
 # learn OPTIONS...: train with the arrays data, shape, settings and limits, which the recipe fills. OPTIONS come last and so win;
-# --model among them drops the shape of another model, --epochs and --minutes the limits with the schedule that leads up to them.
+# --model among them drops the shape of another model, --epochs and --minutes the limits with the schedule that leads up to them,
+# and one measure of a batch the other.
 learn() {
     local option seed running=0
     for option; do
         case $option in
         --epochs | --minutes) limits=() ;;
         --model) shape=() ;;
+        --batch-size | --batch-tokens) mapfile -t settings < <(printf '%s\n' "${settings[@]}" | sed '/^--batch-/,+1d') ;;
         esac
     done
     for seed in ${SEEDS:-1}; do
