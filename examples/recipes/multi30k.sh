@@ -8,8 +8,8 @@
 # is over the given tokens, as multi-bleu.perl and `sacrebleu --tokenize none` count it. What comes after the direction replaces
 # the settings below, as in: multi30k.sh data/multi30k de-en --minutes 5
 #
-# RECURRENT=1 trains a bidirectional LSTM with Luong's attention instead. It takes half an hour of one core, the Transformer from
-# English to German an hour.
+# RECURRENT=1 trains a bidirectional LSTM with Luong's attention instead. From German to English either takes about half an hour
+# of one core, the Transformer from English to German an hour.
 . "$(dirname "$0")/recipe.bash"
 [ $# -ge 1 ] || usage
 direction=${2:-de-en} beam=5
@@ -40,7 +40,7 @@ else
         penalty=1.2
         settings+=(--dropout 0.1 --batch-tokens 512 --learning-rate 0.002)
         limits=(--schedule cosine --warmup 500 --updates 13000 --valid-every 1300)
-    else # German has more forms to learn
+    else # with the settings above English to German is 1.4 BLEU lower on val, in half the time
         penalty=1.5
         settings+=(--dropout 0.2 --batch-tokens 2048 --learning-rate 0.003)
         limits=(--schedule cosine --warmup 500 --updates 8000 --valid-every 800)
