@@ -66,12 +66,6 @@ static bool give(void *context, int64_t line, const at_found *found)
     return j->array;
 }
 
-static bool ends_in(const char *name, const char *ending)
-{
-    const size_t length = strlen(name), size = strlen(ending);
-    return length > size && strcmp(name + length - size, ending) == 0;
-}
-
 static bool check(const encode_options *o, at_error *error)
 {
     if (!o->model || !o->output)

@@ -119,12 +119,6 @@ bool compare_takes_file(const cli_option *option)
     return option->argument && strcmp(option->argument, "FILE") == 0;
 }
 
-static bool ends_in(const char *text, const char *ending)
-{
-    size_t length = strlen(text), size = strlen(ending);
-    return length > size && strcmp(text + length - size, ending) == 0;
-}
-
 bool compare_is_file(const cli_option *option, const char *value)
 {
     return compare_takes_file(option) || (option->argument && strcmp(option->argument, "KIND") == 0 &&

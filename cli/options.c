@@ -295,6 +295,12 @@ static void cut_comment(char *line)
         }
 }
 
+bool ends_in(const char *name, const char *ending)
+{
+    const size_t length = strlen(name), size = strlen(ending);
+    return length > size && strcmp(name + length - size, ending) == 0;
+}
+
 bool config_line(const char *path, int number, char *line, char **key, char **value, at_error *error)
 {
     cut_comment(line);

@@ -91,6 +91,9 @@ int option_names(const cli_command *command, const char **names);
 /* Gives one option its value in the command's struct; `label` is what the user wrote it as. */
 bool option_assign(const cli_option *option, const char *label, const char *text, void *into, at_error *error);
 
+/* Whether a name has this ending, and something before it. */
+bool ends_in(const char *name, const char *ending);
+
 /* A line of a file of settings, cut into its key and its value, which point into it; both are empty for a line of
  * blanks or of a comment, which starts with # at the start of the line or after a blank. */
 bool config_line(const char *path, int number, char *line, char **key, char **value, at_error *error);
