@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache.h"
 #include "cases.h"
 #include "data.h"
 #include "model_case.h"
-#include "search.h"
+#include "models/cache.h"
+#include "search/search.h"
 #include "worker.h"
 
 static const char BENCH[] = "decode";

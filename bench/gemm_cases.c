@@ -5,7 +5,7 @@
 
 #include "cases.h"
 #include "data.h"
-#include "gemm.h"
+#include "kernels/gemm.h"
 #include "rivals_blas.h"
 
 static const struct {

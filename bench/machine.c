@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "rows.h"
-#include "threads.h"
+#include "base/threads.h"
+#include "kernels/rows.h"
 
 /* The loops below are written once with vectors of eight and compiled twice where the processor may or may not have
  * AVX2 and FMA. */

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "data.h"
-#include "kinds.h"
-#include "vocabulary.h"
+#include "models/kinds.h"
+#include "text/vocabulary.h"
 
 at_model *model_case_new(const model_case *c)
 {

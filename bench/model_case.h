@@ -2,7 +2,7 @@
 #ifndef BENCH_MODEL_CASE_H
 #define BENCH_MODEL_CASE_H
 
-#include "model.h"
+#include "models/model.h"
 
 typedef struct model_case {
     const char *name, *model;

@@ -5,7 +5,7 @@
 
 #include "cases.h"
 #include "data.h"
-#include "gemm.h"
+#include "kernels/gemm.h"
 
 enum { WIDTH = 512, HEADS = 8 };
 static const char BENCH[] = "rnn-vs-attention";

@@ -7,7 +7,7 @@
 #include "data.h"
 #include "memory.h"
 #include "model_case.h"
-#include "trainer.h"
+#include "train/train_internal.h"
 #include "worker.h"
 
 static const char BENCH[] = "train";

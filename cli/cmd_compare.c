@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "compare.h"
+#include "compare/compare.h"
 #include "outputs.h"
 
 typedef struct compare_command {

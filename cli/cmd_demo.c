@@ -1,7 +1,7 @@
 /* attend demo: explanations that compute what they show. */
 #include <string.h>
 
-#include "demo.h"
+#include "demo/demo.h"
 
 static const cli_demo *const demos[] = {&demo_self_attention, &demo_antonyms, &demo_beer, &demo_dates};
 enum { DEMOS = sizeof demos / sizeof *demos };

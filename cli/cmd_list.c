@@ -1,7 +1,7 @@
 /* attend list: what there is to choose from. */
 #include <string.h>
 
-#include "compare.h"
+#include "compare/compare.h"
 
 /* A topic shows the entries of one axis of the catalogue, the models, the demos, or the comparisons that come along. */
 static const struct topic {

@@ -12,7 +12,7 @@ function(attend_embed out)
     string(APPEND rows "    {\"${name}\", ${identifier}},\n")
   endforeach()
   file(CONFIGURE OUTPUT ${out} @ONLY CONTENT "/* Made by CMake from examples/compare. */
-#include \"compare.h\"
+#include \"compare/compare.h\"
 
 @texts@
 static const compare_preset presets[] = {

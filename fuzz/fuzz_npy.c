@@ -1,6 +1,6 @@
 /* Any bytes as a .npy file: an array whose values all lie in them, or a sentence. */
-#include "dtype.h"
-#include "parse.h"
+#include "io/dtype.h"
+#include "io/parse_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

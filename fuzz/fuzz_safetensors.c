@@ -1,7 +1,7 @@
 /* Any bytes as a safetensors file: tensors that together are its data, or a sentence. */
-#include "dtype.h"
-#include "parse.h"
-#include "text.h"
+#include "base/text.h"
+#include "io/dtype.h"
+#include "io/parse_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

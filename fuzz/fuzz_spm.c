@@ -1,7 +1,7 @@
 /* Any bytes as a .spm file: a sentence, or a model that SentencePiece loads and uses. */
-#include "spm.h"
-#include "spm_check.h"
-#include "text.h"
+#include "base/text.h"
+#include "text/spm_check_internal.h"
+#include "text/spm_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

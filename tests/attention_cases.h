@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attention.h"
-#include "axes.h"
+#include "attention/attention.h"
+#include "attention/axes.h"
 
 /* ---- The product of settings ---- */
 

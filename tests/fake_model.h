@@ -2,7 +2,7 @@
 #ifndef FAKE_MODEL_H
 #define FAKE_MODEL_H
 
-#include "search.h"
+#include "search/search.h"
 
 /* The next unit depends on the sum of the source and, through a running hash in the state, on every unit before it: a
  * beam whose rows are mixed up gives other numbers. */

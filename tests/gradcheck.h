@@ -28,8 +28,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops.h"
-#include "params.h"
+#include "tape/ops.h"
+#include "tape/params.h"
 
 #ifndef AT_DOUBLE
 #error "Gradients are checked in double: this test belongs in tests/double."

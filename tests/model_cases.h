@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache.h"
-#include "layers.h"
-#include "model.h"
+#include "layers/layers.h"
+#include "models/cache.h"
+#include "models/model.h"
 
 enum { ROWS = 3, SOURCE = 4, TARGET = 3, WORDS = 7 };
 

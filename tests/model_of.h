@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model.h"
+#include "models/model.h"
 
 /* An untrained model: its name, NAME=VALUE with blanks between, and more of them (may be empty). */
 static at_model *model_of(const char *text, const char *more, int64_t source_words, int64_t target_words, uint64_t seed)

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "files.h"
+#include "base/files.h"
 
 static inline void same_files(const char *one, const char *other)
 {

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "rng.h"
-#include "train.h"
+#include "base/rng.h"
+#include "train/train.h"
 
 #define DATA  "source", "train", "target", "train"
 #define VALID "valid-source", "valid", "valid-target", "valid"

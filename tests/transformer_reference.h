@@ -14,10 +14,10 @@
 #include <string.h>
 
 #include "attend.h"
+#include "kernels/rows.h"
 #include "model_of.h"
-#include "ops.h"
-#include "rows.h"
-#include "transformer.h"
+#include "models/transformer_internal.h"
+#include "tape/ops.h"
 
 enum { MOST_ROWS = 8, MOST_LENGTH = 16 };
 

@@ -2,8 +2,8 @@
  * nothing is copied: gradients add up in the caller's memory, and the output lies there where nothing follows it. */
 #include <string.h>
 
-#include "axes.h"
-#include "text.h"
+#include "attention/axes.h"
+#include "base/text.h"
 
 #ifndef AT_DOUBLE /* the call speaks float; the double test build enters at at_attention_run */
 

@@ -7,7 +7,7 @@
  * does the middle of the same sequence in one operation of linear memory. What comes before and after is shared. */
 #include <string.h>
 
-#include "axes.h"
+#include "attention/axes.h"
 
 /* What either path makes of the operands. */
 typedef struct middle {

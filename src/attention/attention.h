@@ -8,7 +8,7 @@
 #ifndef AT_ATTENTION_H
 #define AT_ATTENTION_H
 
-#include "fused.h"
+#include "attention/fused.h"
 
 typedef enum at_score { AT_DOT, AT_SCALED, AT_GENERAL, AT_ADDITIVE } at_score;
 typedef enum at_window { AT_GLOBAL, AT_CAUSAL, AT_SLIDING, AT_LOCAL_M, AT_LOCAL_P } at_window;

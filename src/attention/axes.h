@@ -5,7 +5,7 @@
 #ifndef AT_AXES_H
 #define AT_AXES_H
 
-#include "attention.h"
+#include "attention/attention.h"
 
 /* One call's operands on their way to the weights. Rows stay in the layout [B, n, heads, size], which is how the
  * caller's arrays lie, so splitting into heads is a view. */

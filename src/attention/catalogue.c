@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "axes.h"
-#include "text.h"
+#include "attention/axes.h"
+#include "base/text.h"
 
 static const at_entry *score_entry(int index)
 {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "axes.h"
+#include "attention/axes.h"
 
 /* ---- The parameters by name ---- */
 

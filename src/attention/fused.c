@@ -1,11 +1,11 @@
 /* The fused operation on the tape: sizes, memory, and who does which part. */
-#include "fused.h"
+#include "attention/fused.h"
 
 #include <string.h>
 
-#include "fused_job.h"
-#include "isa.h"
-#include "threads.h"
+#include "attention/fused_internal.h"
+#include "base/threads.h"
+#include "kernels/isa.h"
 
 enum { BRIEF = 192 }; /* keys and queries of a head that fit the caches many times over */
 

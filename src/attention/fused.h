@@ -10,7 +10,7 @@
 #ifndef AT_FUSED_H
 #define AT_FUSED_H
 
-#include "ops.h"
+#include "tape/ops.h"
 
 typedef enum at_normaliser { AT_SOFTMAX, AT_SPARSEMAX, AT_ENTMAX15, AT_SIGMOID, AT_RELU, AT_HARD } at_normaliser;
 

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "fused_job.h"
-#include "isa.h"
+#include "attention/fused_internal.h"
+#include "kernels/isa.h"
 
 typedef struct room {
     at_real *kt, *vt; /* keys and values as panels [K/w][size][w], for scores and dW */

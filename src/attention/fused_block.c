@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "fused_job.h"
-#include "isa.h"
-#include "passes.h"
+#include "attention/fused_internal.h"
+#include "kernels/isa.h"
+#include "kernels/passes.h"
 
 int64_t at_round_up(int64_t n, int64_t multiple)
 {

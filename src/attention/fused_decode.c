@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "fused_job.h"
-#include "isa.h"
+#include "attention/fused_internal.h"
+#include "kernels/isa.h"
 
 bool at_fused_takes_rows(at_normaliser normaliser, bool additive, int64_t heads, bool summaries)
 {

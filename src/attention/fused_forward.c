@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "fused_job.h"
-#include "isa.h"
-#include "rng.h"
+#include "attention/fused_internal.h"
+#include "base/rng.h"
+#include "kernels/isa.h"
 
 static const at_real LN2 = (at_real)0.6931471805599453;
 

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "fused_job.h"
-#include "isa.h"
+#include "attention/fused_internal.h"
+#include "kernels/isa.h"
 
 /* Hard attention's weights are a one at the choice. */
 static void one_hot(const job *j, const block *blk, const tile *t)

@@ -1,7 +1,7 @@
 /* Heads: MultiHead = [head_1; ...; head_h] W_O. A head is a slice of columns, so splitting and joining are views; only
  * the plain path and per-head parameters bring the heads to the front. Fewer key/value heads than query heads (grouped,
  * multi-query) share each of theirs among H/G neighbours. */
-#include "axes.h"
+#include "attention/axes.h"
 
 at_tensor *at_split_heads(at_tensor *x, int64_t heads)
 {

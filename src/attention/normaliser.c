@@ -1,5 +1,5 @@
 /* The normalisers: scores become weights. The operations themselves are src/tape/normalise.c. */
-#include "axes.h"
+#include "attention/axes.h"
 
 static at_tensor *softmax(const at_operands *o, at_tensor *e, at_tensor **log_prob)
 {

@@ -2,8 +2,8 @@
  * cannot take that way is unpacked into [B,n,width] arrays, goes the ordinary way and is packed again. */
 #include <string.h>
 
-#include "axes.h"
-#include "block.h"
+#include "attention/axes.h"
+#include "tape/block.h"
 
 /* ---- What can be wrong with them ---- */
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "axes.h"
+#include "attention/axes.h"
 
 /* Shaw's keys: q_i.(k_j + aK) = q_i.k_j + P[i, clip(j-i)] with P = q wK^T. [B,Q,H,2k+1] */
 static at_tensor *shaw_bias(at_operands *o)

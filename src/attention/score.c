@@ -1,7 +1,7 @@
 /* The scores: how well a query fits a key. */
 #include <math.h>
 
-#include "axes.h"
+#include "attention/axes.h"
 
 static at_real scaled_by(int64_t size)
 {

@@ -1,7 +1,7 @@
 /* The windows: which keys a query sees. Every one of them, cut to the keys there are, is one interval per row. */
 #include <math.h>
 
-#include "axes.h"
+#include "attention/axes.h"
 
 static void everything(int64_t position, int64_t reach, int64_t *lo, int64_t *hi)
 {

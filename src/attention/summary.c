@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "axes.h"
+#include "attention/axes.h"
 
 static void copy_rows(const at_operands *o, const at_tensor *w)
 {

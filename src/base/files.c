@@ -1,7 +1,7 @@
-#include "files.h"
+#include "base/files.h"
 
-#include "error.h"
-#include "text.h"
+#include "base/error.h"
+#include "base/text.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
 #define AT_RNG_H
 
 #include "attend.h"
-#include "real.h"
+#include "base/real.h"
 
 typedef struct at_rng {
     uint64_t seed;

@@ -1,7 +1,7 @@
 /* A small pool. Workers wait for a job some hundred microseconds awake, then asleep: awake so that the jobs of decoding
  * and of a training step follow each other without a system call, asleep so that nobody's core is kept busy by waiting.
  * A caller sleeps sooner: the worker it waits for may need its core. */
-#include "threads.h"
+#include "base/threads.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,4 +1,4 @@
-#include "label.h"
+#include "draw/label_internal.h"
 
 #include <string.h>
 #include <utf8proc.h>

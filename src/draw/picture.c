@@ -1,7 +1,7 @@
-#include "picture.h"
+#include "draw/picture_internal.h"
 
-#include "error.h"
-#include "files.h"
+#include "base/error.h"
+#include "base/files.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* The heat map as text: a table of figures over their shades. */
-#include "error.h"
-#include "label.h"
-#include "picture.h"
-#include "text.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "draw/label_internal.h"
+#include "draw/picture_internal.h"
 
 #include <math.h>
 #include <stdio.h>

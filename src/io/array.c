@@ -1,6 +1,6 @@
-#include "dtype.h"
-#include "error.h"
-#include "files.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "io/dtype.h"
 
 #include <stdio.h>
 #include <stdlib.h>

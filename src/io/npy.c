@@ -1,11 +1,11 @@
 /* NumPy's .npy: a magic word, a version, the length of a header, the header as a Python dictionary
  *   {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
  * padded with blanks to a line feed, then the values. */
-#include "dtype.h"
-#include "error.h"
-#include "files.h"
-#include "parse.h"
-#include "text.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "io/dtype.h"
+#include "io/parse_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,12 +2,12 @@
  *   {"__metadata__":{"format":"pt"},"name":{"dtype":"F32","shape":[2,3],"data_offsets":[begin,end]}}
  * then the values, without holes, overlaps or anything after them. This file is the container and its writer; the
  * reader is in safetensors_parse.c. */
-#include "dtype.h"
-#include "error.h"
-#include "files.h"
-#include "parse.h"
-#include "tensors.h"
-#include "text.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "io/dtype.h"
+#include "io/parse_internal.h"
+#include "io/tensors_internal.h"
 
 #include <limits.h>
 #include <stdlib.h>

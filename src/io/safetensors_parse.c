@@ -1,10 +1,10 @@
 /* The reader of safetensors. Nothing a file says of sizes is believed before it is held against the bytes there are. */
-#include "dtype.h"
-#include "error.h"
-#include "files.h"
-#include "parse.h"
-#include "tensors.h"
-#include "text.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "io/dtype.h"
+#include "io/parse_internal.h"
+#include "io/tensors_internal.h"
 
 #include <limits.h>
 #include <stdlib.h>

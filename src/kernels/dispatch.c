@@ -2,8 +2,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "isa_internal.h"
-#include "rows.h"
+#include "kernels/isa_internal.h"
+#include "kernels/rows.h"
 
 static const isa plain = {"plain",
                           &at_gemm_kernels_plain,

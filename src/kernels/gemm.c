@@ -1,8 +1,8 @@
 /* The product: which loops, and who does which part. */
-#include "gemm.h"
+#include "kernels/gemm.h"
 
-#include "isa.h"
-#include "threads.h"
+#include "base/threads.h"
+#include "kernels/isa.h"
 
 enum {
     THIN = 3,                      /* rows up to which B is streamed as it lies */

@@ -3,8 +3,8 @@
 #ifndef AT_GEMM_H
 #define AT_GEMM_H
 
-#include "arena.h"
-#include "real.h"
+#include "base/arena.h"
+#include "base/real.h"
 
 typedef enum at_act { AT_ACT_NONE, AT_ACT_TANH, AT_ACT_SIGMOID, AT_ACT_RELU } at_act;
 

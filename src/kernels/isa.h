@@ -2,7 +2,7 @@
 #ifndef AT_ISA_H
 #define AT_ISA_H
 
-#include "gemm.h"
+#include "kernels/gemm.h"
 
 /* A piece of a product: rows [0,m) x columns [0,n) of C, with A and B already laid out. */
 typedef struct gemm_piece {

@@ -1,7 +1,7 @@
 /* Activations: those of a product on the way back, and those that need their input again. */
-#include "isa_internal.h"
-#include "passes.h"
-#include "vec.h"
+#include "kernels/isa_internal.h"
+#include "kernels/passes.h"
+#include "kernels/vec_internal.h"
 
 /* ---- Of a product ---- */
 

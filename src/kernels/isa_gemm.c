@@ -1,9 +1,9 @@
 /* The product's inner loops. Blocking (for a 32 KB L1 and a 512 KB L2): a panel of B, DEPTH x WIDTH, stays in L1 while
  * a block of A, up to BLOCK rows x DEPTH, streams past it from L2. Blocks change where numbers wait, never their order.
  */
-#include "activate.h"
-#include "isa_internal.h"
-#include "pack.h"
+#include "kernels/activate_internal.h"
+#include "kernels/isa_internal.h"
+#include "kernels/pack_internal.h"
 
 enum { DEPTH = 256, DEPTHS = 4, BLOCK = 96, CHUNK = 16 * WIDTH, GROUP = ROWS * DEPTH + LANES };
 

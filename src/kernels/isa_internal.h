@@ -2,9 +2,9 @@
 #ifndef AT_ISA_INTERNAL_H
 #define AT_ISA_INTERNAL_H
 
-#include "isa.h"
-#include "passes.h"
-#include "tile.h"
+#include "kernels/isa.h"
+#include "kernels/passes.h"
+#include "kernels/tile.h"
 
 extern const gemm_kernels at_gemm_kernels_plain, at_gemm_kernels_avx2;
 extern const row_kernels at_row_kernels_plain, at_row_kernels_avx2;

@@ -1,9 +1,9 @@
 /* Dropout's choice, layer norm and the softmax of a cross-entropy, row by row. A row is read two or three times, and
  * from the second time on it lies in the cache. */
-#include "isa_internal.h"
-#include "passes.h"
-#include "rng.h"
-#include "vec.h"
+#include "base/rng.h"
+#include "kernels/isa_internal.h"
+#include "kernels/passes.h"
+#include "kernels/vec_internal.h"
 
 /* ---- Which numbers stay ---- */
 

@@ -1,6 +1,6 @@
 /* exp, tanh and sigmoid over rows, and the element-wise end of a product. */
-#include "isa_internal.h"
-#include "micro.h"
+#include "kernels/isa_internal.h"
+#include "kernels/micro_internal.h"
 
 /* out[i] = f(x[i]). Two vectors to a turn: their chains of operations are independent, and laid side by side (which is
  * the option's part) they keep the units busy that one chain leaves waiting. The tail goes through a padded vector, so

@@ -1,7 +1,7 @@
 /* The products on a tile: scores, weighted sums, and their transposes. All of them are the micro kernel. */
-#include "isa_internal.h"
-#include "pack.h"
-#include "tile_rows.h"
+#include "kernels/isa_internal.h"
+#include "kernels/pack_internal.h"
+#include "kernels/tile_rows_internal.h"
 
 static void begin(tile *t)
 {

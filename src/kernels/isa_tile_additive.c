@@ -1,6 +1,6 @@
 /* The additive score on a tile: e_ij = sum_a v_a act(q_ia + k_ja). Keys are lanes and a runs inside, so the [Q,K,A]
  * array of the formula only ever exists a vector at a time. */
-#include "tile_rows.h"
+#include "kernels/tile_rows_internal.h"
 
 INLINE void additive_by(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *kt,
                         const at_real *v, const at_act act)

@@ -1,5 +1,5 @@
 /* The way back through the normaliser: weights again from scores, and scores' gradients from weights'. */
-#include "tile_rows.h"
+#include "kernels/tile_rows_internal.h"
 
 /* Weights from scores:
  *   softmax, hard    w = 2^(s - stat)            stat = log2 sum 2^s

@@ -1,6 +1,6 @@
 /* What happens to a row of a tile between scores and weights. */
-#include "pack.h"
-#include "tile_rows.h"
+#include "kernels/pack_internal.h"
+#include "kernels/tile_rows_internal.h"
 
 static const at_real LOG2E = (at_real)1.4426950408889634;
 

@@ -1,7 +1,7 @@
 /* Passes over the whole block of parameters, written as plain loops for the compiler to lay out in vectors. */
-#include "isa_internal.h"
-#include "passes.h"
-#include "vec.h"
+#include "kernels/isa_internal.h"
+#include "kernels/passes.h"
+#include "kernels/vec_internal.h"
 
 /* Moments of what has no gradient any more fade until they are denormal, and there they would stay, at several times
  * the cost of any other number. On this pass they are zeros, read and written. */

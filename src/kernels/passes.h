@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "gemm.h"
+#include "kernels/gemm.h"
 
 /* One row of LN(s), s = x + y where `mask` lets it through:
  * out = gain (s - mean) r + bias, r = 1 / sqrt(variance + eps). */

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "real.h"
+#include "base/real.h"
 
 void at_rows_exp(at_real *out, const at_real *x, int64_t count);
 void at_rows_tanh(at_real *out, const at_real *x, int64_t count);

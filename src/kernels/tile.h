@@ -7,8 +7,8 @@
 #ifndef AT_TILE_H
 #define AT_TILE_H
 
-#include "gemm.h"
-#include "real.h"
+#include "base/real.h"
+#include "kernels/gemm.h"
 
 enum { TILE_ROWS = 96, TILE_KEYS = 256, TILE_GROUPS = TILE_ROWS / 6 };
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gates.h"
+#include "layers/gates_internal.h"
 
 at_cell at_cell_declare(at_params *params, const char *name, at_cell_kind kind, int64_t in, int64_t hidden,
                         at_error *error)

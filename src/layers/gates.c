@@ -1,6 +1,6 @@
-#include "gates.h"
+#include "layers/gates_internal.h"
 
-#include "rows.h"
+#include "kernels/rows.h"
 
 /* ---- rnn: h = tanh(x + u) ---- */
 

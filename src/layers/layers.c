@@ -1,5 +1,5 @@
 /* Dense layers, and how parameters begin. */
-#include "layers.h"
+#include "layers/layers.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
 #ifndef AT_LAYERS_H
 #define AT_LAYERS_H
 
-#include "ops.h"
-#include "params.h"
+#include "tape/ops.h"
+#include "tape/params.h"
 
 /* y = x W^T + b */
 typedef struct at_dense {

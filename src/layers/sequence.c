@@ -5,8 +5,8 @@
  * shorter, keeps its state: padding changes no bit. */
 #include <string.h>
 
-#include "block.h"
-#include "gates.h"
+#include "layers/gates_internal.h"
+#include "tape/block.h"
 
 enum { INPUTS = 6 };
 

@@ -1,7 +1,7 @@
 /* Layers of recurrent cells. */
 #include <stdio.h>
 
-#include "layers.h"
+#include "layers/layers.h"
 
 at_stack at_stack_declare(at_params *params, const char *name, at_cell_kind kind, int layers, int64_t in,
                           int64_t hidden, bool both, at_error *error)

@@ -1,7 +1,7 @@
 /* What stands around attention in a layer of a Transformer: norm and feed-forward. */
 #include <stdio.h>
 
-#include "layers.h"
+#include "layers/layers.h"
 
 /* ---- norm: LN(x), LN(x + dropout(y)) ---- */
 

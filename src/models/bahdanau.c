@@ -7,7 +7,7 @@
  *     s_i = cell(W E y_{i-1} + C c_i, s_{i-1})                  a gru's candidate is tanh(W E y + C c + U (r o s))
  *     t~_i = U_o s_{i-1} + V_o E y_{i-1} + C_o c_i
  *     t_i = maxout(t~_i),  p(y_i) = softmax(W_o t_i) */
-#include "kinds.h"
+#include "models/kinds.h"
 
 typedef struct bahdanau {
     int source_words, words; /* E of either side */

@@ -1,6 +1,6 @@
 /* Slots for words come from an arena, a block of rows x width numbers for each step; a table of pointers says which
  * slot is whose. Two tables take turns when rows are picked. */
-#include "cache.h"
+#include "models/cache.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #ifndef AT_CACHE_H
 #define AT_CACHE_H
 
-#include "fused.h"
+#include "attention/fused.h"
 
 typedef struct at_cache at_cache;
 

@@ -1,9 +1,9 @@
 /* Steps that several models take. */
-#include "kinds.h"
+#include "models/kinds.h"
 
 #include <string.h>
 
-#include "block.h"
+#include "tape/block.h"
 
 at_tensor *at_drop(const at_model *model, const at_pass *pass, at_tensor *x)
 {

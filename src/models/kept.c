@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model.h"
+#include "models/model.h"
 
 struct at_kept {
     at_real *block[2];

@@ -2,8 +2,8 @@
 #ifndef AT_KINDS_H
 #define AT_KINDS_H
 
-#include "layers.h"
-#include "model.h"
+#include "layers/layers.h"
+#include "models/model.h"
 
 extern const at_model_kind at_rnn_plain, at_rnn_encdec, at_rnn_attention, at_bahdanau, at_luong, at_transformer,
     at_transformer_lm;

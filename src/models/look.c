@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "block.h"
-#include "kinds.h"
+#include "models/kinds.h"
+#include "tape/block.h"
 
 static int declare(at_model *model, const char *name, const char *what, at_shape shape, at_error *error)
 {

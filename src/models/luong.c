@@ -5,7 +5,7 @@
  *     c_t = sum_s a_t(s) h_s       a_t by dot, general or additive (concat), over all of the source, local-m or local-p
  *     h~_t = tanh(W_c [c_t; h_t])
  *     p(y_t) = softmax(W_s h~_t) */
-#include "kinds.h"
+#include "models/kinds.h"
 
 typedef struct luong {
     int source_words, words; /* E of either side */

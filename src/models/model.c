@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kinds.h"
-#include "text.h"
+#include "base/text.h"
+#include "models/kinds.h"
 
 static const at_model_kind *const kinds[] = {&at_rnn_plain, &at_rnn_encdec,  &at_rnn_attention, &at_bahdanau,
                                              &at_luong,     &at_transformer, &at_transformer_lm};

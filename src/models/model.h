@@ -6,8 +6,8 @@
 #ifndef AT_MODEL_H
 #define AT_MODEL_H
 
-#include "attention.h"
-#include "params.h"
+#include "attention/attention.h"
+#include "tape/params.h"
 
 /* Everything that makes a model what it is; stored in its file. Strings are names as in attend.h. 0 and NULL mean the
  * default in the table of fields (settings.c), which also yields the command's options, their help and what a model

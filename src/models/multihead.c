@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "axes.h"
-#include "block.h"
-#include "ops.h"
-#include "transformer.h"
+#include "attention/axes.h"
+#include "models/transformer_internal.h"
+#include "tape/block.h"
+#include "tape/ops.h"
 
 /* Which settings each use of attention reads. */
 static const char *own_words(const at_model_settings *s, at_use use)

@@ -4,7 +4,7 @@
  *     s_0 = h_N,  s_t = cell(y_{t-1}, s_{t-1})
  *     e_tj = s_t^T W_a h_j,  c_t = sum_j a_tj h_j
  *     p(y_t) = softmax(W_o [s_t; c_t] + b) */
-#include "kinds.h"
+#include "models/kinds.h"
 
 typedef struct rnn_attention {
     int source_words, words; /* W of either side, a row for each word */

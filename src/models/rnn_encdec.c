@@ -4,8 +4,8 @@
  *     h'_0 = tanh(V' c)
  *     z' = s(W'_z e + U'_z h' + C_z c),  r' likewise,  h~ = tanh(W' e + r' o (U' h' + C c))       e = E y_{t-1},
  * e(y_0)=0 s'_t = O_h h'_t + O_y e + O_c c,  s_t = maxout(s'_t),  p(y_t) = softmax(G s_t) */
-#include "block.h"
-#include "kinds.h"
+#include "models/kinds.h"
+#include "tape/block.h"
 
 typedef struct rnn_encdec {
     int source_words, words; /* E of either side */

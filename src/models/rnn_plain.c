@@ -3,7 +3,7 @@
  *     h_j = cell(x_j, h_{j-1})             x and y are one-hot, so W x is a row of a table
  *     s_0 = h_N,  s_t = cell(y_{t-1}, s_{t-1})
  *     p(y_t) = softmax(W_o s_t + b) */
-#include "kinds.h"
+#include "models/kinds.h"
 
 typedef struct rnn_plain {
     int source_words, words; /* W of either side, a row for each word */

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "block.h"
-#include "transformer.h"
+#include "models/transformer_internal.h"
+#include "tape/block.h"
 
 bool at_rows_of(const at_pass *pass, const int32_t *ids, int64_t batch, int64_t n, const int64_t *lengths,
                 at_rows *rows)

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kinds.h"
-#include "text.h"
+#include "base/text.h"
+#include "models/kinds.h"
 
 #define FIELD(name, member, type, standard, help) CHOICE(name, member, type, standard, help, NULL)
 #define CHOICE(name, member, type, standard, help, choices)                                                            \

@@ -15,8 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "block.h"
-#include "transformer.h"
+#include "models/transformer_internal.h"
+#include "tape/block.h"
 
 enum { MOST_LAYERS = 32, MOST_NORMS = 3 * MOST_LAYERS };
 

@@ -1,8 +1,8 @@
-#include "block.h"
+#include "tape/block.h"
 
 #include <string.h>
 
-#include "threads.h"
+#include "base/threads.h"
 
 void *at_room(at_tape *tape, size_t size)
 {

@@ -2,7 +2,7 @@
 #ifndef AT_BLOCK_H
 #define AT_BLOCK_H
 
-#include "tape.h"
+#include "tape/tape.h"
 
 /* `return AT_REFUSE(tape, "matmul: ...", ...)`: the sentence on the tape, NULL for the caller. */
 #define AT_REFUSE(tape, ...) (at_fail(at_tape_error(tape), AT_FAILED, __VA_ARGS__), NULL)

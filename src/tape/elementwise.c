@@ -2,11 +2,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "block.h"
-#include "isa.h"
-#include "ops.h"
-#include "passes.h"
-#include "rows.h"
+#include "kernels/isa.h"
+#include "kernels/passes.h"
+#include "kernels/rows.h"
+#include "tape/block.h"
+#include "tape/ops.h"
 
 /* ---- What they share ---- */
 

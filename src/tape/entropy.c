@@ -2,10 +2,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "block.h"
-#include "isa.h"
-#include "ops.h"
-#include "passes.h"
+#include "kernels/isa.h"
+#include "kernels/passes.h"
+#include "tape/block.h"
+#include "tape/ops.h"
 
 /* ---- cross_entropy: the sum over the rows n of -sum_v t_nv log p_nv, p_n = softmax(z_n), target v = c(n) ----
  *

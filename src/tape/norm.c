@@ -1,10 +1,10 @@
 /* Layer norm, alone and around a residual. */
 #include <string.h>
 
-#include "block.h"
-#include "isa.h"
-#include "ops.h"
-#include "passes.h"
+#include "kernels/isa.h"
+#include "kernels/passes.h"
+#include "tape/block.h"
+#include "tape/ops.h"
 
 /* ---- layer_norm, residual_norm: LN(s), s = x or x + dropout(y) ----
  *

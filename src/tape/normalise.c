@@ -3,7 +3,7 @@
  * Sums run in double whatever at_real is: these rows are the judge of the fused path. */
 #include <math.h>
 
-#include "ops.h"
+#include "tape/ops.h"
 
 /* One row: `n` scores, all inside the span. */
 typedef void forward_row(const at_real *e, at_real *w, int64_t n);

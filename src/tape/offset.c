@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "block.h"
-#include "ops.h"
-#include "rows.h"
+#include "kernels/rows.h"
+#include "tape/block.h"
+#include "tape/ops.h"
 
 /* ---- Rows by clipped offset ---- */
 

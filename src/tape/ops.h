@@ -3,9 +3,9 @@
 #ifndef AT_OPS_H
 #define AT_OPS_H
 
-#include "gemm.h"
-#include "span.h"
-#include "tape.h"
+#include "kernels/gemm.h"
+#include "tape/span.h"
+#include "tape/tape.h"
 
 /* broadcast.c: a and b broadcast */
 at_tensor *at_add(at_tensor *a, at_tensor *b);

@@ -1,9 +1,9 @@
-#include "params.h"
+#include "tape/params.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "gemm.h"
+#include "kernels/gemm.h"
 
 typedef struct packing {
     at_real *numbers;

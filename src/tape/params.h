@@ -3,7 +3,7 @@
 #ifndef AT_PARAMS_H
 #define AT_PARAMS_H
 
-#include "tape.h"
+#include "tape/tape.h"
 
 typedef struct at_params at_params;
 

@@ -1,11 +1,11 @@
 /* Products of matrices, forward and back, all through the one gemm. */
 #include <string.h>
 
-#include "block.h"
-#include "isa.h"
-#include "ops.h"
-#include "params.h"
-#include "passes.h"
+#include "kernels/isa.h"
+#include "kernels/passes.h"
+#include "tape/block.h"
+#include "tape/ops.h"
+#include "tape/params.h"
 
 static bool product(at_tape *tape, const at_gemm *gemm)
 {

@@ -1,8 +1,8 @@
 /* Sums and means. x is [outer, n, inner] around the axis; every sum is one thread's, in one order. */
 #include <string.h>
 
-#include "block.h"
-#include "ops.h"
+#include "tape/block.h"
+#include "tape/ops.h"
 
 /* ---- What they share: y = factor * sum over the axis ---- */
 

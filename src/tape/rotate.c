@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "block.h"
-#include "ops.h"
+#include "tape/block.h"
+#include "tape/ops.h"
 
 /* The first `heads` heads of `size` numbers of each row turn; what lies beyond them stays. */
 typedef struct rotation {

@@ -2,8 +2,8 @@
  * view: it costs nothing, and needs no way back because it shares its base's gradient. */
 #include <string.h>
 
-#include "block.h"
-#include "ops.h"
+#include "tape/block.h"
+#include "tape/ops.h"
 
 /* ---- reshape: the same numbers in the same order under another shape; -1 stands for "what is left" ---- */
 

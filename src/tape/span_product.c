@@ -3,7 +3,7 @@
  * h / (H/G). Plain loops: this is the specification that the fused path is judged by. */
 #include <math.h>
 
-#include "ops.h"
+#include "tape/ops.h"
 
 /* Do the spans lie over e's rows and inside its keys? e is [B,H,Q,K]. */
 bool at_spans_fit(const char *op, at_tensor *e, const at_spans *spans)

@@ -1,4 +1,4 @@
-#include "tape.h"
+#include "tape/tape.h"
 
 #include <stdio.h>
 #include <string.h>

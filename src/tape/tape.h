@@ -7,10 +7,10 @@
 #ifndef AT_TAPE_H
 #define AT_TAPE_H
 
-#include "arena.h"
-#include "error.h"
-#include "real.h"
-#include "rng.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/real.h"
+#include "base/rng.h"
 
 typedef struct at_shape {
     int rank;

@@ -1,8 +1,8 @@
 /* An epoch's plan is a pure function of (corpus, sizes, seed, epoch): shuffle the sentences, take them in pools, sort
  * each pool by length, cut it into batches, shuffle the batches. A pool of the whole corpus would pad least, but would
  * put nearly the same sentences together in every epoch. */
-#include "pairs.h"
-#include "rng.h"
+#include "base/rng.h"
+#include "text/pairs_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
-#include "clean.h"
+#include "text/clean.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
 
-#include "units.h"
+#include "text/units.h"
 
 const char *const at_form_names[3] = {"none", "nfc", "nfkc"};
 

@@ -1,4 +1,4 @@
-#include "pairs.h"
+#include "text/pairs_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

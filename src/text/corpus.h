@@ -3,7 +3,7 @@
 #ifndef AT_CORPUS_H
 #define AT_CORPUS_H
 
-#include "vocabulary.h"
+#include "text/vocabulary.h"
 
 typedef enum at_too_long { AT_TOO_LONG_KEEP, AT_TOO_LONG_CUT, AT_TOO_LONG_SKIP } at_too_long;
 

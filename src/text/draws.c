@@ -1,12 +1,12 @@
-#include "draws.h"
+#include "text/draws.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "pairs.h"
-#include "rng.h"
-#include "sampler.h"
-#include "threads.h"
+#include "base/rng.h"
+#include "base/threads.h"
+#include "text/pairs_internal.h"
+#include "text/sampler_internal.h"
 
 /* One side: what is drawn from, and what was the best. */
 typedef struct drawn_side {

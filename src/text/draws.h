@@ -2,7 +2,7 @@
 #ifndef AT_DRAWS_H
 #define AT_DRAWS_H
 
-#include "corpus.h"
+#include "text/corpus.h"
 
 typedef struct at_draws at_draws;
 /* For a corpus made from these lines by these vocabularies; one side at least must have pieces. Needs the corpus and

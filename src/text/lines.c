@@ -1,6 +1,6 @@
 /* Lines of files, alone and in pairs. */
-#include "corpus.h"
-#include "files.h"
+#include "base/files.h"
+#include "text/corpus.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
-#include "sampler.h"
+#include "text/sampler_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "rng.h"
-#include "vocabulary_work.h"
+#include "base/rng.h"
+#include "text/vocabulary_internal.h"
 
 #define UNKNOWN_PENALTY 10 /* an unknown character is e^10 times less likely than the least likely piece */
 

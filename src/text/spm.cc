@@ -1,4 +1,4 @@
-#include "spm.h"
+#include "text/spm_internal.h"
 
 #include <climits>
 #include <cstdio>

@@ -4,13 +4,13 @@
  * if bit 9 is set. From a unit at place p one goes to base = p xor offset; the value, if there is one, is there, in
  * bits 0-30; the child for a byte b is at base xor b if its label is b. A reader tests any byte, so base xor 0 .. 255
  * must all lie in the trie. SentencePiece keeps the values of at most 32 prefixes. */
-#include "spm_charsmap.h"
+#include "text/spm_charsmap_internal.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "units.h"
+#include "text/units.h"
 
 enum { MOST_VALUES = 31, LONGEST_TEXT = 256 };
 

@@ -5,16 +5,16 @@
  * A field is a number and a wire type in one varint, then a varint (0), 8 bytes (1), a length and so many bytes (2) or
  * 4 bytes (5). Fields we do not know are walked over; those we know must have their type and come once where once is
  * meant, so that no reader can understand the file in another way. */
-#include "spm_check.h"
+#include "text/spm_check_internal.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "spm_charsmap.h"
-#include "text.h"
-#include "units.h"
+#include "base/text.h"
+#include "text/spm_charsmap_internal.h"
+#include "text/units.h"
 
 enum {
     MOST_BYTES = 1 << 28,   /* of a file */

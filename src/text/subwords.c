@@ -1,10 +1,10 @@
-#include "subwords.h"
+#include "text/subwords_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "units.h"
-#include "vocabulary.h"
+#include "text/units.h"
+#include "text/vocabulary.h"
 
 #define BLANK "\xe2\x96\x81" /* U+2581 stands for a blank in pieces */
 enum { POINTS = 0x110000, SHARE = 4 };

@@ -1,7 +1,7 @@
 /* Counting units and finding them again. */
-#include "vocabulary_work.h"
+#include "text/vocabulary_internal.h"
 
-#include "files.h"
+#include "base/files.h"
 
 #include <stdio.h>
 #include <stdlib.h>

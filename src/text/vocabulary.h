@@ -3,9 +3,9 @@
 #ifndef AT_VOCABULARY_H
 #define AT_VOCABULARY_H
 
-#include "clean.h"
-#include "error.h"
-#include "text.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "text/clean.h"
 
 enum { AT_PAD = 0, AT_UNKNOWN = 1, AT_BEGIN = 2, AT_END = 3, AT_SPECIALS = 4 };
 

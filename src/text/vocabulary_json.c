@@ -1,5 +1,5 @@
 /* A vocabulary in a model file. */
-#include "vocabulary_work.h"
+#include "text/vocabulary_internal.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* From lines to ids and back. */
-#include "vocabulary_work.h"
+#include "text/vocabulary_internal.h"
 
 #include <string.h>
 

@@ -12,18 +12,14 @@ complain()
 }
 
 # Lowest first; a layer may include its own headers and those of the layers before it.
-layers="base kernels tape attention layers models io text image run draw serve"
-declare -A place=() home=([attend.h]=include)
+declare -A place=()
 n=0
-for layer in $layers; do
+for layer in $(sed -n 's/^\([a-z]*\) .*/\1/p' src/layers.txt); do
     place[$layer]=$((n += 1))
-    for header in src/"$layer"/*.h; do
-        [ -e "$header" ] && home[$(basename "$header")]=$layer
-    done
+    [ -d "src/$layer" ] || complain "src/layers.txt names $layer, and there is no src/$layer"
 done
-place[include]=0
 for directory in src/*/; do
-    [ -n "${place[$(basename "$directory")]-}" ] || complain "$directory is not in the list of layers"
+    [ -n "${place[$(basename "$directory")]-}" ] || complain "$directory is not in src/layers.txt"
 done
 
 includes_of()
@@ -33,15 +29,27 @@ includes_of()
 for file in src/*/*.[ch]; do
     layer=$(basename "$(dirname "$file")")
     for header in $(includes_of "$file"); do
-        from=${home[$header]-nowhere}
-        if [ "$from" = nowhere ]; then
-            complain "$file includes $header, which no layer has"
-        elif [ "${place[$from]}" -gt "${place[$layer]}" ]; then
-            complain "$file ($layer) includes $header ($from): an include may only point down"
+        [ "$header" = attend.h ] && continue
+        from=${header%%/*}
+        if [ ! -e "src/$header" ]; then
+            complain "$file includes $header: write it as LAYER/NAME.h, as it stands in src"
+        elif [ "${place[$from]-0}" -gt "${place[$layer]-0}" ]; then
+            complain "$file includes $header: an include may only point down the list of src/layers.txt"
+        elif [[ $header == *_internal.h && $from != "$layer" ]]; then
+            complain "$file includes $header, which is internal to src/$from"
         fi
     done
 done
-for file in cli/*.[ch]; do
+
+# A header that only its own layer includes is called x_internal.h; the one named after its layer is the layer's face.
+for header in src/*/*.h; do
+    layer=$(basename "$(dirname "$header")")
+    name=$layer/$(basename "$header")
+    [[ $name == *_internal.h || $name == "$layer/$layer.h" ]] && continue
+    grep -lF "#include \"$name\"" src/*/*.[ch] src/*/*.cc | grep -v -e "^src/$layer/.*\.cc*\$" -e "^src/$layer/.*_internal.h\$" |
+        grep -q . || complain "$header is included by $layer alone: call it ${name%.h}_internal.h"
+done
+for file in cli/*.[ch] cli/*/*.[ch]; do
     for header in $(includes_of "$file"); do
         # The benchmark shows the insides, so the command reaches it by its one header.
         [ "$header" = attend.h ] || [ -e "cli/$header" ] || [ "$header" = bench.h ] ||

@@ -1,7 +1,7 @@
 /* Recurrent cells: gradients of a step and of whole sequences, and the fused operations against their equations. Norm
  * and feed-forward: gradients, and what they compute. */
 #include "gradcheck.h"
-#include "layers.h"
+#include "layers/layers.h"
 
 enum { MOST_STEPS = 5 };
 

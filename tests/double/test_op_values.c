@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops.h"
+#include "tape/ops.h"
 
 static at_arena *arena;
 static at_tape *tape;

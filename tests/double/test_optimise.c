@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "optimise.h"
+#include "train/optimise.h"
 
 enum { SMALL = 7, LARGE = 300001 };
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops.h"
-#include "trainer.h"
+#include "tape/ops.h"
+#include "train/train_internal.h"
 
 enum { KEYS = 3, STEPS = 2, PATHS = 9, DRAWS = 30000 };
 

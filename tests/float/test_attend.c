@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "attend.h"
-#include "rng.h"
+#include "base/rng.h"
 
 enum { B = 2, Q = 5, K = 6, H = 4, D = 4, DV = 3, A = 3 };
 

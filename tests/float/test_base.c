@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arena.h"
-#include "error.h"
-#include "rng.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/rng.h"
 
 /* ---- The arena ---- */
 

@@ -12,9 +12,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "checkpoint.h"
-#include "files.h"
-#include "gemm.h"
+#include "base/files.h"
+#include "kernels/gemm.h"
+#include "store/checkpoint.h"
 
 static char folder[] = "/tmp/attend-checkpoint-XXXXXX";
 
@@ -196,7 +196,8 @@ static void what_is_no_model(void **state)
     changed("no_json", "settings", "{");
     refused("no_json", "the settings of 'no_json' cannot be used: they are not a JSON object");
     changed("larger", "settings", "{\"model\":\"bahdanau\",\"embedding\":3,\"hidden\":4,\"attention\":5,\"maxout\":3}");
-    refused("larger", "the parameter 'output.U_o.W' of 'larger' is [4,4], and its settings and vocabularies call for [6,4]");
+    refused("larger",
+            "the parameter 'output.U_o.W' of 'larger' is [4,4], and its settings and vocabularies call for [6,4]");
     /* Another vocabulary than the parameters were made for: the source's five units for the target's two. */
     at_tensors *good = at_tensors_read("good", &error);
     changed("words", "target.vocabulary", at_tensors_meta(good, "source.vocabulary"));

@@ -1,7 +1,7 @@
 /* Corpora and their batches: every line accounted for, every sentence once an epoch, in an order that seed and epoch
  * decide. */
-#include "corpus.h"
-#include "rng.h"
+#include "base/rng.h"
+#include "text/corpus.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,10 +1,10 @@
 /* Subwords drawn at random: by the right probabilities, and the same whoever draws them. */
-#include "draws.h"
-#include "files.h"
-#include "pairs.h"
-#include "rng.h"
-#include "sampler.h"
-#include "spm_check.h"
+#include "base/files.h"
+#include "base/rng.h"
+#include "text/draws.h"
+#include "text/pairs_internal.h"
+#include "text/sampler_internal.h"
+#include "text/spm_check_internal.h"
 
 #include <math.h>
 #include <setjmp.h>

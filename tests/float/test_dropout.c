@@ -1,9 +1,9 @@
 /* Dropout where it belongs: which weights of attention go is a matter of their places alone, and every setting acts on
  * its own part of a model, in training alone. */
-#include "attention.h"
-#include "kinds.h"
+#include "attention/attention.h"
+#include "base/rng.h"
 #include "model_cases.h"
-#include "rng.h"
+#include "models/kinds.h"
 
 enum { HEADS = 3, SIZE = 8, WIDTH = HEADS * SIZE };
 

@@ -1,6 +1,6 @@
 /* Files and small string work: a write is whole or leaves what was there, and every failure is a sentence. */
-#include "files.h"
-#include "text.h"
+#include "base/files.h"
+#include "base/text.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "gemm.h"
-#include "rng.h"
-#include "rows.h"
+#include "base/rng.h"
+#include "kernels/gemm.h"
+#include "kernels/rows.h"
 
 static const char *const sets[] = {"plain", "avx2"};
 

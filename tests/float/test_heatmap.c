@@ -1,6 +1,6 @@
 /* The heat map in the terminal: straight columns for any script, legible values for any number. */
 #include "attend.h"
-#include "label.h"
+#include "draw/label_internal.h"
 
 #include <math.h>
 #include <setjmp.h>

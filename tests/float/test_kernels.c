@@ -10,9 +10,9 @@
 #include <cmocka.h>
 
 #include "attend.h"
-#include "gemm.h"
-#include "rng.h"
-#include "rows.h"
+#include "base/rng.h"
+#include "kernels/gemm.h"
+#include "kernels/rows.h"
 
 static const char *const kernels[] = {"plain", "avx2"};
 

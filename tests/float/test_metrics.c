@@ -1,6 +1,6 @@
 /* Scores against values worked out by hand. */
 #include "attend.h"
-#include "rng.h"
+#include "base/rng.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -252,9 +252,9 @@ static void test_bad_source(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_batch), cmocka_unit_test(test_lengths), cmocka_unit_test(test_steps),      cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_seed),  cmocka_unit_test(test_settings),   cmocka_unit_test(test_field_text),
-        cmocka_unit_test(test_kept),  cmocka_unit_test(test_bad_source),
+        cmocka_unit_test(test_batch),      cmocka_unit_test(test_lengths), cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_threads),    cmocka_unit_test(test_seed),    cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_field_text), cmocka_unit_test(test_kept),    cmocka_unit_test(test_bad_source),
     };
     at_threads_set(1);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* .npy: what NumPy writes is read to the bit, what we write is what NumPy writes, and no broken file does worse than
  * give a sentence. */
-#include "dtype.h"
-#include "parse.h"
-#include "text.h"
+#include "base/text.h"
+#include "io/dtype.h"
+#include "io/parse_internal.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -8,10 +8,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "isa.h"
-#include "passes.h"
-#include "rng.h"
-#include "rows.h"
+#include "base/rng.h"
+#include "kernels/isa.h"
+#include "kernels/passes.h"
+#include "kernels/rows.h"
 
 static const char *const kernels[] = {"plain", "avx2"};
 #define EACH_KERNELS for (int set = 0; set < 2 && at_kernels_choose(kernels[set]); set++)

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "attend.h"
-#include "rows.h"
+#include "kernels/rows.h"
 
 enum { MOST_PARAMETERS = 8, MOST_KEYS = 256 };
 

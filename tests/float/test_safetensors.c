@@ -1,8 +1,8 @@
 /* safetensors: files are read to the bit and written in the order other writers use, and no broken file does worse than
  * give a sentence. */
-#include "dtype.h"
-#include "parse.h"
-#include "text.h"
+#include "base/text.h"
+#include "io/dtype.h"
+#include "io/parse_internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* BLEU, chrF and TER: figures that sacreBLEU publishes, stored ones of many settings, and what chance does to them. */
 #include "attend.h"
-#include "rng.h"
+#include "base/rng.h"
 
 #include <jansson.h>
 #include <math.h>

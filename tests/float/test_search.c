@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "fake_model.h"
-#include "search_work.h"
+#include "search/search_internal.h"
 
 /* ---- Every hypothesis there is -------------------------------------------------------------------------------- */
 

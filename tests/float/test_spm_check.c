@@ -1,9 +1,9 @@
 /* Hostile .spm files: a sentence, or a model that can be used; never a crash. */
-#include "files.h"
-#include "rng.h"
-#include "spm.h"
-#include "spm_check.h"
-#include "text.h"
+#include "base/files.h"
+#include "base/rng.h"
+#include "base/text.h"
+#include "text/spm_check_internal.h"
+#include "text/spm_internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

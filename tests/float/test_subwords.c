@@ -1,8 +1,8 @@
 /* Subwords: made from text, found in lines, put together again. */
-#include "files.h"
-#include "rng.h"
-#include "units.h"
-#include "vocabulary.h"
+#include "base/files.h"
+#include "base/rng.h"
+#include "text/units.h"
+#include "text/vocabulary.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

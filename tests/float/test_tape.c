@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops.h"
-#include "params.h"
+#include "tape/ops.h"
+#include "tape/params.h"
 
 static at_real *numbers(at_arena *arena, int64_t count, uint64_t seed)
 {

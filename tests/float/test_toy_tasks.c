@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache.h"
 #include "model_of.h"
-#include "ops.h"
-#include "optimise.h"
+#include "models/cache.h"
+#include "tape/ops.h"
+#include "train/optimise.h"
 
 enum { BEGIN, END, FIRST, SYMBOLS = 8, WORDS = FIRST + SYMBOLS, LONGEST = 12, ROWS = 16, TRIALS = 64 };
 

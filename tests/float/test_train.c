@@ -17,9 +17,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "files.h"
+#include "base/files.h"
 #include "same_files.h"
-#include "train.h"
+#include "train/train.h"
 #include "training_of.h"
 
 /* ---- Counting what is asked of the system --------------------------------------------------------------------- */

@@ -13,11 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "files.h"
+#include "base/files.h"
 #include "model_of.h"
 #include "same_files.h"
-#include "search.h"
-#include "train.h"
+#include "search/search.h"
+#include "train/train.h"
 
 /* ---- A beam without a cache ----------------------------------------------------------------------------------- */
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "search.h"
+#include "search/search.h"
 
 /* ---- Counting what is asked of the system --------------------------------------------------------------------- */
 

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "rng.h"
-#include "rows.h"
+#include "base/rng.h"
+#include "kernels/rows.h"
 
 void probe_exp2_below_plain(float *out, const float *x, int64_t count);
 void probe_exp2_below_avx2(float *out, const float *x, int64_t count);

@@ -1,7 +1,7 @@
 /* Vocabularies: text to ids and back, whatever the bytes. */
-#include "rng.h"
-#include "units.h"
-#include "vocabulary.h"
+#include "base/rng.h"
+#include "text/units.h"
+#include "text/vocabulary.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* What only the inner loops call, within reach of a test: compiled once for each instruction set, as they are. */
-#include "vec.h"
+#include "kernels/vec_internal.h"
 
 void AT_ISA_NAME(probe_exp2_below)(at_real *out, const at_real *x, int64_t count);
 

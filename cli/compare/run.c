@@ -1,0 +1,370 @@
+/* The runs of attend compare. Each is a chain of steps, a step one child process: this very program with a line that
+ * could be typed. What a step did is recorded beside its files, so that a later call does only what is missing. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "compare/step.h"
+
+/* ---- Children ------------------------------------------------------------------------------------------------- */
+
+static bool stop; /* a signal came, or an error: nothing new is started */
+
+/* They are blocked and waited for, so that none can come between a look and a wait. */
+static sigset_t waited_for(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGCHLD);
+    return set;
+}
+
+typedef struct job {
+    compare_run *run; /* NULL: idle */
+    int which;
+    step step;
+    pid_t pid;
+    double started;
+} job;
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static bool move_to(int wanted, const char *path, int flags)
+{
+    int file = open(path, flags, 0666);
+    return file >= 0 && dup2(file, wanted) >= 0 && close(file) == 0;
+}
+
+/* In the child. It is in a group of its own, so that Ctrl-C reaches it through the parent alone, and it ends, saving,
+ * if the parent is killed. */
+static void become(const step *s, char **words, pid_t parent)
+{
+    char part[PATH + 8];
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    snprintf(part, sizeof part, "%s.part", s->output);
+    const int fresh = O_WRONLY | O_CREAT | O_TRUNC;
+    if (getppid() == parent && move_to(STDERR_FILENO, s->said, fresh) &&
+        move_to(STDIN_FILENO, s->input[0] ? s->input : "/dev/null", O_RDONLY) &&
+        move_to(STDOUT_FILENO, s->output[0] ? part : "/dev/null", fresh))
+        execv("/proc/self/exe", words);
+    dprintf(STDERR_FILENO, "attend: cannot start '%s': %s\n", s->word[0], strerror(errno));
+    _exit(127);
+}
+
+static bool start(job *j, at_error *error)
+{
+    char *words[MOST_LINE_WORDS + 2] = {"attend"};
+    for (int i = 0; i < j->step.count; i++)
+        words[i + 1] = (char *)j->step.word[i];
+    fflush(NULL);
+    pid_t parent = getpid();
+    j->started = seconds_now();
+    j->pid = fork();
+    if (j->pid == 0)
+        become(&j->step, words, parent);
+    return j->pid > 0 || fail(error, AT_FAILED, "cannot start a run: %s", strerror(errno));
+}
+
+/* The last sentence that a child said. */
+static void read_why(const step *s, int status, char *why, size_t size)
+{
+    char *text = NULL;
+    at_error unread = {0};
+    why[0] = 0;
+    if (WIFSIGNALED(status))
+        snprintf(why, size, "%s was ended by signal %d (%s)", s->word[0], WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    else if ((text = text_of_file(s->said, &unread)))
+        for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
+            if (strncmp(line, "attend: ", 8) == 0)
+                snprintf(why, size, "%s", line + 8);
+    if (!why[0])
+        snprintf(why, size, "%s exits with %d; '%.300s' may tell why", s->word[0], WEXITSTATUS(status), s->said);
+    free(text);
+}
+
+/* ---- Ends ----------------------------------------------------------------------------------------------------- */
+
+/* What only a training that is to go on needs. */
+static void tidy(const compare_run *run)
+{
+    static const char *const endings[] = {".state", ".state.previous", ".last", ".last.previous", ".previous"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        char path[PATH];
+        snprintf(path, sizeof path, "%s/model%s", run->folder, endings[i]);
+        unlink(path);
+    }
+}
+
+/* Whether a training never began because its settings do not go together, which is bad usage; with bad data it fails.
+ * Rows are written one by one; only what was multiplied may hold what nobody asked for. */
+static bool is_impossible(const compare_spec *spec, const job *j, int status)
+{
+    return j->which == TRAIN_STEP && WIFEXITED(status) && WEXITSTATUS(status) == AT_USAGE && spec->axis_count > 0 &&
+           spec->axis[spec->axis_count - 1].key;
+}
+
+/* After a child's end. Gives whether the run goes on with its next step. */
+static bool finish_step(const compare_table *table, job *j, int status, const struct rusage *usage, at_error *error)
+{
+    compare_run *run = j->run;
+    char part[PATH + 8], why[500];
+    bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    snprintf(part, sizeof part, "%s.part", j->step.output);
+    if (good && j->step.output[0] && rename(part, j->step.output) != 0)
+        return fail(error, AT_FAILED, "cannot write '%s': %s", j->step.output, strerror(errno));
+    if (!good && stop)
+        return false;
+    if (!good)
+        read_why(&j->step, status, why, sizeof why);
+    /* A model without attention has no alignment, which is no failure. */
+    bool none = !good && j->which == ALIGN_STEP && WIFEXITED(status) && strstr(why, "no attention");
+    if (good || none) {
+        if (!step_record(run, j->which, &j->step, seconds_now() - j->started, usage->ru_maxrss, none ? why : NULL,
+                         error))
+            return false;
+        j->which = step_next(table, run, &j->step);
+        return j->which < STEPS;
+    }
+    unlink(part);
+    bool refused = is_impossible(table->spec, j, status);
+    run->state = refused ? RUN_REFUSED : RUN_FAILED;
+    snprintf(run->why, sizeof run->why, "%s", why);
+    if (refused) { /* it left nothing but its sentence */
+        unlink(j->step.said);
+        rmdir(run->folder);
+    }
+    return false;
+}
+
+static void tell(const compare_table *table, const compare_run *run)
+{
+    const compare_spec *spec = table->spec;
+    int settled = 0;
+    for (int i = 0; i < table->run_count; i++)
+        settled += table->run[i].state != RUN_WAITING;
+    fprintf(stderr, "[%d/%d] ", settled, table->run_count);
+    for (int a = 0; a < spec->axis_count; a++)
+        fprintf(stderr, "%s, ", compare_value(spec, run->cell, a));
+    fprintf(stderr, "seed %lld: ", (long long)run->seed);
+    if (run->state == RUN_DONE)
+        fprintf(stderr, "%s %.2f, %.1f s\n", table->measure[0].metric, run->value[0], run->seconds);
+    else
+        fprintf(stderr, "%s: %s\n", run->state == RUN_REFUSED ? "not possible" : "failed", run->why);
+}
+
+static void finish_run(compare_table *table, compare_run *run)
+{
+    at_error error = {0};
+    if (run->state == RUN_WAITING && compare_measure_run(table, run, &error)) {
+        run->state = RUN_DONE;
+        tidy(run);
+    } else if (run->state == RUN_WAITING) {
+        run->state = RUN_FAILED;
+        snprintf(run->why, sizeof run->why, "%s", error.text);
+    }
+}
+
+/* ---- All of them ---------------------------------------------------------------------------------------------- */
+
+/* The next run with something to do, and its step; NULL if there is none. Those that are done are measured. */
+static compare_run *next_run(compare_table *table, int *next, job *j)
+{
+    while (*next < table->run_count) {
+        compare_run *run = &table->run[(*next)++];
+        j->which = step_next(table, run, &j->step);
+        if (j->which < STEPS)
+            return run;
+        finish_run(table, run);
+    }
+    return NULL;
+}
+
+/* A cell that is not possible with one seed is not with another. */
+static bool is_refused(compare_table *table, compare_run *run)
+{
+    for (int i = run->cell; i < table->run_count; i += table->spec->cell_count)
+        if (table->run[i].state == RUN_REFUSED) {
+            run->state = RUN_REFUSED;
+            memcpy(run->why, table->run[i].why, sizeof run->why);
+        }
+    return run->state == RUN_REFUSED;
+}
+
+/* Starts the job's step; a job whose step could not be started is idle. */
+static bool begin(job *j, const compare_orders *orders, at_error *error)
+{
+    bool good = mkdir(j->run->folder, 0777) == 0 || errno == EEXIST;
+    if (!good)
+        fail(error, AT_FAILED, "cannot make the folder '%s': %s", j->run->folder, strerror(errno));
+    char *typed = orders->verbose ? step_typed(&j->step) : NULL;
+    if (typed)
+        fprintf(stderr, "%s\n", typed);
+    free(typed);
+    good = good && start(j, error);
+    if (!good)
+        j->run = NULL;
+    return good;
+}
+
+static void end_jobs(job *jobs, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (jobs[i].run)
+            kill(jobs[i].pid, SIGTERM);
+}
+
+/* Waits for a child. A signal that comes meanwhile is handed on: the first asks the children to save, a second one ends
+ * them. */
+static bool wait_one(job *jobs, int64_t count, int *status, struct rusage *usage, job **ended)
+{
+    const sigset_t set = waited_for();
+    for (;;) {
+        pid_t pid = wait4(-1, status, WNOHANG, usage);
+        for (int64_t i = 0; pid > 0 && i < count; i++)
+            if (jobs[i].run && jobs[i].pid == pid) {
+                *ended = &jobs[i];
+                return true;
+            }
+        if (pid < 0)
+            return false;
+        int number_of = pid == 0 ? sigwaitinfo(&set, NULL) : SIGCHLD;
+        if (number_of == SIGINT || number_of == SIGTERM) {
+            stop = true;
+            end_jobs(jobs, count);
+        }
+    }
+}
+
+static bool run_jobs(compare_table *table, const compare_orders *orders, job *jobs, at_error *error)
+{
+    int next = 0, busy = 0;
+    for (;;) {
+        for (int64_t i = 0; i < orders->jobs && !stop && error->code == AT_OK; i++) {
+            job *j = &jobs[i];
+            while (!j->run && !stop && error->code == AT_OK && (j->run = next_run(table, &next, j))) {
+                if (is_refused(table, j->run)) {
+                    j->run = NULL;
+                    continue;
+                }
+                busy += begin(j, orders, error);
+            }
+            if (!j->run)
+                break;
+        }
+        if (busy == 0)
+            return error->code == AT_OK;
+        int status = 0;
+        struct rusage usage = {0};
+        job *j = NULL;
+        if (error->code != AT_OK && !stop) {
+            stop = true;
+            end_jobs(jobs, orders->jobs);
+        }
+        if (!wait_one(jobs, orders->jobs, &status, &usage, &j))
+            return fail(error, AT_FAILED, "cannot wait for the runs: %s", strerror(errno));
+        bool more = finish_step(table, j, status, &usage, error);
+        if (more && !stop && begin(j, orders, error))
+            continue;
+        if (!more && error->code == AT_OK && !(stop && j->run->state == RUN_WAITING)) {
+            finish_run(table, j->run);
+            if (!orders->quiet)
+                tell(table, j->run);
+        }
+        j->run = NULL;
+        busy--;
+    }
+}
+
+/* Its folder is named by what it is: readable at the start, and at the end a mark of its settings and its data, so that
+ * a run whose settings changed is another. */
+static bool make_run(compare_table *table, compare_run *run, const char *folder, at_error *error)
+{
+    enum { READABLE = 60 };
+    step s = {0};
+    char name[READABLE + 1] = "", identity[NUMBER];
+    step_train_words(table, run, &s);
+    for (int a = 0; a < table->spec->axis_count; a++) {
+        size_t used = strlen(name);
+        snprintf(name + used, sizeof name - used, "%s-", compare_value(table->spec, run->cell, a));
+    }
+    for (char *at = name; *at; at++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_+", *at))
+            *at = '_';
+    if (asprintf(&run->folder, "%s/%sseed-%lld-%.10s", folder, name, (long long)run->seed,
+                 step_identity(&s, identity)) < 0)
+        run->folder = NULL;
+    else if (step_make(table, run, TRAIN_STEP, &s))
+        run->line = step_typed(&s);
+    return run->line || fail(error, AT_FAILED, "out of memory for the runs");
+}
+
+int compare_lock(const char *folder, at_error *error)
+{
+    char path[PATH];
+    snprintf(path, sizeof path, "%s/lock", folder);
+    int file = open(path, O_RDWR | O_CREAT, 0666);
+    if (file < 0)
+        fail(error, AT_FAILED, "cannot write '%s': %s", path, strerror(errno));
+    for (int tries = 0; file >= 0 && flock(file, LOCK_EX | LOCK_NB) != 0; tries++) {
+        if (tries == 100) {
+            close(file);
+            fail(error, AT_FAILED, "another attend compare works in '%s'; wait for it, or choose another --directory",
+                 folder);
+            return -1;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    }
+    return file;
+}
+
+bool compare_run_all(compare_table *table, const compare_orders *orders, bool *interrupted, at_error *error)
+{
+    const compare_spec *spec = table->spec;
+    table->run_count = spec->seed_count * spec->cell_count;
+    table->run = calloc((size_t)table->run_count, sizeof *table->run);
+    job *jobs = calloc((size_t)orders->jobs, sizeof *jobs);
+    bool good = table->run && jobs ? true : fail(error, AT_FAILED, "out of memory for the runs");
+    for (int i = 0; good && i < table->run_count; i++) {
+        compare_run *run = &table->run[i];
+        *run = (compare_run){.cell = i % spec->cell_count, .seed = spec->seed[i / spec->cell_count]};
+        good = make_run(table, run, orders->folder, error);
+    }
+    signal(SIGCHLD, SIG_DFL); /* who started us may have ignored it, and then no child's end would be told */
+    sigset_t set = waited_for(), before;
+    sigprocmask(SIG_BLOCK, &set, &before);
+    good = good && run_jobs(table, orders, jobs, error);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    *interrupted = stop && error->code == AT_OK;
+    free(jobs);
+    return good;
+}
+
+void compare_runs_free(compare_table *table)
+{
+    for (int i = 0; i < table->run_count && table->run; i++) {
+        free(table->run[i].folder);
+        free(table->run[i].line);
+    }
+    free(table->run);
+}

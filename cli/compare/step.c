@@ -1,0 +1,184 @@
+#include "compare/step.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- Steps ---------------------------------------------------------------------------------------------------- */
+
+const char *const step_names[STEPS] = {"train", "test", "beyond", "align"};
+
+static void add(step *s, const char *option, const char *value)
+{
+    s->word[s->count++] = option;
+    if (value)
+        s->word[s->count++] = value;
+}
+
+static void add_aside(step *s, const char *option, const char *value)
+{
+    add(s, option, value);
+    s->aside[s->count - 1] = true;
+}
+
+static const char *number(step *s, int which, double value)
+{
+    snprintf(s->number[which], NUMBER, "%.15g", value);
+    return s->number[which];
+}
+
+void step_train_words(const compare_table *table, const compare_run *run, step *s)
+{
+    const compare_data *data = table->data;
+    add(s, "train", NULL);
+    s->count += compare_options(table->spec, run->cell, s->word + s->count);
+    s->mark = data->mark;
+    for (int i = 1; i + 1 < s->count; i++) {
+        const cli_option *option = compare_word_option(s->word[i]);
+        s->aside[i + 1] = option && compare_takes_file(option);
+        for (int f = 0; f < data->own_count; f++)
+            if (strcmp(data->own[f].path, s->word[i + 1]) == 0)
+                s->mark = task_mix(s->mark ^ data->own[f].mark);
+    }
+    if (table->spec->maker) {
+        add_aside(s, "--source", data->train.source);
+        add_aside(s, "--target", data->train.target);
+    }
+    if (data->valid.source) {
+        add_aside(s, "--valid-source", data->valid.source);
+        add_aside(s, "--valid-target", data->valid.target);
+    }
+    snprintf(s->number[0], NUMBER, "%lld", (long long)run->seed); /* no double has all of a large seed */
+    add(s, "--seed", s->number[0]);
+}
+
+bool step_make(const compare_table *table, const compare_run *run, int which, step *s)
+{
+    const compare_spec *spec = table->spec;
+    const compare_data *data = table->data;
+    const int set = which == BEYOND_STEP ? BEYOND : TEST;
+    *s = (step){0};
+    snprintf(s->said, PATH, "%s/%s.err", run->folder, step_names[which]);
+    snprintf(s->record, PATH, "%s/%s.json", run->folder, step_names[which]);
+    snprintf(s->model, PATH, "%s/model", run->folder);
+    if (which == TRAIN_STEP) {
+        step_train_words(table, run, s);
+        add_aside(s, "--output", s->model);
+        add(s, "--resume", NULL);
+    } else if (which == ALIGN_STEP) {
+        if (!data->links[TEST])
+            return false;
+        add(s, "align", NULL);
+        add_aside(s, "--model", s->model);
+        add_aside(s, "--source", data->set[TEST].source);
+        add_aside(s, "--target", data->set[TEST].target);
+        add(s, "--head", "best");
+    } else {
+        if (!data->source[set])
+            return false;
+        add(s, "translate", NULL);
+        add_aside(s, "--model", s->model);
+        add(s, "--beam", number(s, 0, (double)spec->beam));
+        add(s, "--length-penalty", number(s, 1, spec->length_penalty));
+        snprintf(s->input, PATH, "%s", data->set[set].source);
+    }
+    if (which != TRAIN_STEP) {
+        snprintf(s->output, PATH, "%s/%s.txt", run->folder, step_names[which]);
+        s->mark = data->set_mark[set];
+    }
+    add_aside(s, "--threads", number(s, 2, (double)table->threads));
+    return true;
+}
+
+/* ---- Words ---------------------------------------------------------------------------------------------------- */
+
+static char *typed_words(const char *const *words, int count)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    for (int i = 0; stream && i < count; i++) {
+        bool plain = *words[i];
+        for (const char *at = words[i]; *at; at++)
+            plain = plain && strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_+=:,./%@", *at);
+        fputs(i ? " " : "", stream);
+        if (plain) {
+            fputs(words[i], stream);
+            continue;
+        }
+        fputc('\'', stream);
+        for (const char *at = words[i]; *at; at++)
+            fputs(*at == '\'' ? "'\\''" : (char[]){*at, 0}, stream);
+        fputc('\'', stream);
+    }
+    if (stream && fclose(stream) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* ---- Records -------------------------------------------------------------------------------------------------- */
+
+char *step_typed(const step *s)
+{
+    const char *words[MOST_LINE_WORDS + 1] = {"attend"};
+    memcpy(words + 1, s->word, (size_t)s->count * sizeof *words);
+    return typed_words(words, s->count + 1);
+}
+
+/* FNV-1a over the words, begun with the mark of the data. */
+const char *step_identity(const step *s, char text[NUMBER])
+{
+    uint64_t mark = s->mark;
+    for (int i = 0; i < s->count; i++)
+        for (const char *at = s->aside[i] ? "" : s->word[i]; at; at = *at ? at + 1 : NULL)
+            mark = (mark ^ (unsigned char)*at) * 0x100000001b3u;
+    snprintf(text, NUMBER, "%016llx", (unsigned long long)task_mix(mark));
+    return text;
+}
+
+static bool is_done(const step *s)
+{
+    json_t *record = json_load_file(s->record, JSON_REJECT_DUPLICATES, NULL);
+    const char *identity = json_string_value(json_object_get(record, "identity"));
+    char wanted[NUMBER];
+    bool done = identity && strcmp(identity, step_identity(s, wanted)) == 0;
+    json_decref(record);
+    return done;
+}
+
+/* The steps from this one on are to be done anew. */
+static void forget(const compare_run *run, int which)
+{
+    for (; which < STEPS; which++) {
+        char path[PATH];
+        snprintf(path, sizeof path, "%s/%s.json", run->folder, step_names[which]);
+        unlink(path);
+    }
+}
+
+bool step_record(const compare_run *run, int which, const step *s, double seconds, long peak, const char *none,
+                 at_error *error)
+{
+    forget(run, which);
+    char part[PATH + 8], identity[NUMBER], *typed = step_typed(s);
+    snprintf(part, sizeof part, "%s.part", s->record);
+    json_t *record = json_pack("{s:s, s:s, s:f, s:f}", "line", typed ? typed : "", "identity",
+                               step_identity(s, identity), "seconds", seconds, "peak_mb", (double)peak / 1024);
+    if (none)
+        json_object_set_new(record, "none", json_string(none));
+    bool good = record && typed && json_dump_file(record, part, JSON_INDENT(2)) == 0 && rename(part, s->record) == 0;
+    json_decref(record);
+    free(typed);
+    return good || fail(error, AT_FAILED, "cannot write '%s': %s", s->record, strerror(errno));
+}
+
+int step_next(const compare_table *table, const compare_run *run, step *s)
+{
+    for (int which = 0; which < STEPS; which++)
+        if (step_make(table, run, which, s) && !is_done(s))
+            return which;
+    return STEPS;
+}

@@ -1,0 +1,14 @@
+/* Names fitted into a terminal's columns, where a Chinese character takes two and a combining accent none. */
+#ifndef AT_LABEL_INTERNAL_H
+#define AT_LABEL_INTERNAL_H
+
+#include "base/text.h"
+
+/* How many columns the name takes when cut to `most`. */
+int at_label_width(const char *name, int most);
+
+/* Adds the name, cut to `most` columns with an ellipsis if it is longer. What would move the cursor or turn the
+ * direction of writing, and what is not UTF-8, becomes U+FFFD. Gives the columns it took. */
+int at_label_add(at_buffer *text, const char *name, int most);
+
+#endif

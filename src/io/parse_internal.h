@@ -1,0 +1,11 @@
+/* The readers proper: from a block of memory, so that no test or fuzzer needs a file. `name` is the file's name for the
+ * sentence of a refusal. */
+#ifndef AT_PARSE_INTERNAL_H
+#define AT_PARSE_INTERNAL_H
+
+#include "attend.h"
+
+at_array *at_npy_parse(const unsigned char *bytes, size_t size, const char *name, at_error *error);
+at_tensors *at_tensors_parse(const unsigned char *bytes, size_t size, const char *name, at_error *error);
+
+#endif

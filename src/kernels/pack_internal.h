@@ -1,0 +1,171 @@
+/* Packing: a matrix laid out as panels of WIDTH columns, [panel][k][WIDTH], the last one padded with zeros, so the
+ * micro kernel reads it in one straight line. */
+#ifndef AT_PACK_INTERNAL_H
+#define AT_PACK_INTERNAL_H
+
+#include "kernels/micro_internal.h"
+
+/* LANES rows of LANES numbers turned in registers: column[j][i] = row[i][j]. */
+INLINE void turn_lanes(const vec *row, vec *column)
+{
+#ifdef AT_DOUBLE
+    vec a = __builtin_shuffle(row[0], row[1], (veci){0, 4, 2, 6}),
+        b = __builtin_shuffle(row[0], row[1], (veci){1, 5, 3, 7});
+    vec c = __builtin_shuffle(row[2], row[3], (veci){0, 4, 2, 6}),
+        d = __builtin_shuffle(row[2], row[3], (veci){1, 5, 3, 7});
+    column[0] = __builtin_shuffle(a, c, (veci){0, 1, 4, 5});
+    column[1] = __builtin_shuffle(b, d, (veci){0, 1, 4, 5});
+    column[2] = __builtin_shuffle(a, c, (veci){2, 3, 6, 7});
+    column[3] = __builtin_shuffle(b, d, (veci){2, 3, 6, 7});
+#else
+    /* Join rows i and i+4 by halves, then two rounds of shuffles that stay inside the halves. */
+    vec r[8], s[8];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        r[i] = __builtin_shuffle(row[i], row[i + 4], (veci){0, 1, 2, 3, 8, 9, 10, 11});
+        r[i + 4] = __builtin_shuffle(row[i], row[i + 4], (veci){4, 5, 6, 7, 12, 13, 14, 15});
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 8; i += 2) {
+        s[i] = __builtin_shuffle(r[i], r[i + 1], (veci){0, 8, 1, 9, 4, 12, 5, 13});
+        s[i + 1] = __builtin_shuffle(r[i], r[i + 1], (veci){2, 10, 3, 11, 6, 14, 7, 15});
+    }
+#pragma GCC unroll 2
+    for (int h = 0; h < 8; h += 4) {
+        column[h] = __builtin_shuffle(s[h], s[h + 2], (veci){0, 1, 8, 9, 4, 5, 12, 13});
+        column[h + 1] = __builtin_shuffle(s[h], s[h + 2], (veci){2, 3, 10, 11, 6, 7, 14, 15});
+        column[h + 2] = __builtin_shuffle(s[h + 1], s[h + 3], (veci){0, 1, 8, 9, 4, 5, 12, 13});
+        column[h + 3] = __builtin_shuffle(s[h + 1], s[h + 3], (veci){2, 3, 10, 11, 6, 7, 14, 15});
+    }
+#endif
+}
+
+/* The same of rows in memory, `from` apart. */
+INLINE void transpose_lanes(const at_real *in, int64_t from, vec *column)
+{
+    vec row[LANES];
+    const at_real *below = in + LANES / 2 * from;
+    __asm__("" : "+r"(in), "+r"(below)); /* two pointers and three strides, instead of eight pointers */
+#pragma GCC unroll 4
+    for (int i = 0; i < LANES / 2; i++) {
+        row[i] = v_load(in + i * from);
+        row[i + LANES / 2] = v_load(below + i * from);
+    }
+    turn_lanes(row, column);
+}
+
+/* The same of rows that lie anywhere, at `place` in each. */
+INLINE void transpose_rows(const at_real *const *in, int64_t place, vec *column)
+{
+    vec row[LANES];
+#pragma GCC unroll 8
+    for (int i = 0; i < LANES; i++)
+        row[i] = v_load(in[i] + place);
+    turn_lanes(row, column);
+}
+
+/* The same into memory: out[j*to + i] = in[i*from + j]. */
+INLINE void transpose_block(const at_real *in, int64_t from, at_real *out, int64_t to)
+{
+    vec column[LANES];
+    transpose_lanes(in, from, column);
+#pragma GCC unroll 8
+    for (int l = 0; l < LANES; l++)
+        v_store(out + l * to, column[l]);
+}
+
+/* One panel of `columns` (at most WIDTH) columns: to[p*WIDTH + j] = b[p*b_row + j*b_col] for p < k, zeros beyond. */
+INLINE void pack_panel(const at_real *b, int64_t b_row, int64_t b_col, int64_t k, int64_t columns, at_real *to)
+{
+    if (columns == WIDTH && b_col == 1) {
+        for (int64_t p = 0; p < k; p++) {
+            v_store(to + p * WIDTH, v_load(b + p * b_row));
+            v_store(to + p * WIDTH + LANES, v_load(b + p * b_row + LANES));
+        }
+        return;
+    }
+    int64_t p = 0;
+    if (columns == WIDTH && b_row == 1)
+        for (; p + LANES <= k; p += LANES) {
+            transpose_block(b + p, b_col, to + p * WIDTH, WIDTH);
+            transpose_block(b + p + LANES * b_col, b_col, to + p * WIDTH + LANES, WIDTH);
+        }
+    else if (b_row == 1)
+        for (; p + LANES <= k; p += LANES)
+#pragma GCC unroll 2
+            for (int64_t half = 0; half < WIDTH; half += LANES) {
+                vec row[LANES], column[LANES];
+#pragma GCC unroll 8
+                for (int64_t l = 0; l < LANES; l++)
+                    row[l] = half + l < columns ? v_load(b + p + (half + l) * b_col) : v_set(0);
+                turn_lanes(row, column);
+#pragma GCC unroll 8
+                for (int64_t l = 0; l < LANES; l++)
+                    v_store(to + (p + l) * WIDTH + half, column[l]);
+            }
+    for (; p < k; p++)
+        for (int64_t j = 0; j < WIDTH; j++)
+            to[p * WIDTH + j] = j < columns ? b[p * b_row + j * b_col] : 0;
+}
+
+/* c = (load ? c : 0) + a B for one row and WIDTH columns of a B that lies by columns, b_col apart: blocks of it are
+ * turned in registers. Lanes are columns and k runs inside, the same chain as the micro kernel's. */
+INLINE void turned_panel(int64_t k, const at_real *a, int64_t a_col, const at_real *b, int64_t b_col, at_real *c,
+                         bool load)
+{
+    vec sum0 = load ? v_load(c) : v_set(0), sum1 = load ? v_load(c + LANES) : v_set(0);
+    int64_t p = 0;
+    for (; p + LANES <= k; p += LANES) {
+        vec low[LANES], high[LANES];
+        transpose_lanes(b + p, b_col, low);
+        transpose_lanes(b + p + LANES * b_col, b_col, high);
+#pragma GCC unroll 8
+        for (int l = 0; l < LANES; l++) {
+            vec x = v_set(a[(p + l) * a_col]);
+            sum0 = v_fma(x, low[l], sum0);
+            sum1 = v_fma(x, high[l], sum1);
+        }
+    }
+    for (; p < k; p++) {
+        vec low, high, x = v_set(a[p * a_col]);
+        for (int l = 0; l < LANES; l++) {
+            low[l] = b[p + l * b_col];
+            high[l] = b[p + (LANES + l) * b_col];
+        }
+        sum0 = v_fma(x, low, sum0);
+        sum1 = v_fma(x, high, sum1);
+    }
+    v_store(c, sum0);
+    v_store(c + LANES, sum1);
+}
+
+/* c = a B for columns of B that lie anywhere, at `place` in each: the same chain. */
+INLINE void turned_rows(int64_t k, const at_real *a, const at_real *const *b, int64_t place, at_real *c)
+{
+    vec sum0 = v_set(0), sum1 = sum0;
+    int64_t p = 0;
+    for (; p + LANES <= k; p += LANES) {
+        vec low[LANES], high[LANES];
+        transpose_rows(b, place + p, low);
+        transpose_rows(b + LANES, place + p, high);
+#pragma GCC unroll 8
+        for (int l = 0; l < LANES; l++) {
+            vec x = v_set(a[p + l]);
+            sum0 = v_fma(x, low[l], sum0);
+            sum1 = v_fma(x, high[l], sum1);
+        }
+    }
+    for (; p < k; p++) {
+        vec low, high, x = v_set(a[p]);
+        for (int l = 0; l < LANES; l++) {
+            low[l] = b[l][place + p];
+            high[l] = b[LANES + l][place + p];
+        }
+        sum0 = v_fma(x, low, sum0);
+        sum1 = v_fma(x, high, sum1);
+    }
+    v_store(c, sum0);
+    v_store(c + LANES, sum1);
+}
+
+#endif

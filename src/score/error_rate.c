@@ -1,0 +1,146 @@
+/* Word and character error rate, accuracy. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "score/judge.h"
+#include "text/units.h"
+
+/* Edits and the units of the reference to a rate. A line without units has the rate 0 if it needs no edit, and 100 if
+ * it does. */
+double at_error_rate(const double *sums, bool sentence)
+{
+    (void)sentence;
+    if (sums[1] > 0)
+        return 100.0 * sums[0] / sums[1];
+    return sums[0] > 0 ? 100 : 0;
+}
+
+static bool number_units(at_judge_scratch *scratch, at_line line, bool words)
+{
+    at_units units = {line.text, line.text + line.size, words};
+    at_unit unit;
+    while (at_units_next(&units, &unit)) {
+        const int32_t id = at_dictionary_number(&scratch->dictionary, unit.text, unit.size);
+        if (id < 0 || !at_sequences_add(&scratch->units, id))
+            return false;
+    }
+    return at_sequences_end(&scratch->units);
+}
+
+/* The fewest edits from a to b (Levenshtein):
+ *   d[i][j] = min(d[i-1][j] + 1, d[i][j-1] + 1, d[i-1][j-1] + (a_i != b_j)),   d[i][0] = i,  d[0][j] = j.
+ * Neighbours differ by -1, 0 or 1, so 64 rows of a column are two words of bits, the places where d goes up and down
+ * from row to row (Myers 1999, in the form of Hyyro 2003), and long lines take a 64th of the cells' time. What both
+ * begin and end with costs nothing and is left out. -1 if memory ran out. */
+enum { ROWS = 64 };
+
+/* Carries step[j] = d[i][j] - d[i][j-1] from the row above the block's `rows` to its last one. */
+static void pass_block(const uint64_t *masks, const int32_t *b, int64_t m, int rows, int8_t *step)
+{
+    uint64_t up = ~(uint64_t)0, down = 0;
+    for (int64_t j = 0; j < m; j++) {
+        const uint64_t equal = masks[b[j]], above_up = step[j] > 0, above_down = step[j] < 0;
+        const uint64_t across = equal | down, along = equal | above_down;
+        const uint64_t level = (((along & up) + up) ^ up) | along;
+        uint64_t right_up = down | ~(level | up), right_down = up & level;
+        step[j] = (int8_t)((int)(right_up >> (rows - 1) & 1) - (int)(right_down >> (rows - 1) & 1));
+        right_up = right_up << 1 | above_up;
+        right_down = right_down << 1 | above_down;
+        up = right_down | ~(across | right_up);
+        down = right_up & across;
+    }
+}
+
+static int64_t edit_distance(at_judge_scratch *scratch, const int32_t *a, int64_t n, const int32_t *b, int64_t m)
+{
+    while (n > 0 && m > 0 && a[n - 1] == b[m - 1]) {
+        n--;
+        m--;
+    }
+    while (n > 0 && m > 0 && *a == *b) {
+        a++, b++;
+        n--, m--;
+    }
+    const size_t ids = (size_t)scratch->dictionary.used;
+    if (!at_judge_room(&scratch->masks, &scratch->mask_room, ids, sizeof *scratch->masks) ||
+        !at_judge_room(&scratch->steps, &scratch->step_room, (size_t)m, sizeof *scratch->steps))
+        return -1;
+    uint64_t *masks = scratch->masks;
+    int8_t *step = scratch->steps;
+    memset(masks, 0, ids * sizeof *masks);
+    memset(step, 1, (size_t)m);
+    for (int64_t i = 0; i < n; i += ROWS) {
+        const int rows = n - i < ROWS ? (int)(n - i) : ROWS;
+        for (int r = 0; r < rows; r++)
+            masks[a[i + r]] |= (uint64_t)1 << r;
+        pass_block(masks, b, m, rows, step);
+        for (int r = 0; r < rows; r++)
+            masks[a[i + r]] = 0;
+    }
+    int64_t distance = n; /* d[n][0] */
+    for (int64_t j = 0; j < m; j++)
+        distance += step[j];
+    return distance;
+}
+
+/* Edits and units of the reference with the lowest rate, the first of those. */
+static bool collect_units(at_judge_scratch *scratch, const at_judged *line, bool words, double *statistics,
+                          at_error *error)
+{
+    const at_sequences *units = &scratch->units;
+    at_sequences_clear(&scratch->units);
+    at_dictionary_clear(&scratch->dictionary);
+    bool good = number_units(scratch, *line->hypothesis, words);
+    for (int r = 0; good && r < line->count; r++)
+        good = number_units(scratch, line->references[r], words);
+    for (int s = 1; good && s <= line->count; s++) {
+        int64_t m = units->start[s + 1] - units->start[s];
+        int64_t edits = edit_distance(scratch, units->id, units->start[1], units->id + units->start[s], m);
+        double judged[2] = {(double)edits, (double)m};
+        good = edits >= 0;
+        if (s == 1 || at_error_rate(judged, true) < at_error_rate(statistics, true))
+            memcpy(statistics, judged, sizeof judged);
+    }
+    return good || at_no_memory_to_score(error);
+}
+
+static bool collect_words(at_judge_scratch *scratch, const at_judged *line, double *statistics, at_error *error)
+{
+    return collect_units(scratch, line, true, statistics, error);
+}
+
+static bool collect_characters(at_judge_scratch *scratch, const at_judged *line, double *statistics, at_error *error)
+{
+    return collect_units(scratch, line, false, statistics, error);
+}
+
+/* Whether the line equals a reference to the byte. */
+static bool collect_equal(at_judge_scratch *scratch, const at_judged *line, double *statistics, at_error *error)
+{
+    (void)scratch, (void)error;
+    statistics[0] = 0;
+    statistics[1] = 1;
+    for (int r = 0; r < line->count; r++) {
+        at_line a = *line->hypothesis, b = line->references[r];
+        if (a.size == b.size && (b.size == 0 || memcmp(a.text, b.text, b.size) == 0))
+            statistics[0] = 1;
+    }
+    return true;
+}
+
+const at_metric_kind at_metric_wer = {.name = "wer",
+                                      .statistics = 2,
+                                      .cleans = true,
+                                      .nothing = "the references hold no word, so there is no error rate",
+                                      .collect = collect_words,
+                                      .score = at_error_rate};
+
+const at_metric_kind at_metric_cer = {.name = "cer",
+                                      .statistics = 2,
+                                      .cleans = true,
+                                      .nothing = "the references hold no character, so there is no error rate",
+                                      .collect = collect_characters,
+                                      .score = at_error_rate};
+
+const at_metric_kind at_metric_accuracy = {
+    .name = "accuracy", .statistics = 2, .larger_is_better = true, .collect = collect_equal, .score = at_error_rate};

@@ -1,0 +1,158 @@
+/* From rows of logits to candidates. A row's numbers depend on that row alone and are summed in one order, so neither
+ * its neighbours nor the threads change a bit of them. */
+#include <float.h>
+#include <math.h>
+
+#include "base/threads.h"
+#include "kernels/isa.h"
+#include "kernels/passes.h"
+#include "kernels/rows.h"
+#include "search/search_internal.h"
+
+#ifdef AT_DOUBLE
+#define AT_REAL_MAX DBL_MAX
+#else
+#define AT_REAL_MAX FLT_MAX
+#endif
+
+enum { ALONE = 1 << 14 }; /* numbers that one thread is done with before another has woken up */
+enum { BLOCK = 64 };      /* units that are passed over together if none of them can be a candidate */
+enum { WAYS = 8 };        /* maxima run in this many strands, which the compiler lays side by side */
+
+/* What is not a number or not finite becomes the nearest thing that is, so that a damaged model still ends its lines.
+ */
+static void make_finite(at_real *finite, const at_real *row, int64_t count)
+{
+    const at_real most = AT_REAL_MAX;
+    for (int64_t i = 0; i < count; i++) {
+        at_real x = row[i];
+        finite[i] = x > most ? most : x >= -most ? x : -most; /* NaN fails both comparisons */
+    }
+}
+
+double at_log_sum_exp(const at_real **row, int64_t count, at_real *scratch)
+{
+    log_sum_row sums = at_isa()->passes->log_sum(*row, count);
+    /* Whatever is not finite shows in the plain sum. */
+    if (!isfinite(sums.total)) {
+        make_finite(scratch, *row, count);
+        *row = scratch;
+        sums = at_isa()->passes->log_sum(scratch, count);
+    }
+    return (double)sums.max + log(sums.sum);
+}
+
+typedef struct rows_job {
+    const at_search_work *work;
+    const at_real *logits;
+    int64_t vocabulary;
+    at_row_task *tasks;
+    at_real *scratch; /* [workers, 2, V] */
+} rows_job;
+
+/* Padding and the begin are no words; the end may be too early. */
+static bool may_follow(const at_row_task *task, int64_t id)
+{
+    return id != AT_PAD && id != AT_BEGIN && (id != AT_END || !task->goes_on);
+}
+
+static at_real largest(const at_real *x, int64_t count)
+{
+    at_real top[WAYS];
+    int64_t i = 0;
+    for (int w = 0; w < WAYS; w++)
+        top[w] = x[0];
+    for (; i + WAYS <= count; i += WAYS)
+        for (int w = 0; w < WAYS; w++)
+            top[w] = x[i + w] > top[w] ? x[i + w] : top[w];
+    for (; i < count; i++)
+        top[0] = x[i] > top[0] ? x[i] : top[0];
+    for (int w = 1; w < WAYS; w++)
+        top[0] = top[w] > top[0] ? top[w] : top[0];
+    return top[0];
+}
+
+/* No better than the last of the candidates, and there is no room for more. */
+static bool is_beaten(const at_row_task *task, at_real logit)
+{
+    return task->count == task->most && (double)logit <= task->candidates[task->count - 1].log_prob;
+}
+
+/* The likeliest ids in order, by insertion: most blocks fail the first comparison. The logits rank as the
+ * log-probabilities do. */
+static void find_likeliest(const rows_job *job, const at_real *row, double log_sum, at_row_task *task)
+{
+    at_candidate *best = task->candidates;
+    for (int64_t from = 0, to; from < job->vocabulary; from = to) {
+        to = from + BLOCK < job->vocabulary ? from + BLOCK : job->vocabulary;
+        if (is_beaten(task, largest(row + from, to - from)))
+            continue;
+        for (int64_t id = from; id < to; id++) {
+            if (is_beaten(task, row[id]) || !may_follow(task, id))
+                continue;
+            int64_t place = task->count < task->most ? task->count++ : task->count - 1;
+            for (; place > 0 && best[place - 1].log_prob < (double)row[id]; place--)
+                best[place] = best[place - 1];
+            best[place] = (at_candidate){(double)row[id], (int32_t)id};
+        }
+    }
+    for (int64_t i = 0; i < task->count; i++)
+        best[i].log_prob -= log_sum;
+}
+
+/* p_i = e^(x_i / T) / sum_j e^(x_j / T) over what may follow; the first id at which the running sum passes `at`. */
+static void draw(const rows_job *job, const at_real *row, at_real *scratch, double log_sum, at_row_task *task)
+{
+    double sum = 0, passed = 0, rate = 1 / job->work->settings->temperature;
+    at_real top = -AT_REAL_MAX;
+    for (int64_t id = 0; id < job->vocabulary; id++)
+        if (may_follow(task, id) && row[id] > top)
+            top = row[id];
+    for (int64_t id = 0; id < job->vocabulary; id++) {
+        double power = may_follow(task, id) ? ((double)row[id] - (double)top) * rate : -INFINITY;
+        scratch[id] = (at_real)(power < -200 ? -200 : power);
+    }
+    at_rows_exp(scratch, scratch, job->vocabulary);
+    for (int64_t id = 0; id < job->vocabulary; id++) {
+        scratch[id] = may_follow(task, id) ? scratch[id] : 0;
+        sum += (double)scratch[id];
+    }
+    int32_t drawn = AT_END;
+    for (int64_t id = 0; id < job->vocabulary && passed <= task->at * sum; id++) {
+        passed += (double)scratch[id];
+        drawn = scratch[id] > 0 ? (int32_t)id : drawn;
+    }
+    task->candidates[0] = (at_candidate){(double)row[drawn] - log_sum, drawn};
+    task->count = 1;
+}
+
+static void do_row(void *context, int64_t index, int worker)
+{
+    const rows_job *job = context;
+    at_row_task *task = &job->tasks[index];
+    at_real *scratch = job->scratch + 2 * worker * job->vocabulary;
+    const at_real *row = job->logits + index * job->vocabulary;
+    task->count = 0;
+    if (task->most == 0)
+        return;
+    double log_sum = at_log_sum_exp(&row, job->vocabulary, scratch);
+    if (task->only >= 0) {
+        task->candidates[0] = (at_candidate){(double)row[task->only] - log_sum, task->only};
+        task->count = 1;
+    } else if (task->draws) {
+        draw(job, row, scratch + job->vocabulary, log_sum, task);
+    } else {
+        find_likeliest(job, row, log_sum, task);
+    }
+}
+
+bool at_search_rows(at_search_work *work, const at_real *logits, int64_t rows, int64_t vocabulary, at_row_task *tasks)
+{
+    int workers = rows * vocabulary < ALONE ? 1 : at_threads();
+    rows_job job = {work, logits, vocabulary, tasks, NULL};
+    job.scratch = at_search_take(work, work->steps, 2 * workers * vocabulary, sizeof *job.scratch);
+    if (!job.scratch)
+        return false;
+    at_parallel(rows, workers, do_row, &job);
+    return true;
+}

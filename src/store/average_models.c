@@ -1,0 +1,83 @@
+/* The mean of trained models, parameter by parameter. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "models/kinds.h"
+#include "store/checkpoint.h"
+
+static bool same_settings(const at_translator *a, const at_translator *b, const char *path, const char *first,
+                          at_error *error)
+{
+    for (int i = 0; at_field_at(i); i++) {
+        const at_field *field = at_field_at(i);
+        char one[64], other[64];
+        at_field_text(&a->model->settings, field, one, sizeof one);
+        at_field_text(&b->model->settings, field, other, sizeof other);
+        if (strcmp(one, other) != 0)
+            return at_fail(error, AT_FAILED, "'%s' has --%s %s and '%s' has --%s %s: there is no mean of the two", path,
+                           field->name, *other ? other : "none", first, field->name, *one ? one : "none");
+    }
+    if (a->max_length != b->max_length)
+        return at_fail(error, AT_FAILED,
+                       "'%s' has --max-length %lld and '%s' has --max-length %lld: there is no mean of the two", path,
+                       (long long)b->max_length, first, (long long)a->max_length);
+    return true;
+}
+
+static bool same_vocabulary(const at_vocabulary *a, const at_vocabulary *b, const char *side, const char *path,
+                            const char *first, at_error *error)
+{
+    return at_vocabulary_same(a, b, error) ||
+           at_fail(error, AT_FAILED,
+                   "'%s' and '%s' have different %s vocabularies, so their parameters stand for different "
+                   "words: there is no mean of the two",
+                   path, first, side);
+}
+
+static void add(double *sum, at_params *params)
+{
+    const at_real *values = at_params_values(params);
+    for (int64_t i = 0; i < at_params_count(params); i++)
+        sum[i] += (double)values[i];
+}
+
+static bool add_model(double *sum, const at_translator *first, const char *const *paths, int index, at_error *error)
+{
+    at_translator *t = at_translator_load(paths[index], error);
+    const bool fits =
+        t && same_settings(first, t, paths[index], paths[0], error) &&
+        same_vocabulary(first->source, t->source, "source", paths[index], paths[0], error) &&
+        same_vocabulary(first->target, t->target, first->source ? "target" : "text's", paths[index], paths[0], error);
+    if (fits)
+        add(sum, t->model->params);
+    at_translator_free(t);
+    return fits;
+}
+
+/* mean = (w_1 + ... + w_n) / n, summed in double in the order of the files */
+bool at_models_average(const char *const *paths, int count, const char *output, at_error *error)
+{
+    if (error->code != AT_OK)
+        return false;
+    if (count < 1)
+        return at_fail(error, AT_USAGE, "there is no model to take the mean of");
+    at_translator *mean = at_translator_load(paths[0], error);
+    const int64_t size = mean ? at_params_count(mean->model->params) : 0;
+    double *sum = mean ? calloc((size_t)size + 1, sizeof *sum) : NULL;
+    if (mean && !sum)
+        at_fail(error, AT_FAILED, "memory is out: there is no room for the sum of %lld parameters", (long long)size);
+    if (sum)
+        add(sum, mean->model->params);
+    for (int i = 1; i < count && error->code == AT_OK; i++)
+        add_model(sum, mean, paths, i, error);
+    if (error->code == AT_OK) {
+        for (int64_t i = 0; i < size; i++)
+            at_params_values(mean->model->params)[i] = (at_real)(sum[i] / count);
+        free(mean->history); /* which tells of one of them alone */
+        mean->history = NULL;
+        at_translator_save(mean, output, false, error);
+    }
+    free(sum);
+    at_translator_free(mean);
+    return error->code == AT_OK;
+}

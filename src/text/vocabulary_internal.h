@@ -1,0 +1,43 @@
+/* The insides of a vocabulary, for the files that make, use and store it. */
+#ifndef AT_VOCABULARY_INTERNAL_H
+#define AT_VOCABULARY_INTERNAL_H
+
+#include "text/subwords_internal.h"
+#include "text/units.h"
+#include "text/vocabulary.h"
+
+/* One unit: its text lies in the vocabulary's `text` and ends in a NUL. */
+typedef struct at_word {
+    size_t start, size;
+    uint64_t hash;
+    int64_t count;
+    int32_t seen; /* how many units were seen before it */
+} at_word;
+
+struct at_vocabulary {
+    bool words, fixed;
+    int64_t limit; /* units to keep; 0: all */
+    at_cleaning cleaning;
+    at_subwords *subwords; /* NULL unless the units are SentencePiece's; then its piece i is word i */
+    uint64_t needs;        /* the hash of the subwords that a stored vocabulary belongs to, until it has them */
+    at_buffer text;
+    at_word *word; /* in the order of their ids, once fixed */
+    int32_t count, room;
+    int32_t *slot; /* open addressing: an index into `word`, -1 for a free slot */
+    size_t slots;  /* a power of two, at least twice `count` */
+};
+
+/* FNV-1a of bytes, from AT_HASH_START on: h = (h xor byte) * prime. */
+#define AT_HASH_START UINT64_C(0xcbf29ce484222325)
+uint64_t at_hash_bytes(uint64_t hash, const char *bytes, size_t size);
+
+/* The index of a unit among the words, -1 if it is none of them. */
+int32_t at_vocabulary_find(const at_vocabulary *vocabulary, at_unit unit);
+/* Counts a unit `times` more; a new one comes behind the others. */
+bool at_vocabulary_add(at_vocabulary *vocabulary, at_unit unit, int64_t times, at_error *error);
+/* The pieces of its subwords become its words, and it is fixed. */
+bool at_vocabulary_take_pieces(at_vocabulary *vocabulary, at_error *error);
+const char *at_vocabulary_kind_name(const at_vocabulary *vocabulary); /* "char", "word", "spm" */
+bool at_vocabulary_no_memory(at_error *error);
+
+#endif

@@ -1,0 +1,136 @@
+/* Parameters of the last validations, oldest first, and their mean. Every number of the mean is one sum in that order,
+ * so its bits do not depend on threads, or on when the run was stopped and gone on with. */
+#include "train/average_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tape/block.h"
+
+#define VALUES  "training.validated"
+#define UPDATES "training.validated_at"
+
+struct at_average {
+    at_params *params;
+    int64_t most, count, size; /* size: of the parameters */
+    at_real **kept;            /* [count] of [most], oldest first */
+    int64_t *updates;          /* [count] of [most], after which they were */
+    at_real *mean;
+};
+
+static const at_dtype real_type = sizeof(at_real) == sizeof(double) ? AT_F64 : AT_F32;
+
+at_average *at_average_new(int64_t most, at_params *params, at_error *error)
+{
+    if (error->code != AT_OK)
+        return NULL;
+    at_average *a = calloc(1, sizeof *a);
+    if (a) {
+        *a = (at_average){.params = params, .most = most, .size = at_params_count(params)};
+        a->kept = calloc((size_t)most, sizeof *a->kept);
+        a->updates = calloc((size_t)most, sizeof *a->updates);
+        a->mean = calloc((size_t)a->size + 1, sizeof *a->mean);
+    }
+    bool whole = a && a->kept && a->updates && a->mean;
+    for (int64_t i = 0; whole && i < most; i++)
+        whole = (a->kept[i] = calloc((size_t)a->size + 1, sizeof **a->kept)) != NULL;
+    if (whole)
+        return a;
+    at_average_free(a);
+    at_fail(error, AT_FAILED, "memory is out: --average %lld needs room for %lld times %lld parameters",
+            (long long)most, (long long)most + 1, (long long)at_params_count(params));
+    return NULL;
+}
+
+void at_average_free(at_average *average)
+{
+    if (!average)
+        return;
+    for (int64_t i = 0; average->kept && i < average->most; i++)
+        free(average->kept[i]);
+    free(average->kept);
+    free(average->updates);
+    free(average->mean);
+    free(average);
+}
+
+void at_average_keep(at_average *average, int64_t now)
+{
+    at_average *a = average;
+    if (a->count == a->most) { /* the oldest goes, and its room is the newest's */
+        at_real *room = a->kept[0];
+        a->count--;
+        memmove(a->kept, a->kept + 1, (size_t)a->count * sizeof *a->kept);
+        memmove(a->updates, a->updates + 1, (size_t)a->count * sizeof *a->updates);
+        a->kept[a->count] = room;
+    }
+    memcpy(a->kept[a->count], at_params_values(a->params), (size_t)a->size * sizeof **a->kept);
+    a->updates[a->count++] = now;
+}
+
+/* mean = (w_1 + ... + w_n) / n, summed in double */
+at_real *at_average_mean(at_average *average, int64_t now)
+{
+    const at_average *a = average;
+    const at_real *values = at_params_values(a->params);
+    int64_t end = a->count; /* of those before now */
+    if (end > 0 && a->updates[end - 1] == now)
+        end--;
+    const int64_t first = end - (a->most - 1) > 0 ? end - (a->most - 1) : 0;
+    for (int64_t i = 0; i < a->size; i++) {
+        double sum = 0;
+        for (int64_t k = first; k < end; k++)
+            sum += (double)a->kept[k][i];
+        a->mean[i] = (at_real)((sum + (double)values[i]) / (double)(end - first + 1));
+    }
+    return a->mean;
+}
+
+/* ---- Into and out of a training state ------------------------------------------------------------------------- */
+
+static void name_of(int64_t index, char name[40])
+{
+    snprintf(name, 40, VALUES ".%lld", (long long)index + 1);
+}
+
+bool at_average_save(const at_average *average, at_tensors *tensors, at_error *error)
+{
+    char name[40];
+    for (int64_t i = 0; i < average->count; i++) {
+        at_array array = {.dtype = real_type, .rank = 1, .dim = {average->size}, .data = average->kept[i]};
+        name_of(i, name);
+        if (!at_tensors_put(tensors, name, &array, error))
+            return false;
+    }
+    at_array updates = {.dtype = AT_I64, .rank = 1, .dim = {average->count}, .data = average->updates};
+    return at_tensors_put(tensors, UPDATES, &updates, error);
+}
+
+bool at_average_load(at_average *average, const at_tensors *tensors, at_error *error)
+{
+    at_average *a = average;
+    const at_array *updates = at_tensors_get(tensors, UPDATES);
+    char name[40];
+    if (error->code != AT_OK)
+        return false;
+    if (!updates || updates->dtype != AT_I64 || updates->rank != 1 || updates->dim[0] > a->most)
+        return at_fail(error, AT_FAILED,
+                       "the training state lacks '" UPDATES "', the updates of the last %lld "
+                       "validations",
+                       (long long)a->most);
+    for (int64_t i = 0; i < updates->dim[0]; i++) { /* all are looked at before the first is taken */
+        name_of(i, name);
+        const at_array *kept = at_tensors_get(tensors, name);
+        if (!kept || kept->dtype != real_type || kept->rank != 1 || kept->dim[0] != a->size)
+            return at_fail(error, AT_FAILED, "'%s' of the training state does not hold %lld numbers, one per parameter",
+                           name, (long long)a->size);
+    }
+    a->count = updates->dim[0];
+    memcpy(a->updates, updates->data, (size_t)a->count * sizeof *a->updates);
+    for (int64_t i = 0; i < a->count; i++) {
+        name_of(i, name);
+        memcpy(a->kept[i], at_tensors_get(tensors, name)->data, (size_t)a->size * sizeof **a->kept);
+    }
+    return true;
+}

@@ -1,0 +1,291 @@
+/* One update of all parameters: a sum of squares, then one flat loop. Both go through fixed chunks of the block, and a
+ * chunk is one thread's, so the bits are the same for any number of threads. */
+#include "train/optimise.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/isa.h"
+#include "kernels/passes.h"
+#include "tape/block.h"
+
+enum { CHUNK = 1 << 14 };
+
+struct at_optimiser {
+    at_optimiser_settings settings;
+    at_params *params;
+    int64_t count, chunks;
+    int64_t steps;                     /* updates made; skipped ones do not count */
+    double rate;                       /* of the last update */
+    at_real *first, *second, *average; /* [count] each; NULL: this optimiser has none */
+    double *squares;                   /* [chunks] */
+};
+
+static bool check(const at_optimiser_settings *s, at_error *error)
+{
+    if (!(s->learning_rate > 0) || !isfinite(s->learning_rate))
+        return at_fail(error, AT_USAGE, "the learning rate must be a number above 0, not %g", s->learning_rate);
+    if (!(s->beta1 >= 0 && s->beta1 < 1) || !(s->beta2 >= 0 && s->beta2 < 1))
+        return at_fail(error, AT_USAGE, "the optimiser's decays must be from 0 to below 1, not %g and %g", s->beta1,
+                       s->beta2);
+    if (s->kind != AT_SGD && !(s->epsilon > 0))
+        return at_fail(error, AT_USAGE, "the optimiser's epsilon must be above 0, not %g", s->epsilon);
+    if (!(s->weight_decay >= 0) || !(s->clip_norm >= 0))
+        return at_fail(error, AT_USAGE, "the weight decay and the norm to clip at must be 0 or more, not %g and %g",
+                       s->weight_decay, s->clip_norm);
+    if (!(s->ema >= 0 && s->ema < 1))
+        return at_fail(error, AT_USAGE, "the decay of the moving average must be from 0 to below 1, not %g", s->ema);
+    if (s->schedule == AT_COSINE && s->updates <= s->warmup)
+        return at_fail(error, AT_USAGE,
+                       "the schedule 'cosine' needs to know the number of updates, which must be above the warm-up's "
+                       "%lld",
+                       (long long)s->warmup);
+    if (s->schedule == AT_NOAM && s->width < 1)
+        return at_fail(error, AT_USAGE, "the schedule 'noam' needs the width of the model, 1 or more");
+    return true;
+}
+
+/* A block of zeros as long as the parameters, if it is wanted. */
+static bool make(at_real **block, bool wanted, int64_t count)
+{
+    if (wanted)
+        *block = calloc((size_t)count + 1, sizeof **block);
+    return !wanted || *block;
+}
+
+at_optimiser *at_optimiser_new(const at_optimiser_settings *settings, at_params *params, at_error *error)
+{
+    if (error->code != AT_OK || !check(settings, error))
+        return NULL;
+    at_optimiser *o = calloc(1, sizeof *o);
+    bool whole = o != NULL;
+    if (whole) {
+        int64_t count = at_params_count(params), chunks = (count + CHUNK - 1) / CHUNK;
+        *o = (at_optimiser){.settings = *settings, .params = params, .count = count, .chunks = chunks};
+        o->squares = calloc((size_t)chunks + 1, sizeof *o->squares);
+        whole = o->squares && make(&o->first, settings->kind != AT_SGD, count) &&
+                make(&o->second, settings->kind != AT_SGD, count) && make(&o->average, settings->ema > 0, count);
+    }
+    if (!whole) {
+        at_optimiser_free(o);
+        at_fail(error, AT_FAILED, "memory is out: the optimiser's moments of %lld parameters do not fit",
+                (long long)at_params_count(params));
+        return NULL;
+    }
+    if (o->average)
+        memcpy(o->average, at_params_values(params), (size_t)o->count * sizeof *o->average);
+    return o;
+}
+
+void at_optimiser_free(at_optimiser *optimiser)
+{
+    if (!optimiser)
+        return;
+    free(optimiser->first);
+    free(optimiser->second);
+    free(optimiser->average);
+    free(optimiser->squares);
+    free(optimiser);
+}
+
+/* ---- The norm ------------------------------------------------------------------------------------------------- */
+
+static void end_of_chunk(const at_optimiser *o, int64_t chunk, int64_t *from, int64_t *to)
+{
+    *from = chunk * CHUNK;
+    *to = *from + CHUNK < o->count ? *from + CHUNK : o->count;
+}
+
+static void add_squares(void *context, int64_t first, int64_t last)
+{
+    at_optimiser *o = context;
+    for (int64_t chunk = first; chunk < last; chunk++) {
+        int64_t from, to;
+        end_of_chunk(o, chunk, &from, &to);
+        o->squares[chunk] = at_isa()->update->squares(at_params_grads(o->params) + from, to - from);
+    }
+}
+
+static double gradient_norm(at_optimiser *o)
+{
+    at_ranges(o->chunks, CHUNK, add_squares, o);
+    double sum = 0;
+    for (int64_t i = 0; i < o->chunks; i++)
+        sum += o->squares[i];
+    return sqrt(sum);
+}
+
+/* ---- The update ----------------------------------------------------------------------------------------------- */
+
+/* The numbers of one update, in the type of the parameters. */
+typedef struct update {
+    at_optimiser *o;
+    at_real scale; /* of every gradient: the caller's and the clipping's */
+    at_real rate, rho, epsilon;
+    at_real keep; /* of the moving average */
+    adam_pass adam;
+} update;
+
+/* E[g^2] = rho E[g^2] + (1 - rho) g^2,  d = sqrt(E[d^2] + epsilon) / sqrt(E[g^2] + epsilon) g,
+ * E[d^2] = rho E[d^2] + (1 - rho) d^2,  w = w - rate d */
+static void adadelta(const update *u, at_real *restrict w, const at_real *restrict grad, at_real *restrict eg,
+                     at_real *restrict ed, int64_t count)
+{
+    const at_real scale = u->scale, rho = u->rho, epsilon = u->epsilon, rate = u->rate;
+    for (int64_t i = 0; i < count; i++) {
+        at_real g = scale * grad[i];
+        eg[i] = rho * eg[i] + (1 - rho) * (g * g);
+        at_real d = AT_REAL(sqrt)(ed[i] + epsilon) / AT_REAL(sqrt)(eg[i] + epsilon) * g;
+        ed[i] = rho * ed[i] + (1 - rho) * (d * d);
+        w[i] -= rate * d;
+    }
+}
+/* w = w - rate g */
+static void descend(const update *u, at_real *restrict w, const at_real *restrict grad, int64_t count)
+{
+    const at_real step = u->rate * u->scale;
+    for (int64_t i = 0; i < count; i++)
+        w[i] -= step * grad[i];
+}
+
+/* a = keep a + (1 - keep) w */
+static void average(at_real keep, at_real *restrict a, const at_real *restrict w, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        a[i] = keep * a[i] + (1 - keep) * w[i];
+}
+
+static void update_chunks(void *context, int64_t first, int64_t last)
+{
+    const update *u = context;
+    at_optimiser *o = u->o;
+    for (int64_t chunk = first; chunk < last; chunk++) {
+        int64_t from, to;
+        end_of_chunk(o, chunk, &from, &to);
+        at_real *w = at_params_values(o->params) + from, *g = at_params_grads(o->params) + from;
+        if (o->settings.kind == AT_ADAM || o->settings.kind == AT_ADAMW) {
+            at_isa()->update->adam(&u->adam, w, g, o->first + from, o->second + from,
+                                   o->average ? o->average + from : NULL, to - from);
+            continue;
+        }
+        if (o->settings.kind == AT_SGD)
+            descend(u, w, g, to - from);
+        else
+            adadelta(u, w, g, o->first + from, o->second + from, to - from);
+        if (o->average)
+            average(u->keep, o->average + from, w, to - from);
+        memset(g, 0, (size_t)(to - from) * sizeof *g);
+    }
+}
+
+bool at_optimiser_step(at_optimiser *optimiser, double scale, double *norm, bool *skipped, at_error *error)
+{
+    at_optimiser *o = optimiser;
+    const at_optimiser_settings *s = &o->settings;
+    if (error->code != AT_OK)
+        return false;
+    *norm = fabs(scale) * gradient_norm(o);
+    *skipped = !isfinite(*norm);
+    if (*skipped) {
+        memset(at_params_grads(o->params), 0, (size_t)o->count * sizeof(at_real));
+        return true;
+    }
+    /* A norm above the limit is brought down to it: g = g limit / norm. */
+    if (s->clip_norm > 0 && *norm > s->clip_norm)
+        scale *= s->clip_norm / *norm;
+    o->steps++;
+    o->rate = at_schedule_rate(s, o->steps);
+    double t = (double)o->steps;
+    update u = {.o = o, .scale = (at_real)scale, .rate = (at_real)o->rate, .epsilon = (at_real)s->epsilon};
+    u.rho = (at_real)s->beta1;
+    /* A young average forgets faster, or it would remember little but the first, random parameters. */
+    u.keep = (at_real)fmin(s->ema, (1 + t) / (10 + t));
+    /* m = b1 m + (1 - b1) g,  v = b2 v + (1 - b2) g^2,
+     * w = shrink w - rate (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon)
+     * where shrink is 1 for Adam and 1 - rate decay for AdamW. */
+    u.adam = (adam_pass){.scale = u.scale,
+                         .beta1 = (at_real)s->beta1,
+                         .beta2 = (at_real)s->beta2,
+                         .epsilon = u.epsilon,
+                         .step = (at_real)(o->rate / (1 - pow(s->beta1, t))),
+                         .correct = (at_real)(1 / (1 - pow(s->beta2, t))),
+                         .shrink = (at_real)(s->kind == AT_ADAMW ? 1 - o->rate * s->weight_decay : 1),
+                         .keep = u.keep};
+    at_ranges(o->chunks, CHUNK, update_chunks, &u);
+    at_params_changed(o->params);
+    return true;
+}
+
+int64_t at_optimiser_steps(const at_optimiser *optimiser)
+{
+    return optimiser->steps;
+}
+
+double at_optimiser_rate(const at_optimiser *optimiser)
+{
+    return optimiser->rate;
+}
+
+at_real *at_optimiser_ema(at_optimiser *optimiser)
+{
+    return optimiser->average;
+}
+
+/* ---- Into and out of a training state ------------------------------------------------------------------------- */
+
+static const at_dtype real_type = sizeof(at_real) == sizeof(double) ? AT_F64 : AT_F32;
+
+/* The blocks there can be, by their names in the file. */
+typedef struct named_block {
+    const char *name;
+    at_real *values; /* NULL: this optimiser has no such block */
+} named_block;
+enum { BLOCKS = 3 };
+
+static void list_blocks(const at_optimiser *o, named_block block[BLOCKS])
+{
+    block[0] = (named_block){"training.first", o->first};
+    block[1] = (named_block){"training.second", o->second};
+    block[2] = (named_block){"training.average", o->average};
+}
+
+bool at_optimiser_save(const at_optimiser *optimiser, at_tensors *tensors, at_error *error)
+{
+    named_block block[BLOCKS];
+    list_blocks(optimiser, block);
+    for (int i = 0; i < BLOCKS; i++) {
+        at_array array = {.dtype = real_type, .rank = 1, .dim = {optimiser->count}, .data = block[i].values};
+        if (block[i].values && !at_tensors_put(tensors, block[i].name, &array, error))
+            return false;
+    }
+    int64_t steps = optimiser->steps;
+    return at_tensors_put(tensors, "training.steps", &(at_array){.dtype = AT_I64, .data = &steps}, error);
+}
+
+bool at_optimiser_load(at_optimiser *optimiser, const at_tensors *tensors, at_error *error)
+{
+    if (error->code != AT_OK)
+        return false;
+    named_block block[BLOCKS];
+    list_blocks(optimiser, block);
+    const at_array *steps = at_tensors_get(tensors, "training.steps"), *from[BLOCKS];
+    if (!steps || steps->dtype != AT_I64 || steps->rank != 0 || *(const int64_t *)steps->data < 0)
+        return at_fail(error, AT_FAILED, "the training state lacks the number of updates, 'training.steps'");
+    for (int i = 0; i < BLOCKS; i++) { /* all are looked at before the first is taken */
+        from[i] = at_tensors_get(tensors, block[i].name);
+        if (!from[i] != !block[i].values)
+            return at_fail(error, AT_FAILED,
+                           "the training state %s '%s': it was written with another optimiser or --ema",
+                           from[i] ? "has" : "lacks", block[i].name);
+        if (from[i] && (from[i]->dtype != real_type || from[i]->rank != 1 || from[i]->dim[0] != optimiser->count))
+            return at_fail(error, AT_FAILED, "'%s' of the training state does not hold %lld numbers, one per parameter",
+                           block[i].name, (long long)optimiser->count);
+    }
+    for (int i = 0; i < BLOCKS; i++)
+        if (from[i])
+            memcpy(block[i].values, from[i]->data, (size_t)optimiser->count * sizeof(at_real));
+    optimiser->steps = *(const int64_t *)steps->data;
+    optimiser->rate = at_schedule_rate(&optimiser->settings, optimiser->steps);
+    return true;
+}

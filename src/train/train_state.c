@@ -1,0 +1,352 @@
+/* What a trainer leaves on the disk: the models, the state to go on from, the log and its lock. */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "models/kinds.h"
+#include "train/guide_internal.h"
+#include "train/train_internal.h"
+
+/* ---- The log -------------------------------------------------------------------------------------------------- */
+
+/* The log is there from the first moment to the last, so it carries the lock; the system drops the lock when a trainer
+ * ends, however it ends. */
+bool at_trainer_lock(at_trainer *trainer, at_error *error)
+{
+    if (error->code != AT_OK)
+        return false;
+    const char *path = trainer->log_path;
+    struct stat locked, named;
+    do {
+        if (trainer->log >= 0)
+            close(trainer->log);
+        trainer->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+        if (trainer->log < 0)
+            return at_fail(error, AT_FAILED, "cannot write '%s': %s", path, strerror(errno));
+        if (flock(trainer->log, LOCK_EX | LOCK_NB) != 0) {
+            bool taken = errno == EWOULDBLOCK;
+            int reason = errno;
+            close(trainer->log);
+            trainer->log = -1; /* it is not ours */
+            return taken ? at_fail(error, AT_FAILED,
+                                   "another attend train is writing '%s'; choose another output or wait for it",
+                                   trainer->settings->output)
+                         : at_fail(error, AT_FAILED, "cannot lock '%s': %s", path, strerror(reason));
+        }
+        /* Whoever held the lock may have removed the file since it was opened: then the lock is on nothing. */
+    } while (fstat(trainer->log, &locked) != 0 || stat(path, &named) != 0 || locked.st_ino != named.st_ino);
+    /* What a run that was killed in the middle of a save has left behind. */
+    at_file_tidy(trainer->settings->output);
+    at_file_tidy(trainer->last_path);
+    at_file_tidy(trainer->state_path);
+    /* A run that starts anew starts its log anew. */
+    if (!trainer->settings->resume && ftruncate(trainer->log, 0) != 0)
+        return at_fail(error, AT_FAILED, "cannot write '%s': %s", path, strerror(errno));
+    return true;
+}
+
+void at_trainer_unlock(at_trainer *trainer)
+{
+    struct stat status;
+    if (trainer->log < 0)
+        return;
+    if (fstat(trainer->log, &status) == 0 && status.st_size == 0)
+        unlink(trainer->log_path); /* a run that was refused leaves no trace */
+    close(trainer->log);           /* which lets go of the lock */
+    trainer->log = -1;
+}
+
+bool at_trainer_log(at_trainer *trainer, const char *line, size_t size, at_error *error)
+{
+    if (error->code != AT_OK)
+        return false;
+    while (size > 0) {
+        ssize_t done = write(trainer->log, line, size);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return at_fail(error, AT_FAILED, "cannot write '%s': %s", trainer->log_path, strerror(errno));
+        line += done;
+        size -= (size_t)done;
+    }
+    return true;
+}
+
+/* ---- The models ----------------------------------------------------------------------------------------------- */
+
+void at_trainer_swap_average(at_trainer *trainer)
+{
+    at_params *params = trainer->translator.model->params;
+    at_real *average = at_optimiser_ema(trainer->optimiser), *values = at_params_values(params);
+    if (trainer->average) {
+        const int64_t now = at_optimiser_steps(trainer->optimiser);
+        average = trainer->aside ? trainer->aside : at_average_mean(trainer->average, now);
+        trainer->aside = trainer->aside ? NULL : average;
+    }
+    if (!average)
+        return;
+    for (int64_t i = 0; i < at_params_count(params); i++) {
+        at_real value = values[i];
+        values[i] = average[i];
+        average[i] = value;
+    }
+    at_params_changed(params);
+}
+
+/* A model file holds the average, if there is one: it is what validation saw. */
+static bool save_model(at_trainer *trainer, const char *path, bool keep_previous, at_error *error)
+{
+    at_buffer history = {0};
+    at_buffer_print(&history, "[%s]", trainer->history.size > 0 ? trainer->history.bytes : "");
+    if (history.failed)
+        return at_fail(error, AT_FAILED, "cannot write '%s': memory ran out", path);
+    trainer->translator.history = history.bytes;
+    at_trainer_swap_average(trainer);
+    bool done = at_translator_save(&trainer->translator, path, keep_previous, error);
+    at_trainer_swap_average(trainer);
+    trainer->translator.history = NULL;
+    at_buffer_free(&history);
+    return done;
+}
+
+bool at_trainer_save_best(at_trainer *trainer, at_error *error)
+{
+    return save_model(trainer, trainer->settings->output, true, error);
+}
+
+/* ---- What must not change between a run and its resumption ---------------------------------------------------- */
+
+static bool add_vocabulary(at_buffer *lines, const char *name, const at_vocabulary *vocabulary, at_error *error)
+{
+    char *json = at_vocabulary_to_json(vocabulary, error);
+    if (json)
+        at_buffer_print(lines, "%s of %lld units (%016llx)\n", name, (long long)at_vocabulary_size(vocabulary),
+                        (unsigned long long)at_hash_text(json));
+    free(json);
+    return json != NULL;
+}
+
+static void add_fields(at_buffer *lines, const at_model *model)
+{
+    for (int i = 0; at_field_at(i); i++) {
+        const at_field *field = at_field_at(i);
+        char text[64];
+        at_field_text(&model->settings, field, text, sizeof text);
+        if (at_model_says(&model->settings, model->kind, field))
+            at_buffer_print(lines, "--%s %s\n", field->name, text);
+    }
+}
+
+bool at_trainer_identify(at_trainer *trainer, at_error *error)
+{
+    const at_train_settings *s = trainer->settings;
+    const at_optimiser_settings *o = &s->optimiser;
+    const at_model *model = trainer->translator.model;
+    static const char *const kinds[] = {"adam", "adamw", "adadelta", "sgd"};
+    static const char *const schedules[] = {"constant", "noam", "inverse-sqrt", "cosine"};
+    at_buffer lines = {0};
+    const bool alone = model->kind->alone;
+    bool whole = (alone || add_vocabulary(&lines, "a source vocabulary", trainer->translator.source, error)) &&
+                 add_vocabulary(&lines, "a target vocabulary", trainer->translator.target, error);
+    if (whole) {
+        at_buffer_print(&lines, "%lld %s\n", (long long)at_corpus_count(trainer->train),
+                        alone ? "lines" : "pairs of lines");
+        add_fields(&lines, model);
+        at_buffer_print(&lines, "--seed %llu\n", (unsigned long long)s->seed);
+        at_buffer_print(&lines, "--max-length %lld", (long long)s->limits.max_length);
+        if (s->limits.max_ratio > 0)
+            at_buffer_print(&lines, " --max-ratio %.17g", s->limits.max_ratio);
+        at_buffer_print(&lines, "\n");
+        at_buffer_print(&lines, "--batch-size %lld --batch-tokens %lld\n", (long long)s->batch_size,
+                        (long long)s->batch_tokens);
+        at_buffer_print(&lines, "--accumulate %lld\n", (long long)s->accumulate);
+        at_buffer_print(&lines, "--optimiser %s\n", kinds[o->kind]);
+        at_buffer_print(&lines, "--learning-rate %.17g --schedule %s --warmup %lld\n", o->learning_rate,
+                        schedules[o->schedule], (long long)o->warmup);
+        at_buffer_print(&lines, "the decays %.17g, %.17g and %.17g\n", o->beta1, o->beta2, o->weight_decay);
+        at_buffer_print(&lines, "--clip-norm %.17g\n--ema %.17g", o->clip_norm, o->ema);
+        if (trainer->average)
+            at_buffer_print(&lines, " --average %lld", (long long)s->average);
+        at_buffer_print(&lines, "\n--label-smoothing %.17g\n", s->label_smoothing);
+        at_buffer_print(&lines, "--subword-sampling %.17g\n", s->subword_sampling);
+        at_buffer_print(&lines, "--valid-metric %s\n", s->valid_metric);
+        at_buffer_print(&lines, "a baseline of %.17g and an entropy of %.17g\n", s->baseline, s->entropy);
+        if (trainer->guide)
+            at_buffer_print(&lines, "--guided-weight %.17g and alignments (%016llx)\n", s->guided_weight,
+                            (unsigned long long)at_guide_hash(trainer->guide));
+        if (o->schedule == AT_COSINE)
+            at_buffer_print(&lines, "--updates %lld, over which the rate falls\n", (long long)o->updates);
+    }
+    if (whole && lines.failed)
+        whole = at_fail(error, AT_FAILED, "memory is out: the settings of a run cannot be written down");
+    if (whole)
+        trainer->identity = lines.bytes;
+    else
+        at_buffer_free(&lines);
+    return whole;
+}
+
+/* Names the first line in which two lists differ. */
+static bool same_identity(const at_trainer *trainer, const char *then, at_error *error)
+{
+    const char *now = trainer->identity;
+    while (*now && *then) {
+        size_t n = strcspn(now, "\n"), m = strcspn(then, "\n");
+        if (n != m || memcmp(now, then, n) != 0) {
+            char was[AT_SHOWN * 2], is[AT_SHOWN * 2], copy[300];
+            snprintf(copy, sizeof copy, "%.*s", (int)m, then);
+            at_shown(copy, was, sizeof was);
+            snprintf(copy, sizeof copy, "%.*s", (int)n, now);
+            at_shown(copy, is, sizeof is);
+            return at_fail(error, AT_FAILED,
+                           "cannot go on from '%s', which was written with %s and not with %s; train anew without "
+                           "--resume, or as before",
+                           trainer->state_path, was, is);
+        }
+        now += n + (now[n] == '\n');
+        then += m + (then[m] == '\n');
+    }
+    return *now == *then || at_fail(error, AT_FAILED, "cannot go on from '%s', which was written with other settings",
+                                    trainer->state_path);
+}
+
+/* ---- The state ------------------------------------------------------------------------------------------------ */
+
+enum { COUNTS = 9, NUMBERS = 4 };
+
+static void place_to_numbers(const at_progress *p, int64_t count[COUNTS], double number[NUMBERS])
+{
+    const int64_t counts[COUNTS] = {p->epoch,       p->batch,     p->sentences,     p->skipped,         p->failures,
+                                    p->best_update, p->validated, (int64_t)p->seed, (int64_t)p->counter};
+    const double numbers[NUMBERS] = {p->best, p->cost, p->tokens, p->baseline};
+    memcpy(count, counts, sizeof counts);
+    memcpy(number, numbers, sizeof numbers);
+}
+
+static void numbers_to_place(const int64_t *count, const double *number, at_progress *p)
+{
+    *p = (at_progress){.epoch = count[0],
+                       .batch = count[1],
+                       .sentences = count[2],
+                       .skipped = count[3],
+                       .failures = count[4],
+                       .best_update = count[5],
+                       .validated = count[6],
+                       .seed = (uint64_t)count[7],
+                       .counter = (uint64_t)count[8],
+                       .best = number[0],
+                       .cost = number[1],
+                       .tokens = number[2],
+                       .baseline = number[3]};
+}
+
+static bool save_state(at_trainer *trainer, at_error *error)
+{
+    at_tensors *file = at_tensors_new();
+    if (!file)
+        return at_fail(error, AT_FAILED, "cannot write '%s': memory ran out", trainer->state_path);
+    int64_t count[COUNTS];
+    double number[NUMBERS];
+    trainer->place.seed = trainer->rng.seed;
+    trainer->place.counter = trainer->rng.counter;
+    place_to_numbers(&trainer->place, count, number);
+    at_array counts = {.dtype = AT_I64, .rank = 1, .dim = {COUNTS}, .data = count};
+    at_array numbers = {.dtype = AT_F64, .rank = 1, .dim = {NUMBERS}, .data = number};
+    bool done = at_file_mark(file, "training state", error) &&
+                at_tensors_set_meta(file, "run", trainer->identity, error) &&
+                at_tensors_set_meta(file, "history", trainer->history.size > 0 ? trainer->history.bytes : "", error) &&
+                at_tensors_put(file, "training.place", &counts, error) &&
+                at_tensors_put(file, "training.numbers", &numbers, error) &&
+                at_params_put(trainer->translator.model->params, file, error) &&
+                at_optimiser_save(trainer->optimiser, file, error) &&
+                (!trainer->average || at_average_save(trainer->average, file, error)) &&
+                at_file_replace(file, trainer->state_path, true, error);
+    at_tensors_free(file);
+    return done;
+}
+
+/* The state goes last: a run killed before that goes on from the state before, and writes the same models again. */
+bool at_trainer_save(at_trainer *trainer, at_error *error)
+{
+    bool validates = trainer->valid != NULL;
+    return (!validates || save_model(trainer, trainer->last_path, false, error)) &&
+           (trainer->place.best_update > 0 || at_trainer_save_best(trainer, error)) && save_state(trainer, error);
+}
+
+static bool take_state(at_trainer *trainer, const at_tensors *file, at_error *error)
+{
+    const char *path = trainer->state_path, *run = at_tensors_meta(file, "run"),
+               *history = at_tensors_meta(file, "history");
+    const at_array *count = at_tensors_get(file, "training.place"), *number = at_tensors_get(file, "training.numbers");
+    if (!at_file_check(file, "training state", path, error))
+        return false;
+    if (!run || !history || !count || !number || count->dtype != AT_I64 || at_array_count(count) != COUNTS ||
+        number->dtype != AT_F64 || at_array_count(number) != NUMBERS)
+        return at_fail(error, AT_FAILED, "'%s' lacks its place in the data; train anew without --resume", path);
+    if (!same_identity(trainer, run, error) ||
+        !at_params_take(trainer->translator.model->params, file, path, "training.", error) ||
+        !at_optimiser_load(trainer->optimiser, file, error) ||
+        (trainer->average && !at_average_load(trainer->average, file, error)))
+        return false;
+    numbers_to_place(count->data, number->data, &trainer->place);
+    trainer->rng = (at_rng){.seed = trainer->place.seed, .counter = trainer->place.counter};
+    at_buffer_add(&trainer->history, history, strlen(history));
+    return true;
+}
+
+/* The update of a model's last validation; 0: none is known. */
+static int64_t judged_at(const char *path)
+{
+    at_error ignored = {0};
+    at_tensors *file = at_tensors_read(path, &ignored);
+    const char *history = file ? at_tensors_meta(file, "history") : NULL;
+    json_t *entries = history ? json_loads(history, 0, NULL) : NULL;
+    json_t *last = json_array_get(entries, json_array_size(entries) - 1);
+    const int64_t update = json_integer_value(json_object_get(last, "update"));
+    json_decref(entries);
+    at_tensors_free(file);
+    return update;
+}
+
+/* The end of the run before may have been judged, outside of the state, and found the best. A longer run would have the
+ * best before it in the model's place, and so has this one. */
+static bool forget_end(at_trainer *trainer, at_error *error)
+{
+    const char *output = trainer->settings->output;
+    const int64_t best = trainer->place.best_update;
+    at_buffer previous = {0};
+    bool done = true;
+    at_buffer_print(&previous, "%s.previous", output);
+    const int64_t now = best > 0 ? judged_at(output) : 0;
+    if (now > best && !previous.failed && judged_at(previous.bytes) == best) {
+        done = at_file_go_back(output, error);
+        at_trainer_note(trainer,
+                        "'%s' goes back to the best of update %lld, as the end of the last run is no part of its "
+                        "state; the model of update %lld is '%s' until the next",
+                        output, (long long)best, (long long)now, previous.bytes);
+    }
+    at_buffer_free(&previous);
+    return done;
+}
+
+bool at_trainer_resume(at_trainer *trainer, at_error *error)
+{
+    if (error->code != AT_OK)
+        return false;
+    if (access(trainer->state_path, F_OK) != 0) {
+        at_trainer_note(trainer, "there is no '%s' yet, so training starts from the beginning", trainer->state_path);
+        return true;
+    }
+    at_tensors *file = at_tensors_read(trainer->state_path, error);
+    bool done = file && take_state(trainer, file, error) && forget_end(trainer, error);
+    at_tensors_free(file);
+    return done;
+}

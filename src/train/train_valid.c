@@ -1,0 +1,138 @@
+/* Validation: the loss by teacher forcing, or the lines by real decoding. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "score/judge.h"
+#include "search/search.h"
+#include "train/train_internal.h"
+
+/* By teacher forcing; all others are those of attend score, by decoding, but the one of alignments. */
+static const char *const forced[] = {"loss", "perplexity"};
+enum { FORCED = sizeof forced / sizeof *forced, MOST_METRICS = 32 };
+
+static bool is_forced(const char *metric)
+{
+    return strcmp(metric, forced[0]) == 0 || strcmp(metric, forced[1]) == 0;
+}
+
+bool at_metric_known(const char *metric, at_error *error)
+{
+    const char *names[MOST_METRICS] = {forced[0], forced[1]};
+    char near[100], shown[AT_SHOWN], all[200] = "";
+    int count = FORCED;
+    for (int i = 0; at_metric_at(i) != NULL && count < MOST_METRICS; i++)
+        if (!at_metric_at(i)->of_links)
+            names[count++] = at_metric_at(i)->name;
+    for (int i = 0; i < count; i++) {
+        if (strcmp(names[i], metric) == 0)
+            return true;
+        size_t used = strlen(all);
+        snprintf(all + used, sizeof all - used, "%s%s", i == 0 ? "" : i == count - 1 ? " and " : ", ", names[i]);
+    }
+    at_nearest(metric, names, count, near, sizeof near);
+    return at_fail(error, AT_USAGE, "no validation metric '%s'%s%s", at_shown(metric, shown, sizeof shown),
+                   near[0] ? near : "; there are ", near[0] ? "" : all);
+}
+
+bool at_metric_decodes(const char *metric)
+{
+    return !is_forced(metric);
+}
+
+/* NaN, as the best or as the score, is never better than a number. */
+bool at_metric_better(const char *metric, double score, double best)
+{
+    if (isnan(score))
+        return false;
+    bool larger = !is_forced(metric) && at_metric_find(metric)->larger_is_better;
+    return isnan(best) || (larger ? score > best : score < best);
+}
+
+/* ---- By teacher forcing --------------------------------------------------------------------------------------- */
+
+/* Cross-entropy per target token, without label smoothing. */
+static bool mean_loss(at_trainer *trainer, double *loss, at_error *error)
+{
+    at_batch batch;
+    double sum = 0, tokens = 0, part;
+    if (!at_batches_go(trainer->valid_batches, 1, 0, error))
+        return false;
+    while (at_batches_next(trainer->valid_batches, &batch)) {
+        if (!at_batch_loss(trainer, &batch, false, &part, error))
+            return false;
+        sum += part;
+        tokens += (double)batch.target_tokens;
+    }
+    *loss = sum / tokens;
+    return true;
+}
+
+/* ---- By decoding ---------------------------------------------------------------------------------------------- */
+
+static bool keep_line(void *context, int64_t line, const at_found *found)
+{
+    at_line *hypotheses = context;
+    const char *text = found->count > 0 ? found->best[0].text : "";
+    char *copy = strdup(text);
+    if (!copy)
+        return false;
+    hypotheses[line] = (at_line){copy, strlen(copy)};
+    return true;
+}
+
+/* The references as the model could have written them: a model of lower-case lines is not judged by capitals. */
+static char *clean_reference(const at_trainer *trainer, at_line line, size_t *size)
+{
+    at_buffer text = {0};
+    at_buffer_add(&text, "", 0);
+    bool good = at_vocabulary_clean(trainer->translator.target, line.text, line.size, &text);
+    *size = text.size;
+    if (!good)
+        at_buffer_free(&text);
+    return text.bytes;
+}
+
+static bool decode_score(at_trainer *trainer, const char *metric, double *score, at_error *error)
+{
+    int64_t count = at_lines_count(trainer->valid_lines);
+    const char **lines = calloc((size_t)count + 1, sizeof *lines);
+    size_t *sizes = calloc((size_t)count + 1, sizeof *sizes);
+    at_line *hypotheses = calloc((size_t)count + 1, sizeof *hypotheses);
+    at_line *references = calloc((size_t)count + 1, sizeof *references);
+    bool done = lines && sizes && hypotheses && references;
+    if (!done)
+        at_fail(error, AT_FAILED, "memory is out: there is no room to validate %lld lines", (long long)count);
+    for (int64_t i = 0; done && i < count; i++) {
+        lines[i] = at_lines_text(trainer->valid_lines, i, 0, &sizes[i]);
+        at_line line;
+        line.text = at_lines_text(trainer->valid_lines, i, 1, &line.size);
+        references[i].text = clean_reference(trainer, line, &references[i].size);
+        done = references[i].text || at_fail(error, AT_FAILED, "memory is out: a reference does not fit");
+    }
+    at_search_settings search = {.beam = 1, .n_best = 1, .batch = 64, .max_length_factor = 2};
+    done = done && at_search(&trainer->translator, &search, lines, sizes, count, keep_line, hypotheses, error) &&
+           at_score_lines(metric, hypotheses, count, references, count, score, error);
+    for (int64_t i = 0; hypotheses && i < count; i++)
+        free((char *)hypotheses[i].text);
+    for (int64_t i = 0; references && i < count; i++)
+        free((char *)references[i].text);
+    free(lines);
+    free(sizes);
+    free(hypotheses);
+    free(references);
+    return done;
+}
+
+bool at_validate(at_trainer *trainer, double *score, at_error *error)
+{
+    const char *metric = trainer->settings->valid_metric;
+    at_trainer_swap_average(trainer);
+    bool done = is_forced(metric) ? mean_loss(trainer, score, error) : decode_score(trainer, metric, score, error);
+    at_trainer_swap_average(trainer);
+    if (done && strcmp(metric, "perplexity") == 0)
+        *score = exp(*score);
+    return done;
+}
