@@ -435,7 +435,7 @@ static int run(void *given, int word_count, char **words)
     outputs_free(&job.outputs);
     for (int i = 0; i < job.own_count; i++)
         at_array_free(job.own[i]);
-    return good ? AT_OK : report(&error);
+    return good ? EXIT_DONE : report(&error);
 }
 
 const cli_command command_attention = {

@@ -42,7 +42,7 @@ static int run(void *given, int word_count, char **words)
                                    .threads = o->common.threads == UNSET ? 1 : at_threads(),
                                    .rounds = o->rounds == UNSET ? 0 : (int)o->rounds,
                                    .only = o->only});
-        return AT_OK;
+        return EXIT_DONE;
     }
     fail_no(&error, "bench", words[0], names, count);
     return report(&error);

@@ -194,7 +194,7 @@ static int run(void *options, int word_count, char **words)
         fputs(text, stdout);
         free(text);
         free(folder);
-        return AT_OK;
+        return EXIT_DONE;
     }
     compare_spec spec = {0};
     compare_data data = {0};
@@ -214,7 +214,7 @@ static int run(void *options, int word_count, char **words)
     free(place);
     free(folder);
     free(text);
-    return interrupted ? 130 : report(&error);
+    return interrupted ? EXIT_INTERRUPTED : report(&error);
 }
 
 const cli_command command_compare = {

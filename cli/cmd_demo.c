@@ -30,10 +30,11 @@ static int run(void *options, int word_count, char **words)
         if (!word_count)
             printf("  %-14s  %s\n", demos[i]->name, demos[i]->line);
         else if (strcmp(words[0], names[i]) == 0)
-            return settings_fit(demos[i], options, &error) && demos[i]->run(options, &error) ? AT_OK : report(&error);
+            return settings_fit(demos[i], options, &error) && demos[i]->run(options, &error) ? EXIT_DONE
+                                                                                             : report(&error);
     }
     if (!word_count)
-        return AT_OK;
+        return EXIT_DONE;
     fail_no(&error, "demo", words[0], names, DEMOS);
     return report(&error);
 }

@@ -101,7 +101,7 @@ static int run(void *options, int word_count, char **words)
         names[t] = topics[t].name;
         if (word_count && strcmp(words[0], names[t]) == 0) {
             print_topic(&topics[t]);
-            return AT_OK;
+            return EXIT_DONE;
         }
     }
     if (word_count) {
@@ -115,7 +115,7 @@ static int run(void *options, int word_count, char **words)
         print_heading(topics[t].name);
         print_topic(&topics[t]);
     }
-    return AT_OK;
+    return EXIT_DONE;
 }
 
 const cli_command command_list = {

@@ -229,7 +229,7 @@ static int run_train(void *options, int word_count, char **words)
         return report(&error);
     if (!p.quiet)
         summarise(&result, output, metric);
-    return result.interrupted ? 130 : AT_OK;
+    return result.interrupted ? EXIT_INTERRUPTED : EXIT_DONE;
 }
 
 const cli_command command_train = {

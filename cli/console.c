@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include <utf8proc.h>
 
-bool fail(at_error *error, int code, const char *format, ...)
+bool fail(at_error *error, at_code code, const char *format, ...)
 {
     if (error->code != AT_OK)
         return false;
@@ -31,14 +31,41 @@ void fail_under(at_error *error, const char *prefix)
     error->text[room - 1] = 0;
 }
 
-/* A name in the sentence may come from a file that wants to colour the terminal or clear it: what steers a terminal,
- * and bytes that are no text, are shown as \xNN. */
+int exit_code(const at_error *error)
+{
+    switch (error->code) {
+    case AT_OK:
+        return EXIT_DONE;
+    case AT_USAGE:
+        return EXIT_USAGE;
+    case AT_INTERRUPTED:
+        return EXIT_INTERRUPTED;
+    default:
+        return EXIT_FAILED;
+    }
+}
+
+/* The length of a setting's name in backquotes, as the library writes them; 0: there is none at `text`. */
+static size_t setting_length(const char *text)
+{
+    const size_t length = *text == '`' ? strspn(text + 1, "abcdefghijklmnopqrstuvwxyz0123456789-") : 0;
+    return length > 0 && text[1 + length] == '`' ? length : 0;
+}
+
+/* A name in the message may come from a file that wants to colour the terminal or clear it: control characters, and
+ * bytes that are not UTF-8, are shown as \xNN. The library's `heads` is --heads here. */
 int report(const at_error *error)
 {
     if (error->code == AT_OK)
-        return error->code;
+        return EXIT_DONE;
     fputs("attend: ", stderr);
     for (const utf8proc_uint8_t *at = (const utf8proc_uint8_t *)error->text; *at;) {
+        const size_t setting = setting_length((const char *)at);
+        if (setting > 0) {
+            fprintf(stderr, "--%.*s", (int)setting, at + 1);
+            at += setting + 2;
+            continue;
+        }
         utf8proc_int32_t sign;
         utf8proc_ssize_t length = utf8proc_iterate(at, -1, &sign);
         bool text = length > 0 && utf8proc_category(sign) != UTF8PROC_CATEGORY_CC;
@@ -46,7 +73,7 @@ int report(const at_error *error)
             fprintf(stderr, text ? "%c" : "\\x%02x", *at);
     }
     fputc('\n', stderr);
-    return error->code;
+    return exit_code(error);
 }
 
 int text_width(const char *text)

@@ -6,13 +6,17 @@
 
 #include "attend.h"
 
-/* Records the sentence unless one is there already. Always gives false, so that `return fail(...)` reads well. */
-bool fail(at_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Exit codes of the command. */
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
+int exit_code(const at_error *error);
 
-/* Puts "prefix: " before the sentence of an error, so that it names the option that led there. */
+/* Records the message unless one is there already. Always returns false, so that `return fail(...)` reads well. */
+bool fail(at_error *error, at_code code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Puts "prefix: " before the message of an error, so that it names the option that led there. */
 void fail_under(at_error *error, const char *prefix);
 
-/* The error's sentence on stderr as "attend: ..."; gives its exit code. */
+/* Prints the error's message on stderr as "attend: ...", with `heads` as --heads; returns its exit code. */
 int report(const at_error *error);
 
 /* Columns that UTF-8 text takes in a terminal: 0 for a combining mark, 2 for a Chinese, Japanese or Korean sign. */

@@ -37,10 +37,10 @@ static int run(const cli_command *command, int argc, char **argv)
         code = report(&error);
     } else if (options->help) {
         help_command(command);
-        code = AT_OK;
+        code = EXIT_DONE;
     } else if (options->version) {
         printf("attend %s\n", at_version());
-        code = AT_OK;
+        code = EXIT_DONE;
     } else {
         at_threads_set(options->threads == UNSET ? 0 : (int)options->threads);
         code = command->run(options, argc - first_word, argv + first_word);
@@ -64,7 +64,7 @@ static int help(int argc, char **argv)
             return report(&error);
         help_command(command);
     }
-    return AT_OK;
+    return EXIT_DONE;
 }
 
 /* A full disk or a closed pipe may show only when stdout is emptied; then the work was not delivered. */
@@ -83,12 +83,12 @@ int main(int argc, char **argv)
     at_error error = {0};
     if (argc < 2) {
         help_overview(stderr, table, COMMANDS);
-        return AT_USAGE;
+        return EXIT_USAGE;
     }
     const char *word = argv[1];
     if (strcmp(word, "--version") == 0) {
         printf("attend %s\n", at_version());
-        return finish(AT_OK);
+        return finish(EXIT_DONE);
     }
     if (strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
         return finish(help(argc - 1, argv + 1));

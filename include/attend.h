@@ -37,13 +37,24 @@ AT_API const char *at_version(void);
 
 /* ---- Errors --------------------------------------------------------------------------------------------------- */
 
-/* Codes are the command's exit codes. */
-enum { AT_OK = 0, AT_FAILED = 1, AT_USAGE = 2 };
+/* What kind of failure it was, for programs; the message is for people. */
+typedef enum at_code {
+    AT_OK = 0,
+    AT_FAILED = 1,      /* none of the kinds below: the data or the computation does not allow it */
+    AT_USAGE = 2,       /* a setting, a name or an argument is wrong, or two of them do not fit together */
+    AT_MEMORY = 3,      /* out of memory */
+    AT_FILE = 4,        /* the system refused to open, read, write or lock a file */
+    AT_FORMAT = 5,      /* a file is not what its name or its reader promises: truncated, damaged, another kind */
+    AT_SHAPE = 6,       /* sizes do not fit together */
+    AT_UNSUPPORTED = 7, /* understood, but this model, file or build cannot do it */
+    AT_INTERRUPTED = 8  /* a callback of the caller's asked to stop */
+} at_code;
 
 /* Start from `at_error error = {0};`. */
 typedef struct at_error {
-    int code;       /* AT_OK until something failed */
-    char text[500]; /* one sentence, no newline: what was wrong and what would be right */
+    int code;       /* an at_code; AT_OK until something failed */
+    char text[500]; /* one message without a newline: what was wrong and what would be right. Names of settings stand in
+                       backquotes, as in `heads`, so that a program can show them as its users know them */
 } at_error;
 
 /* ---- Threads -------------------------------------------------------------------------------------------------- */

@@ -120,7 +120,7 @@ static void tidy(const compare_run *run)
  * Rows are written one by one; only what was multiplied may hold what nobody asked for. */
 static bool is_impossible(const compare_spec *spec, const job *j, int status)
 {
-    return j->which == TRAIN_STEP && WIFEXITED(status) && WEXITSTATUS(status) == AT_USAGE && spec->axis_count > 0 &&
+    return j->which == TRAIN_STEP && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_USAGE && spec->axis_count > 0 &&
            spec->axis[spec->axis_count - 1].key;
 }
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A sentence that was too long is cut at a whole UTF-8 character: continuation bytes are 10xxxxxx. */
+/* A message that was too long is cut at a whole UTF-8 character: continuation bytes are 10xxxxxx. */
 static void cut_whole(char *text, size_t size)
 {
     size_t end = size - 1;
@@ -15,16 +15,32 @@ static void cut_whole(char *text, size_t size)
     text[end] = '\0';
 }
 
-bool at_fail(at_error *error, int code, const char *format, ...)
+static bool record(at_error *error, at_code code, const char *before, const char *format, va_list arguments)
 {
     if (error->code != AT_OK)
         return false;
     error->code = code;
+    const int start = snprintf(error->text, sizeof error->text, "%s", before);
+    const size_t room = sizeof error->text - (size_t)start;
+    if (vsnprintf(error->text + start, room, format, arguments) >= (int)room)
+        cut_whole(error->text, sizeof error->text);
+    return false;
+}
+
+bool at_fail(at_error *error, at_code code, const char *format, ...)
+{
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(error->text, sizeof error->text, format, arguments);
+    record(error, code, "", format, arguments);
     va_end(arguments);
-    if (length >= (int)sizeof error->text)
-        cut_whole(error->text, sizeof error->text);
+    return false;
+}
+
+bool at_no_memory(at_error *error, const char *what, ...)
+{
+    va_list arguments;
+    va_start(arguments, what);
+    record(error, AT_MEMORY, "out of memory for ", what, arguments);
+    va_end(arguments);
     return false;
 }
