@@ -1,5 +1,5 @@
 /* Any bytes as a safetensors file: tensors that together are its data, or a sentence. */
-#include "base/text.h"
+#include "base/utf8.h"
 #include "io/dtype.h"
 #include "io/parse_internal.h"
 

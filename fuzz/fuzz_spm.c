@@ -1,5 +1,5 @@
 /* Any bytes as a .spm file: a sentence, or a model that SentencePiece loads and uses. */
-#include "base/text.h"
+#include "base/utf8.h"
 #include "text/spm_check_internal.h"
 #include "text/spm_internal.h"
 

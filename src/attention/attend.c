@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "attention/axes.h"
-#include "base/text.h"
+#include "base/utf8.h"
 
 #ifndef AT_DOUBLE /* the call speaks float; the double test build enters at at_attention_run */
 
@@ -32,7 +32,7 @@ static bool check_parameter(const at_call *call, int index, at_error *error)
             known = count;
     }
     if (known < 0) {
-        at_nearest(p->name, names, count, hint, sizeof hint);
+        at_suggest(p->name, names, count, hint, sizeof hint);
         return at_fail(error, AT_FAILED, "no setting has a parameter '%s'%s", at_shown(p->name, shown, sizeof shown),
                        hint);
     }

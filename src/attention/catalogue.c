@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "attention/axes.h"
-#include "base/text.h"
+#include "base/utf8.h"
 
 static const at_entry *score_entry(int index)
 {
@@ -65,7 +65,7 @@ typedef struct setting {
 /* "; did you mean ...", or the names there are. */
 static void suggest(const char *word, const char *const *names, int count, char *out, size_t size)
 {
-    at_nearest(word, names, count, out, size);
+    at_suggest(word, names, count, out, size);
     if (out[0])
         return;
     size_t used = (size_t)snprintf(out, size, "; there are");

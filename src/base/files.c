@@ -1,7 +1,7 @@
 #include "base/files.h"
 
 #include "base/error.h"
-#include "base/text.h"
+#include "base/hash.h"
 
 #include <dirent.h>
 #include <errno.h>

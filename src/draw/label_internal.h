@@ -2,7 +2,7 @@
 #ifndef AT_LABEL_INTERNAL_H
 #define AT_LABEL_INTERNAL_H
 
-#include "base/text.h"
+#include "base/buffer.h"
 
 /* How many columns the name takes when cut to `most`. */
 int at_label_width(const char *name, int most);

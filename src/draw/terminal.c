@@ -1,6 +1,6 @@
 /* The heat map as text: a table of figures over their shades. */
+#include "base/buffer.h"
 #include "base/error.h"
-#include "base/text.h"
 #include "draw/label_internal.h"
 #include "draw/picture_internal.h"
 

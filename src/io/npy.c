@@ -3,7 +3,7 @@
  * padded with blanks to a line feed, then the values. */
 #include "base/error.h"
 #include "base/files.h"
-#include "base/text.h"
+#include "base/utf8.h"
 #include "io/dtype.h"
 #include "io/parse_internal.h"
 

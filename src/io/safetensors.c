@@ -4,7 +4,7 @@
  * reader is in safetensors_parse.c. */
 #include "base/error.h"
 #include "base/files.h"
-#include "base/text.h"
+#include "base/utf8.h"
 #include "io/dtype.h"
 #include "io/parse_internal.h"
 #include "io/tensors_internal.h"

@@ -1,7 +1,7 @@
 /* The reader of safetensors. Nothing a file says of sizes is believed before it is held against the bytes there are. */
 #include "base/error.h"
 #include "base/files.h"
-#include "base/text.h"
+#include "base/utf8.h"
 #include "io/dtype.h"
 #include "io/parse_internal.h"
 #include "io/tensors_internal.h"

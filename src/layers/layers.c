@@ -1,5 +1,6 @@
 /* Dense layers, and how parameters begin. */
 #include "layers/layers.h"
+#include "base/hash.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -30,10 +31,7 @@ at_tensor *at_dense_apply(at_tape *tape, at_params *params, const at_dense *laye
 /* A stream of its own for every name: FNV-1a of it, spread over the seed. */
 static at_rng stream_of(const at_params *params, int index, uint64_t seed)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (const char *c = at_params_name(params, index); *c; c++)
-        hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
-    return (at_rng){.seed = seed * 0x9e3779b97f4a7c15u ^ hash};
+    return (at_rng){.seed = seed * 0x9e3779b97f4a7c15u ^ at_hash_text(at_params_name(params, index))};
 }
 
 void at_init_uniform(at_params *params, int index, double scale, uint64_t seed)

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/utf8.h"
 #include "models/kinds.h"
 
 static const at_model_kind *const kinds[] = {&at_rnn_plain, &at_rnn_encdec,  &at_rnn_attention, &at_bahdanau,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/utf8.h"
 #include "models/kinds.h"
 
 #define FIELD(name, member, type, standard, help) CHOICE(name, member, type, standard, help, NULL)
@@ -163,7 +163,7 @@ bool at_field_set(at_model_settings *settings, uint64_t *given, const char *name
         char shown[AT_SHOWN], near[160];
         for (int i = 0; i < FIELDS; i++)
             names[i] = fields[i].name;
-        at_nearest(name, names, FIELDS, near, sizeof near);
+        at_suggest(name, names, FIELDS, near, sizeof near);
         return at_fail(error, AT_FAILED, "there is no setting '%s' of a model%s", at_shown(name, shown, sizeof shown),
                        near);
     }
@@ -264,7 +264,7 @@ const at_model_kind *at_model_kind_find(const char *name, at_error *error)
             return at_model_kind_at(count);
     }
     char shown[AT_SHOWN], near[160];
-    at_nearest(name, names, count, near, sizeof near);
+    at_suggest(name, names, count, near, sizeof near);
     at_fail(error, AT_FAILED, "there is no model '%s'%s", at_shown(name, shown, sizeof shown), near);
     return NULL;
 }

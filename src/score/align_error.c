@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/text.h"
+#include "base/grow.h"
+#include "base/utf8.h"
 #include "score/judge.h"
 #include "text/units.h"
 
@@ -17,14 +18,8 @@ typedef struct links {
 
 static bool add_link(links *set, uint64_t link)
 {
-    if ((size_t)set->count == set->room) {
-        size_t room = set->room == 0 ? 64 : set->room * 2;
-        uint64_t *item = realloc(set->item, room * sizeof *item);
-        if (item == NULL)
-            return false;
-        set->item = item;
-        set->room = room;
-    }
+    if (!AT_GROW(set->item, set->room, (size_t)set->count + 1))
+        return false;
     set->item[set->count++] = link;
     return true;
 }

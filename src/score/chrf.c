@@ -2,6 +2,7 @@
  * words. */
 #include <string.h>
 
+#include "base/grow.h"
 #include "score/judge.h"
 #include "text/units.h"
 
@@ -94,8 +95,7 @@ static bool collect_orders(at_judge_scratch *scratch, const at_judged *line, int
                            at_error *error)
 {
     int orders = CHARACTERS + words;
-    bool good = at_judge_room(&scratch->tallies, &scratch->tally_room, 3 * (size_t)orders * (size_t)line->count,
-                              sizeof *scratch->tallies);
+    bool good = AT_GROW(scratch->tallies, scratch->tally_room, 3 * (size_t)orders * (size_t)line->count);
     at_sequences_clear(&scratch->characters);
     at_sequences_clear(&scratch->units);
     at_dictionary_clear(&scratch->dictionary);

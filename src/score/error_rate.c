@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "score/judge.h"
 #include "text/units.h"
 
@@ -62,8 +63,7 @@ static int64_t edit_distance(at_judge_scratch *scratch, const int32_t *a, int64_
         n--, m--;
     }
     const size_t ids = (size_t)scratch->dictionary.used;
-    if (!at_judge_room(&scratch->masks, &scratch->mask_room, ids, sizeof *scratch->masks) ||
-        !at_judge_room(&scratch->steps, &scratch->step_room, (size_t)m, sizeof *scratch->steps))
+    if (!AT_GROW(scratch->masks, scratch->mask_room, ids) || !AT_GROW(scratch->steps, scratch->step_room, (size_t)m))
         return -1;
     uint64_t *masks = scratch->masks;
     int8_t *step = scratch->steps;

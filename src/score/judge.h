@@ -4,6 +4,7 @@
 #define AT_JUDGE_H
 
 #include "attend.h"
+#include "base/table.h"
 #include "score/tokenise.h"
 #include "text/units.h"
 
@@ -21,11 +22,12 @@ typedef struct at_sequences {
     int count;
 } at_sequences;
 
-/* Words and the numbers they were given, by open addressing; the bytes are copied. */
+/* Words and the numbers they were given; the bytes are copied, and word i is bytes[start[i] .. start[i + 1]). */
 typedef struct at_dictionary {
-    struct at_dictionary_slot *slot;
-    size_t slots, slot_room; /* slots: a power of two, or 0 */
+    at_table table;
     int32_t used;
+    size_t *start; /* [used + 1] */
+    size_t start_room;
     char *bytes;
     size_t size, room;
 } at_dictionary;
@@ -37,8 +39,7 @@ typedef struct at_grams {
     int32_t *number; /* like of->id; of order n there are n - 1 fewer in each sequence */
     int32_t *most, *now;
     size_t room;
-    struct at_grams_slot *slot;
-    size_t slots, slot_room;
+    at_table table; /* of pairs, see ngrams.c */
 } at_grams;
 
 /* Memory that one thread's lines use one after the other. Start from zeros. */
@@ -60,9 +61,6 @@ typedef struct at_judge_scratch {
 /* A link of an alignment, "3-4", or "3?4" if it is only possible, as source << 32 | target. */
 bool at_link_read(at_unit unit, uint64_t *link, bool *sure);
 void at_judge_scratch_free(at_judge_scratch *scratch);
-
-/* Room for `count` items of `size` bytes each, kept for the next line. False if memory ran out. */
-bool at_judge_room(void *pointer, size_t *room, size_t count, size_t size);
 
 void at_sequences_clear(at_sequences *sequences);
 /* Ids make up a sequence, whose end the second call marks. False if memory ran out. */

@@ -6,8 +6,9 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/text.h"
+#include "base/grow.h"
 #include "base/threads.h"
+#include "base/utf8.h"
 #include "score/judge.h"
 
 /* ---- The metrics ---------------------------------------------------------------------------------------------- */
@@ -44,7 +45,7 @@ static bool no_such(const char *what, const char *name, const char *(*named)(int
         names[count] = named(count);
         count++;
     }
-    at_nearest(name, names, count, near, sizeof near);
+    at_suggest(name, names, count, near, sizeof near);
     return at_fail(error, AT_USAGE, "no %s '%s'%s", what, at_shown(name, shown, sizeof shown), near);
 }
 
@@ -70,7 +71,7 @@ static bool prepare(const judging *job, at_judge_scratch *scratch, int64_t line)
     const at_metric_kind *kind = job->scores->kind;
     bool lower = kind->lowers || job->scores->settings.lowercase;
     size_t count = (size_t)job->scores->references + 1, total = 0, room;
-    if (!at_judge_room(&scratch->lines, &scratch->line_room, count, sizeof *scratch->lines))
+    if (!AT_GROW(scratch->lines, scratch->line_room, count))
         return false;
     for (size_t s = 0; s < count; s++) {
         scratch->lines[s] = s == 0 ? job->hypotheses->line[line] : job->references[s - 1]->line[line];
@@ -79,8 +80,7 @@ static bool prepare(const judging *job, at_judge_scratch *scratch, int64_t line)
     }
     if (!lower && !kind->cleans)
         return true;
-    if (!at_size_mul(total, AT_CLEAN_GROWTH, &room) ||
-        !at_judge_room(&scratch->lowered, &scratch->lowered_room, room, 1))
+    if (!at_size_mul(total, AT_CLEAN_GROWTH, &room) || !AT_GROW(scratch->lowered, scratch->lowered_room, room))
         return false;
     char *out = scratch->lowered;
     for (size_t s = 0; s < count; s++) {

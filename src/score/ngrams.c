@@ -3,35 +3,20 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/files.h"
+#include "base/grow.h"
+#include "base/hash.h"
 #include "score/judge.h"
 
 bool at_no_memory_to_score(at_error *error)
 {
-    return at_fail(error, AT_FAILED, "memory ran out for a score");
-}
-
-bool at_judge_room(void *pointer, size_t *room, size_t count, size_t size)
-{
-    void *memory;
-    size_t need = count > 0 ? count : 1, bytes;
-    if (need <= *room)
-        return true;
-    if (*room <= SIZE_MAX / 2 && need < 2 * *room)
-        need = 2 * *room;
-    memcpy(&memory, pointer, sizeof memory);
-    void *larger = at_size_mul(need, size, &bytes) ? realloc(memory, bytes) : NULL;
-    if (larger == NULL)
-        return false;
-    memcpy(pointer, &larger, sizeof larger);
-    *room = need;
-    return true;
+    return at_no_memory(error, "a score");
 }
 
 void at_judge_scratch_free(at_judge_scratch *scratch)
 {
     at_words_free(&scratch->words);
-    free(scratch->dictionary.slot);
+    at_table_free(&scratch->dictionary.table);
+    free(scratch->dictionary.start);
     free(scratch->dictionary.bytes);
     free(scratch->units.id);
     free(scratch->units.start);
@@ -40,7 +25,7 @@ void at_judge_scratch_free(at_judge_scratch *scratch)
     free(scratch->grams.number);
     free(scratch->grams.most);
     free(scratch->grams.now);
-    free(scratch->grams.slot);
+    at_table_free(&scratch->grams.table);
     free(scratch->lowered);
     free(scratch->lines);
     free(scratch->tallies);
@@ -61,8 +46,7 @@ void at_sequences_clear(at_sequences *sequences)
 bool at_sequences_add(at_sequences *sequences, int32_t id)
 {
     if (sequences->used == sequences->room &&
-        (sequences->used >= INT32_MAX ||
-         !at_judge_room(&sequences->id, &sequences->room, 2 * sequences->used + 64, sizeof id)))
+        (sequences->used >= INT32_MAX || !AT_GROW(sequences->id, sequences->room, sequences->used + 1)))
         return false;
     sequences->id[sequences->used++] = id;
     return true;
@@ -70,7 +54,7 @@ bool at_sequences_add(at_sequences *sequences, int32_t id)
 
 bool at_sequences_end(at_sequences *sequences)
 {
-    if (!at_judge_room(&sequences->start, &sequences->start_room, (size_t)sequences->count + 2, sizeof(int64_t)))
+    if (!AT_GROW(sequences->start, sequences->start_room, (size_t)sequences->count + 2))
         return false;
     if (sequences->count == 0)
         sequences->start[0] = 0;
@@ -78,111 +62,40 @@ bool at_sequences_end(at_sequences *sequences)
     return true;
 }
 
-/* ---- Hashing -------------------------------------------------------------------------------------------------- */
-
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ x >> 33) * 0xFF51AFD7ED558CCDu;
-    x = (x ^ x >> 33) * 0xC4CEB9FE1A85EC53u;
-    return x ^ x >> 33;
-}
-
-static uint64_t hash_of(const char *text, size_t size)
-{
-    uint64_t hash = size, part;
-    for (; size >= sizeof part; text += sizeof part, size -= sizeof part) {
-        memcpy(&part, text, sizeof part);
-        hash = mix(hash ^ part);
-    }
-    part = 0;
-    if (size > 0)
-        memcpy(&part, text, size);
-    return mix(hash ^ part);
-}
-
-/* The smallest power of two that leaves half of the slots free. */
-static size_t slots_for(size_t count)
-{
-    size_t slots = 64;
-    while (slots < 2 * count)
-        slots *= 2;
-    return slots;
-}
-
 /* ---- The dictionary ------------------------------------------------------------------------------------------- */
-
-struct at_dictionary_slot {
-    uint64_t hash;
-    size_t place, size; /* of its bytes */
-    int32_t number;     /* -1: the slot is free */
-};
 
 void at_dictionary_clear(at_dictionary *dictionary)
 {
-    dictionary->slots = 0;
+    at_table_clear(&dictionary->table);
     dictionary->used = 0;
     dictionary->size = 0;
 }
 
-/* The slot of a word, or the free one where it belongs. */
-static struct at_dictionary_slot *find_word(const at_dictionary *dictionary, uint64_t hash, const char *text,
-                                            size_t size)
+static bool is_word(const void *items, int32_t index, const void *key)
 {
-    for (size_t at = hash & (dictionary->slots - 1);; at = (at + 1) & (dictionary->slots - 1)) {
-        struct at_dictionary_slot *slot = &dictionary->slot[at];
-        if (slot->number < 0 || (slot->hash == hash && slot->size == size &&
-                                 (size == 0 || memcmp(dictionary->bytes + slot->place, text, size) == 0)))
-            return slot;
-    }
-}
-
-static void free_slots(struct at_dictionary_slot *slot, size_t from, size_t to)
-{
-    for (size_t i = from; i < to; i++)
-        slot[i].number = -1;
-}
-
-/* Makes the slots twice as many: those of a half that find their place taken by the old order move on. */
-static bool grow(at_dictionary *dictionary)
-{
-    size_t slots = slots_for((size_t)dictionary->used + 32), before = dictionary->slots;
-    struct at_dictionary_slot *old = NULL;
-    if (before > 0) {
-        if ((old = malloc(before * sizeof *old)) == NULL)
-            return false;
-        memcpy(old, dictionary->slot, before * sizeof *old);
-    }
-    bool good = at_judge_room(&dictionary->slot, &dictionary->slot_room, slots, sizeof *old);
-    if (good) {
-        dictionary->slots = slots;
-        free_slots(dictionary->slot, 0, slots);
-        for (size_t i = 0; i < before; i++)
-            if (old[i].number >= 0) {
-                size_t at = old[i].hash & (slots - 1);
-                while (dictionary->slot[at].number >= 0)
-                    at = (at + 1) & (slots - 1);
-                dictionary->slot[at] = old[i];
-            }
-    }
-    free(old);
-    return good;
+    const at_dictionary *dictionary = items;
+    const at_line *word = key;
+    const size_t start = dictionary->start[index], size = dictionary->start[index + 1] - start;
+    return size == word->size && memcmp(dictionary->bytes + start, word->text, size) == 0;
 }
 
 int32_t at_dictionary_number(at_dictionary *dictionary, const char *text, size_t size)
 {
-    if (2 * (size_t)dictionary->used >= dictionary->slots && !grow(dictionary))
+    const size_t used = (size_t)dictionary->used;
+    if (used == INT32_MAX - 1 || !at_table_reserve(&dictionary->table, used + 1))
         return -1;
-    uint64_t hash = hash_of(text, size);
-    struct at_dictionary_slot *slot = find_word(dictionary, hash, text, size);
-    if (slot->number >= 0)
-        return slot->number;
-    if (dictionary->used == INT32_MAX ||
-        !at_judge_room(&dictionary->bytes, &dictionary->room, dictionary->size + size, 1))
+    const uint64_t hash = at_hash_quick(text, size);
+    at_table_slot *slot = at_table_find(&dictionary->table, hash, is_word, dictionary, &(at_line){text, size});
+    if (slot->index >= 0)
+        return slot->index;
+    if (!AT_GROW(dictionary->start, dictionary->start_room, used + 2) ||
+        !AT_GROW(dictionary->bytes, dictionary->room, dictionary->size + size))
         return -1;
-    *slot = (struct at_dictionary_slot){hash, dictionary->size, size, dictionary->used++};
     memcpy(dictionary->bytes + dictionary->size, text, size);
-    dictionary->size += size;
-    return slot->number;
+    dictionary->start[used] = dictionary->size;
+    dictionary->start[used + 1] = dictionary->size += size;
+    at_table_put(&dictionary->table, slot, hash, dictionary->used);
+    return dictionary->used++;
 }
 
 /* ---- n-grams -------------------------------------------------------------------------------------------------- */
@@ -190,43 +103,30 @@ int32_t at_dictionary_number(at_dictionary *dictionary, const char *text, size_t
 /* An n-gram is the pair of the (n-1)-gram before its last unit and that unit:
  *   number_n(i) = the number of the pair (number_(n-1)(i), id(i + n - 1)),   number_0 = 0,
  * so that two numbers are equal if and only if the n-grams are, and none is ever compared unit by unit. */
-struct at_grams_slot {
-    uint64_t pair;
-    int32_t number; /* -1: the slot is free */
-};
-
 bool at_grams_start(at_grams *grams, const at_sequences *sequences)
 {
-    size_t count = sequences->used, room = grams->room, same = grams->room;
+    const size_t count = sequences->used;
+    size_t room[3] = {grams->room, grams->room, grams->room};
     grams->of = sequences;
     grams->order = 0;
-    grams->slots = slots_for(count);
-    if (!at_judge_room(&grams->number, &room, count, sizeof *grams->number))
+    if (!AT_GROW(grams->number, room[0], count) || !AT_GROW(grams->most, room[1], count) ||
+        !AT_GROW(grams->now, room[2], count) || !at_table_reserve(&grams->table, count))
         return false;
-    room = same;
-    if (!at_judge_room(&grams->most, &room, count, sizeof *grams->most))
-        return false;
-    if (!at_judge_room(&grams->now, &same, count, sizeof *grams->now) ||
-        !at_judge_room(&grams->slot, &grams->slot_room, grams->slots, sizeof *grams->slot))
-        return false;
-    grams->room = same;
+    grams->room = room[0];
     memset(grams->number, 0, count * sizeof *grams->number);
     memset(grams->most, 0, count * sizeof *grams->most);
     memset(grams->now, 0, count * sizeof *grams->now);
     return true;
 }
 
-static int32_t number_of(at_grams *grams, uint64_t pair, int32_t *used)
+/* Different pairs have different hashes. */
+static int32_t number_of(at_table *table, uint64_t pair)
 {
-    for (size_t at = mix(pair) & (grams->slots - 1);; at = (at + 1) & (grams->slots - 1)) {
-        struct at_grams_slot *slot = &grams->slot[at];
-        if (slot->number >= 0 && slot->pair == pair)
-            return slot->number;
-        if (slot->number < 0) {
-            *slot = (struct at_grams_slot){pair, (*used)++};
-            return slot->number;
-        }
-    }
+    const uint64_t hash = at_hash_mix(pair);
+    at_table_slot *slot = at_table_find(table, hash, NULL, NULL, NULL);
+    if (slot->index < 0)
+        at_table_put(table, slot, hash, (int32_t)table->count);
+    return slot->index;
 }
 
 int64_t at_grams_count(const at_grams *grams, int sequence)
@@ -239,15 +139,14 @@ int64_t at_grams_count(const at_grams *grams, int sequence)
 void at_grams_step(at_grams *grams)
 {
     const at_sequences *of = grams->of;
-    int32_t used = 0;
     grams->order++;
-    for (size_t i = 0; i < grams->slots; i++)
-        grams->slot[i].number = -1;
+    at_table_clear(&grams->table);
+    at_table_reserve(&grams->table, of->used); /* it has the memory */
     for (int s = 0; s < of->count; s++) {
         int32_t *number = grams->number + of->start[s];
         const int32_t *last = of->id + of->start[s] + grams->order - 1;
         for (int64_t i = 0, count = at_grams_count(grams, s); i < count; i++)
-            number[i] = number_of(grams, (uint64_t)(uint32_t)number[i] << 32 | (uint32_t)last[i], &used);
+            number[i] = number_of(&grams->table, (uint64_t)(uint32_t)number[i] << 32 | (uint32_t)last[i]);
     }
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#include "base/text.h"
+#include "base/grow.h"
 #include "score/judge.h"
 #include "text/units.h"
 
@@ -258,19 +258,13 @@ void at_words_free(at_words *words)
 static char *other_text(at_words *words, const char *present, size_t size)
 {
     int which = present == words->text[0];
-    return at_judge_room(&words->text[which], &words->text_room[which], size, 1) ? words->text[which] : NULL;
+    return AT_GROW(words->text[which], words->text_room[which], size) ? words->text[which] : NULL;
 }
 
 static bool add_word(at_words *words, const char *text, size_t size)
 {
-    if ((size_t)words->count == words->room) {
-        size_t room = words->room ? 2 * words->room : 64;
-        at_line *item = realloc(words->item, room * sizeof *item);
-        if (item == NULL)
-            return false;
-        words->item = item;
-        words->room = room;
-    }
+    if (!AT_GROW(words->item, words->room, (size_t)words->count + 1))
+        return false;
     words->item[words->count++] = (at_line){text, size};
     return true;
 }

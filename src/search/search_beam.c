@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "search/search_internal.h"
 
 /* A hypothesis is a path in a tree: each node is a unit, knows the one before it, and where its weights were largest.
@@ -21,7 +22,8 @@ typedef struct node {
 struct at_nodes {
     node *node;
     float *weights; /* [room, width], if wanted */
-    int64_t count, room, width, weights_room;
+    int64_t count, width;
+    size_t room, weights_room;
     bool linked; /* the model has attention */
 };
 
@@ -91,24 +93,9 @@ static bool nodes_reserve(at_search_work *work, int64_t more)
     int64_t need = nodes->count + more;
     if (need > INT32_MAX)
         return at_search_memory(work);
-    if (need > nodes->room) {
-        int64_t room = 2 * nodes->room > need ? 2 * nodes->room : need;
-        node *grown = realloc(nodes->node, (size_t)room * sizeof *grown);
-        if (!grown)
-            return at_search_memory(work);
-        nodes->node = grown;
-        nodes->room = room;
-    }
-    int64_t numbers = need * nodes->width;
-    if (numbers > nodes->weights_room) {
-        int64_t room = 2 * nodes->weights_room > numbers ? 2 * nodes->weights_room : numbers;
-        float *grown = realloc(nodes->weights, (size_t)room * sizeof *grown);
-        if (!grown)
-            return at_search_memory(work);
-        nodes->weights = grown;
-        nodes->weights_room = room;
-    }
-    return true;
+    return (AT_GROW(nodes->node, nodes->room, (size_t)need) &&
+            AT_GROW(nodes->weights, nodes->weights_room, (size_t)(need * nodes->width))) ||
+           at_search_memory(work);
 }
 
 static int32_t add_node(struct at_nodes *nodes, int32_t before, int32_t id, const at_real *weights, int64_t count)

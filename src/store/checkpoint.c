@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/files.h"
+#include "base/utf8.h"
 #include "io/dtype.h"
 #include "models/kinds.h"
 

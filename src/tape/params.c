@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "kernels/gemm.h"
 
 typedef struct packing {
@@ -20,7 +21,8 @@ typedef struct entry {
 struct at_params {
     at_arena *arena; /* names, the two blocks, packed weights */
     entry *entries;
-    int number, room;
+    int number;
+    size_t room;
     int64_t count;
     at_real *values, *grads; /* [count]; NULL until fixed */
     uint64_t version;        /* counts at_params_changed, from 1 */
@@ -49,19 +51,6 @@ void at_params_free(at_params *params)
     free(params);
 }
 
-static bool make_room(at_params *params)
-{
-    if (params->number < params->room)
-        return true;
-    int room = params->room ? 2 * params->room : 16;
-    entry *entries = realloc(params->entries, (size_t)room * sizeof *entries);
-    if (!entries)
-        return false;
-    params->entries = entries;
-    params->room = room;
-    return true;
-}
-
 int at_params_add(at_params *params, const char *name, at_shape shape, at_error *error)
 {
     if (error->code != AT_OK)
@@ -83,8 +72,8 @@ int at_params_add(at_params *params, const char *name, at_shape shape, at_error 
     }
     size_t length = strlen(name) + 1;
     char *kept = at_arena_take(params->arena, length);
-    if (!kept || !make_room(params)) {
-        at_fail(error, AT_FAILED, "memory is out: there is no room to declare the parameter '%s'.", name);
+    if (!kept || !AT_GROW(params->entries, params->room, (size_t)params->number + 1)) {
+        at_no_memory(error, "the parameter '%s'", name);
         return -1;
     }
     params->entries[params->number] =

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "base/grow.h"
 #include "text/units.h"
 
 const char *const at_form_names[3] = {"none", "nfc", "nfkc"};
@@ -21,14 +22,8 @@ static bool add(at_clean *clean, const char *bytes, size_t size, span from)
     at_buffer_add(&clean->text, bytes, size);
     if (clean->text.failed)
         return false;
-    if (clean->text.size > clean->room) {
-        size_t room = clean->text.size + clean->text.size / 2 + 256;
-        int32_t *more = realloc(clean->origin, 2 * room * sizeof *more);
-        if (more == NULL)
-            return false;
-        clean->origin = more;
-        clean->room = room;
-    }
+    if (!AT_GROW(clean->origin, clean->room, 2 * clean->text.size))
+        return false;
     for (size_t i = start; i < clean->text.size; i++) {
         clean->origin[2 * i] = from.begin;
         clean->origin[2 * i + 1] = from.end;

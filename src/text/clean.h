@@ -5,7 +5,7 @@
 #ifndef AT_CLEAN_H
 #define AT_CLEAN_H
 
-#include "base/text.h"
+#include "base/buffer.h"
 
 typedef enum at_form { AT_FORM_NONE, AT_FORM_NFC, AT_FORM_NFKC } at_form;
 extern const char *const at_form_names[3]; /* "none", "nfc", "nfkc" */

@@ -1,22 +1,9 @@
+#include "base/grow.h"
 #include "text/pairs_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Room for `more` ids behind those that are there. */
-static bool make_room(at_pairs_side *side, size_t more)
-{
-    if (side->used + more <= side->room)
-        return true;
-    size_t room = side->room + side->room / 2 + more;
-    int32_t *ids = realloc(side->ids, room * sizeof *ids);
-    if (ids == NULL)
-        return false;
-    side->ids = ids;
-    side->room = room;
-    return true;
-}
 
 static void note(int64_t *count, int64_t *first, int64_t line)
 {
@@ -49,7 +36,7 @@ static bool add_pair(at_corpus *corpus, const at_lines *lines, int64_t index, co
         units[s] = (int64_t)size; /* a unit takes a byte at least, unless normalising adds some */
         for (int64_t room = -1; room < units[s];) {
             room = units[s];
-            if (!make_room(side, (size_t)room))
+            if (!AT_GROW(side->ids, side->room, side->used + (size_t)room))
                 return no_memory(error);
             units[s] = at_vocabulary_encode(vocabulary[s], text, size, side->ids + side->used, room, &replaced, NULL);
             if (units[s] < 0)

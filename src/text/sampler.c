@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/rng.h"
 #include "text/vocabulary_internal.h"
 
@@ -11,7 +12,6 @@
 
 /* A beginning of some piece, whole characters of it; `id` of the piece that it is, -1 if it is none. */
 typedef struct prefix {
-    uint64_t hash;
     const char *text;
     uint32_t size;
     int32_t id;
@@ -20,20 +20,22 @@ typedef struct prefix {
 struct at_sampler {
     const at_spm_info *info;
     double alpha, unknown; /* score of an unknown character */
-    prefix *slot;          /* open addressing; text NULL: free */
-    size_t slots;          /* a power of two */
+    prefix *prefix;        /* [prefixes] */
+    size_t prefixes, room;
+    at_table table; /* from a text to its index in `prefix` */
 };
 
 /* ---- The pieces and their beginnings -------------------------------------------------------------------------- */
 
-static prefix *find_slot(const at_sampler *sampler, uint64_t hash, const char *text, size_t size)
+static bool is_prefix(const void *items, int32_t index, const void *key)
 {
-    size_t at = hash & (sampler->slots - 1);
-    for (;; at = (at + 1) & (sampler->slots - 1)) {
-        prefix *there = &sampler->slot[at];
-        if (there->text == NULL || (there->hash == hash && there->size == size && memcmp(there->text, text, size) == 0))
-            return there;
-    }
+    const prefix *there = (const prefix *)items + index, *wanted = key;
+    return there->size == wanted->size && memcmp(there->text, wanted->text, wanted->size) == 0;
+}
+
+static at_table_slot *find_slot(const at_sampler *sampler, uint64_t hash, const char *text, size_t size)
+{
+    return at_table_find(&sampler->table, hash, is_prefix, sampler->prefix, &(prefix){text, (uint32_t)size, -1});
 }
 
 static size_t next_length(const char *text, size_t size)
@@ -43,32 +45,37 @@ static size_t next_length(const char *text, size_t size)
     return at_point_read(text, size, &point, &broken);
 }
 
-static void add_piece(at_sampler *sampler, const at_spm_piece *piece, int32_t id)
+static bool add_piece(at_sampler *sampler, const at_spm_piece *piece, int32_t id)
 {
     uint64_t hash = AT_HASH_START;
     for (size_t size = 0; size < piece->size;) {
         size_t length = next_length(piece->text + size, piece->size - size);
         hash = at_hash_bytes(hash, piece->text + size, length);
         size += length;
-        prefix *slot = find_slot(sampler, hash, piece->text, size);
-        if (slot->text == NULL)
-            *slot = (prefix){hash, piece->text, (uint32_t)size, -1};
+        if (!AT_GROW(sampler->prefix, sampler->room, sampler->prefixes + 1) ||
+            !at_table_reserve(&sampler->table, sampler->prefixes + 1))
+            return false;
+        at_table_slot *slot = find_slot(sampler, hash, piece->text, size);
+        if (slot->index < 0) {
+            sampler->prefix[sampler->prefixes] = (prefix){piece->text, (uint32_t)size, -1};
+            at_table_put(&sampler->table, slot, hash, (int32_t)sampler->prefixes++);
+        }
         if (size == piece->size)
-            slot->id = id;
+            sampler->prefix[slot->index].id = id;
     }
+    return true;
 }
 
 /* The piece that this text is, -1 if it is none. */
 static int32_t find_piece(const at_sampler *sampler, const char *text, size_t size)
 {
-    const prefix *slot = find_slot(sampler, at_hash_bytes(AT_HASH_START, text, size), text, size);
-    return slot->text != NULL ? slot->id : -1;
+    const at_table_slot *slot = find_slot(sampler, at_hash_bytes(AT_HASH_START, text, size), text, size);
+    return slot->index >= 0 ? sampler->prefix[slot->index].id : -1;
 }
 
 static bool fill(at_sampler *sampler, at_error *error)
 {
     const at_spm_info *info = sampler->info;
-    size_t characters = 1;
     sampler->unknown = INFINITY;
     for (int32_t i = 0; i < info->count; i++) {
         const at_spm_piece *piece = &info->piece[i];
@@ -76,18 +83,15 @@ static bool fill(at_sampler *sampler, at_error *error)
             return at_fail(error, AT_USAGE,
                            "--subword-sampling cannot draw the pieces of a model with user-defined, unused or byte "
                            "pieces");
-        characters += piece->size;
         if (piece->type == AT_PIECE_NORMAL && (double)piece->score < sampler->unknown)
             sampler->unknown = (double)piece->score;
     }
     sampler->unknown -= UNKNOWN_PENALTY;
-    for (sampler->slots = 1; sampler->slots < 2 * characters;)
-        sampler->slots *= 2;
-    sampler->slot = calloc(sampler->slots, sizeof *sampler->slot);
-    for (int32_t i = 0; sampler->slot != NULL && i < info->count; i++)
+    bool good = at_table_reserve(&sampler->table, 1); /* a table is searched even if there is no piece */
+    for (int32_t i = 0; good && i < info->count; i++)
         if (info->piece[i].type == AT_PIECE_NORMAL)
-            add_piece(sampler, &info->piece[i], i);
-    return sampler->slot != NULL || at_vocabulary_no_memory(error);
+            good = add_piece(sampler, &info->piece[i], i);
+    return good || at_vocabulary_no_memory(error);
 }
 
 bool at_sampler_can(const at_vocabulary *vocabulary)
@@ -115,7 +119,8 @@ void at_sampler_free(at_sampler *sampler)
 {
     if (sampler == NULL)
         return;
-    free(sampler->slot);
+    free(sampler->prefix);
+    at_table_free(&sampler->table);
     free(sampler);
 }
 
@@ -166,29 +171,13 @@ void at_draw_room_free(at_draw_room *room)
     free(room);
 }
 
-/* At least `count` of something; what was there stays. */
-static bool grow(void **block, size_t *room, size_t count, size_t size)
-{
-    if (count <= *room)
-        return true;
-    size_t larger = count + count / 2 + 64;
-    void *more = realloc(*block, larger * size);
-    if (more == NULL)
-        return false;
-    *block = more;
-    *room = larger;
-    return true;
-}
-
 static bool grow_characters(at_draw_room *room, size_t count)
 {
     size_t was[4] = {room->characters, room->characters, room->characters, room->characters};
-    if (!grow((void **)&room->begin, &was[0], count, sizeof *room->begin) ||
-        !grow((void **)&room->head, &was[1], count, sizeof *room->head) ||
-        !grow((void **)&room->forward, &was[2], count, sizeof *room->forward) ||
-        !grow((void **)&room->symbol, &was[3], count, sizeof *room->symbol))
+    if (!AT_GROW(room->begin, was[0], count) || !AT_GROW(room->head, was[1], count) ||
+        !AT_GROW(room->forward, was[2], count) || !AT_GROW(room->symbol, was[3], count))
         return false;
-    room->characters = was[0];
+    room->characters = was[3]; /* the largest elements, so the fewest of them */
     return true;
 }
 
@@ -216,7 +205,7 @@ static double log_add(double a, double b)
 static bool add_node(const at_sampler *sampler, at_draw_room *room, size_t *count, int32_t from, int32_t to, int32_t id)
 {
     double score = id < 0 ? sampler->unknown : (double)sampler->info->piece[id].score;
-    if (!grow((void **)&room->node, &room->nodes, *count + 1, sizeof *room->node))
+    if (!AT_GROW(room->node, room->nodes, *count + 1))
         return false;
     double along = room->forward[from] + sampler->alpha * score;
     room->node[*count] = (node){from, id, room->head[to], along};
@@ -238,12 +227,14 @@ static bool filter(const at_sampler *sampler, at_draw_room *room, const char *te
         for (int32_t to = from + 1; to <= length; to++) {
             const char *last = text + room->begin[to - 1], *start = text + room->begin[from];
             hash = at_hash_bytes(hash, last, (size_t)(room->begin[to] - room->begin[to - 1]));
-            const prefix *slot = find_slot(sampler, hash, start, (size_t)(room->begin[to] - room->begin[from]));
-            if (slot->text == NULL)
+            const size_t size = (size_t)(room->begin[to] - room->begin[from]);
+            const int32_t index = find_slot(sampler, hash, start, size)->index;
+            if (index < 0)
                 break;
-            if (slot->id >= 0 && !add_node(sampler, room, &count, from, to, slot->id))
+            const int32_t id = sampler->prefix[index].id;
+            if (id >= 0 && !add_node(sampler, room, &count, from, to, id))
                 return false;
-            alone |= slot->id >= 0 && to == from + 1;
+            alone |= id >= 0 && to == from + 1;
         }
         if (!alone && !add_node(sampler, room, &count, from, from + 1, -1))
             return false;
@@ -284,7 +275,7 @@ static bool comes_before(const pair *a, const pair *b)
 
 static bool push(at_draw_room *room, size_t *count, pair new_pair)
 {
-    if (!grow((void **)&room->heap, &room->pairs, *count + 1, sizeof *room->heap))
+    if (!AT_GROW(room->heap, room->pairs, *count + 1))
         return false;
     size_t at = (*count)++;
     for (; at > 0 && comes_before(&new_pair, &room->heap[(at - 1) / 2]); at = (at - 1) / 2)

@@ -5,6 +5,7 @@
  * A field is a number and a wire type in one varint, then a varint (0), 8 bytes (1), a length and so many bytes (2) or
  * 4 bytes (5). Fields we do not know are walked over; those we know must have their type and come once where once is
  * meant, so that no reader can understand the file in another way. */
+#include "base/grow.h"
 #include "text/spm_check_internal.h"
 
 #include <math.h>
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/utf8.h"
 #include "text/spm_charsmap_internal.h"
 #include "text/units.h"
 
@@ -116,14 +117,8 @@ static bool add_piece(checker *c, const at_spm_piece *piece)
     at_spm_info *info = c->info;
     if (info->used >= MOST_PIECES)
         return fault(c, "it has more than 2097152 pieces");
-    if (info->used == info->room) {
-        size_t room = info->room == 0 ? 1024 : info->room * 2;
-        at_spm_piece *more = realloc(info->piece, room * sizeof *more);
-        if (more == NULL)
-            return at_fail(c->error, AT_FAILED, "memory ran out for the pieces of '%s'", c->name);
-        info->piece = more;
-        info->room = room;
-    }
+    if (!AT_GROW(info->piece, info->room, info->used + 1))
+        return at_no_memory(c->error, "the pieces of '%s'", c->name);
     info->piece[info->used++] = *piece;
     return true;
 }

@@ -5,7 +5,7 @@
 #ifndef AT_SUBWORDS_INTERNAL_H
 #define AT_SUBWORDS_INTERNAL_H
 
-#include "base/text.h"
+#include "base/buffer.h"
 #include "text/spm_check_internal.h"
 #include "text/spm_internal.h"
 

@@ -2,19 +2,14 @@
 #include "text/vocabulary_internal.h"
 
 #include "base/files.h"
+#include "base/grow.h"
+#include "base/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- Finding a unit ------------------------------------------------------------------------------------------- */
-
-uint64_t at_hash_bytes(uint64_t hash, const char *bytes, size_t size)
-{
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ (unsigned char)bytes[i]) * 0x100000001b3;
-    return hash;
-}
 
 /* The next code point of a unit as clean UTF-8; gives how many bytes of `clean` it takes. Units are looked up by their
  * clean text, and walking them so needs no memory. */
@@ -41,7 +36,7 @@ static uint64_t hash_unit(at_unit unit)
     return hash;
 }
 
-static bool same_unit(const char *text, size_t size, at_unit unit)
+static bool has_text(const char *text, size_t size, at_unit unit)
 {
     if (unit.broken == 0)
         return size == unit.size && memcmp(text, unit.text, size) == 0;
@@ -56,62 +51,37 @@ static bool same_unit(const char *text, size_t size, at_unit unit)
     return size == 0;
 }
 
-/* The slot that holds the unit, or the free one where it belongs. */
-static size_t find_slot(const at_vocabulary *vocabulary, at_unit unit, uint64_t hash)
+static bool is_unit(const void *items, int32_t index, const void *key)
 {
-    size_t slot = hash & (vocabulary->slots - 1);
-    while (vocabulary->slot[slot] >= 0) {
-        const at_word *there = &vocabulary->word[vocabulary->slot[slot]];
-        if (there->hash == hash && same_unit(vocabulary->text.bytes + there->start, there->size, unit))
-            break;
-        slot = (slot + 1) & (vocabulary->slots - 1);
-    }
-    return slot;
+    const at_vocabulary *vocabulary = items;
+    const at_word *word = &vocabulary->word[index];
+    return has_text(vocabulary->text.bytes + word->start, word->size, *(const at_unit *)key);
+}
+
+static at_table_slot *find_slot(const at_vocabulary *vocabulary, at_unit unit, uint64_t hash)
+{
+    return at_table_find(&vocabulary->table, hash, is_unit, vocabulary, &unit);
 }
 
 int32_t at_vocabulary_find(const at_vocabulary *vocabulary, at_unit unit)
 {
-    return vocabulary->fixed ? vocabulary->slot[find_slot(vocabulary, unit, hash_unit(unit))] : -1;
-}
-
-/* Every unit into its slot anew. */
-static void fill_slots(at_vocabulary *vocabulary)
-{
-    memset(vocabulary->slot, -1, vocabulary->slots * sizeof *vocabulary->slot);
-    for (int32_t i = 0; i < vocabulary->count; i++) {
-        size_t slot = vocabulary->word[i].hash & (vocabulary->slots - 1);
-        while (vocabulary->slot[slot] >= 0)
-            slot = (slot + 1) & (vocabulary->slots - 1);
-        vocabulary->slot[slot] = i;
-    }
+    return vocabulary->fixed ? find_slot(vocabulary, unit, hash_unit(unit))->index : -1;
 }
 
 /* ---- Counting ------------------------------------------------------------------------------------------------- */
 
 bool at_vocabulary_no_memory(at_error *error)
 {
-    return at_fail(error, AT_FAILED, "memory ran out for a vocabulary");
+    return at_no_memory(error, "a vocabulary");
 }
 
 static bool make_room(at_vocabulary *vocabulary, at_error *error)
 {
-    if (vocabulary->count < vocabulary->room)
-        return true;
-    if (vocabulary->room > INT32_MAX / 4)
-        return at_fail(error, AT_FAILED, "a vocabulary holds at most %d different units", vocabulary->room);
-    int32_t room = vocabulary->room == 0 ? 256 : vocabulary->room * 2;
-    at_word *words = realloc(vocabulary->word, (size_t)room * sizeof *words);
-    if (words == NULL)
-        return at_vocabulary_no_memory(error);
-    vocabulary->word = words;
-    int32_t *slot = realloc(vocabulary->slot, (size_t)room * 2 * sizeof *slot);
-    if (slot == NULL)
-        return at_vocabulary_no_memory(error);
-    vocabulary->slot = slot;
-    vocabulary->slots = (size_t)room * 2;
-    vocabulary->room = room;
-    fill_slots(vocabulary);
-    return true;
+    const size_t need = (size_t)vocabulary->count + 1;
+    if (need > INT32_MAX / 4)
+        return at_fail(error, AT_FAILED, "a vocabulary holds at most %d different units", INT32_MAX / 4);
+    return (AT_GROW(vocabulary->word, vocabulary->room, need) && at_table_reserve(&vocabulary->table, need)) ||
+           at_vocabulary_no_memory(error);
 }
 
 bool at_vocabulary_add(at_vocabulary *vocabulary, at_unit unit, int64_t times, at_error *error)
@@ -119,9 +89,9 @@ bool at_vocabulary_add(at_vocabulary *vocabulary, at_unit unit, int64_t times, a
     if (!make_room(vocabulary, error))
         return false;
     uint64_t hash = hash_unit(unit);
-    size_t slot = find_slot(vocabulary, unit, hash);
-    if (vocabulary->slot[slot] >= 0) {
-        vocabulary->word[vocabulary->slot[slot]].count += times;
+    at_table_slot *slot = find_slot(vocabulary, unit, hash);
+    if (slot->index >= 0) {
+        vocabulary->word[slot->index].count += times;
         return true;
     }
     at_word *new_word = &vocabulary->word[vocabulary->count];
@@ -135,7 +105,7 @@ bool at_vocabulary_add(at_vocabulary *vocabulary, at_unit unit, int64_t times, a
     at_buffer_add(&vocabulary->text, "", 1);
     if (vocabulary->text.failed)
         return at_vocabulary_no_memory(error);
-    vocabulary->slot[slot] = vocabulary->count++;
+    at_table_put(&vocabulary->table, slot, hash, vocabulary->count++);
     return true;
 }
 
@@ -160,7 +130,7 @@ static bool not_a_kind(const char *kind, at_error *error)
     for (int i = 0; i < 3; i++)
         known = known || strcmp(name, names[i]) == 0;
     if (!known)
-        at_nearest(name, names, 3, near, sizeof near);
+        at_suggest(name, names, 3, near, sizeof near);
     return at_fail(error, AT_USAGE, "no vocabulary '%s'%s", at_shown(kind, shown, sizeof shown),
                    near[0]
                        ? near
@@ -252,7 +222,7 @@ void at_vocabulary_free(at_vocabulary *vocabulary)
         return;
     at_buffer_free(&vocabulary->text);
     free(vocabulary->word);
-    free(vocabulary->slot);
+    at_table_free(&vocabulary->table);
     at_subwords_free(vocabulary->subwords);
     free(vocabulary);
 }
@@ -311,6 +281,21 @@ static int by_frequency(const void *left, const void *right)
     return a->seen < b->seen ? -1 : 1;
 }
 
+/* Every unit by its new index. */
+static bool fill_table(at_vocabulary *vocabulary)
+{
+    at_table *table = &vocabulary->table;
+    at_table_clear(table);
+    if (!at_table_reserve(table, (size_t)vocabulary->count))
+        return false;
+    for (int32_t i = 0; i < vocabulary->count; i++) {
+        const at_word *word = &vocabulary->word[i];
+        const at_unit unit = {vocabulary->text.bytes + word->start, word->size, 0};
+        at_table_put(table, find_slot(vocabulary, unit, word->hash), word->hash, i);
+    }
+    return true;
+}
+
 bool at_vocabulary_fix(at_vocabulary *vocabulary, at_error *error)
 {
     if (error->code != AT_OK || vocabulary->fixed)
@@ -334,7 +319,8 @@ bool at_vocabulary_fix(at_vocabulary *vocabulary, at_error *error)
     vocabulary->text = text;
     if (text.failed)
         return at_vocabulary_no_memory(error);
-    fill_slots(vocabulary);
+    if (!fill_table(vocabulary))
+        return at_vocabulary_no_memory(error);
     vocabulary->fixed = true;
     return true;
 }

@@ -3,8 +3,8 @@
 #ifndef AT_VOCABULARY_H
 #define AT_VOCABULARY_H
 
+#include "base/buffer.h"
 #include "base/error.h"
-#include "base/text.h"
 #include "text/clean.h"
 
 enum { AT_PAD = 0, AT_UNKNOWN = 1, AT_BEGIN = 2, AT_END = 3, AT_SPECIALS = 4 };

@@ -2,6 +2,8 @@
 #ifndef AT_VOCABULARY_INTERNAL_H
 #define AT_VOCABULARY_INTERNAL_H
 
+#include "base/hash.h"
+#include "base/table.h"
 #include "text/subwords_internal.h"
 #include "text/units.h"
 #include "text/vocabulary.h"
@@ -22,14 +24,10 @@ struct at_vocabulary {
     uint64_t needs;        /* the hash of the subwords that a stored vocabulary belongs to, until it has them */
     at_buffer text;
     at_word *word; /* in the order of their ids, once fixed */
-    int32_t count, room;
-    int32_t *slot; /* open addressing: an index into `word`, -1 for a free slot */
-    size_t slots;  /* a power of two, at least twice `count` */
+    int32_t count;
+    size_t room;
+    at_table table; /* from a unit to its index in `word` */
 };
-
-/* FNV-1a of bytes, from AT_HASH_START on: h = (h xor byte) * prime. */
-#define AT_HASH_START UINT64_C(0xcbf29ce484222325)
-uint64_t at_hash_bytes(uint64_t hash, const char *bytes, size_t size);
 
 /* The index of a unit among the words, -1 if it is none of them. */
 int32_t at_vocabulary_find(const at_vocabulary *vocabulary, at_unit unit);

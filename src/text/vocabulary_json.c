@@ -1,6 +1,8 @@
 /* A vocabulary in a model file. */
 #include "text/vocabulary_internal.h"
 
+#include "base/utf8.h"
+
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

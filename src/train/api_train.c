@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/utf8.h"
 #include "train/train_internal.h"
 
 /* What a value is, and the type of the field it goes to. */
@@ -308,7 +308,7 @@ static bool no_such(const char *name, at_error *error)
         names[count++] = table[i].option.name;
     for (int i = 0; at_field_at(i) && i < MOST_FIELDS; i++)
         names[count++] = at_field_at(i)->name;
-    at_nearest(name, names, count, near, sizeof near);
+    at_suggest(name, names, count, near, sizeof near);
     return at_fail(error, AT_USAGE, "no setting '%s'%s", at_shown(name, shown, sizeof shown), near);
 }
 

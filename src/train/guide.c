@@ -1,4 +1,6 @@
 /* Links of words become links of units when they are read, and shares of a batch when it comes. */
+#include "base/grow.h"
+#include "base/hash.h"
 #include "train/guide_internal.h"
 
 #include <stdlib.h>
@@ -56,14 +58,8 @@ static bool read_side(side *s, const at_vocabulary *vocabulary, const char *line
 
 static bool add_link(at_guide *guide, unit_link link, at_error *error)
 {
-    if (guide->used == guide->room) {
-        size_t room = 2 * guide->room + 1024;
-        unit_link *grown = realloc(guide->link, room * sizeof *grown);
-        if (!grown)
-            return no_memory(error);
-        guide->link = grown;
-        guide->room = room;
-    }
+    if (!AT_GROW(guide->link, guide->room, guide->used + 1))
+        return no_memory(error);
     guide->link[guide->used++] = link;
     return true;
 }
@@ -180,16 +176,15 @@ void at_guide_free(at_guide *guide)
     free(guide);
 }
 
-/* Fowler, Noll and Vo's, over the numbers. */
 uint64_t at_guide_hash(const at_guide *guide)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = AT_HASH_START;
     for (int64_t line = 0; line < guide->lines; line++)
         for (size_t i = guide->start[line]; i < guide->start[line + 1]; i++) {
             const uint64_t numbers[] = {(uint64_t)line, (uint64_t)guide->link[i].source,
                                         (uint64_t)guide->link[i].target};
             for (int n = 0; n < 3; n++)
-                hash = (hash ^ numbers[n]) * UINT64_C(0x100000001b3);
+                hash = at_hash_step(hash, numbers[n]);
         }
     return hash;
 }

@@ -10,7 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include "base/buffer.h"
+#include "base/hash.h"
+#include "base/utf8.h"
 #include "models/kinds.h"
 #include "train/guide_internal.h"
 #include "train/train_internal.h"

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/buffer.h"
+#include "base/utf8.h"
 #include "score/judge.h"
 #include "search/search.h"
 #include "train/train_internal.h"
@@ -32,7 +33,7 @@ bool at_metric_known(const char *metric, at_error *error)
         size_t used = strlen(all);
         snprintf(all + used, sizeof all - used, "%s%s", i == 0 ? "" : i == count - 1 ? " and " : ", ", names[i]);
     }
-    at_nearest(metric, names, count, near, sizeof near);
+    at_suggest(metric, names, count, near, sizeof near);
     return at_fail(error, AT_USAGE, "no validation metric '%s'%s%s", at_shown(metric, shown, sizeof shown),
                    near[0] ? near : "; there are ", near[0] ? "" : all);
 }

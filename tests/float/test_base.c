@@ -12,7 +12,10 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/grow.h"
+#include "base/hash.h"
 #include "base/rng.h"
+#include "base/table.h"
 
 /* ---- The arena ---- */
 
@@ -233,13 +236,88 @@ static void draws_are_spread_evenly(void **state)
     assert_int_equal(at_rng_below(&rng, 1), 0);
 }
 
+/* ---- Hashes, arrays that grow, tables ------------------------------------------------------------------------- */
+
+/* The published values of FNV-1a: files hold such hashes, and parameters are drawn from them. */
+static void fnv_known_answers(void **state)
+{
+    (void)state;
+    assert_true(at_hash_text("") == UINT64_C(0xcbf29ce484222325));
+    assert_true(at_hash_text("a") == UINT64_C(0xaf63dc4c8601ec8c));
+    assert_true(at_hash_text("foobar") == UINT64_C(0x85944171f73967e8));
+    assert_true(at_hash_bytes(at_hash_text("foo"), "bar", 3) == at_hash_text("foobar"));
+}
+
+static void arrays_grow(void **state)
+{
+    (void)state;
+    int32_t *number = NULL;
+    size_t room = 0, allocations = 0, before;
+    for (size_t i = 0; i < 10000; i++) {
+        before = room;
+        assert_true(AT_GROW(number, room, i + 1));
+        assert_true(room > i && (room == before || room >= 2 * before));
+        allocations += room != before;
+        number[i] = (int32_t)i;
+    }
+    assert_true(allocations < 12);
+    for (int32_t i = 0; i < 10000; i++)
+        assert_int_equal(number[i], i);
+    before = room;
+    assert_false(AT_GROW(number, room, SIZE_MAX / 2)); /* the bytes overflow */
+    assert_true(room == before && number[9999] == 9999);
+    free(number);
+}
+
+static bool is_number(const void *items, int32_t index, const void *key)
+{
+    return ((const uint64_t *)items)[index] == *(const uint64_t *)key;
+}
+
+/* Keys whose hashes collide in their lowest bits, or altogether, are told apart, before and after the table grows. */
+static void tables_find_what_they_hold(void **state)
+{
+    (void)state;
+    enum { KEYS = 1000 };
+    static const uint64_t colliding[] = {0, 63, 64, 1 << 12};
+    for (size_t c = 0; c < sizeof colliding / sizeof *colliding; c++) {
+        uint64_t key[KEYS];
+        at_table table = {0};
+        for (int32_t i = 0; i < KEYS; i++) {
+            const uint64_t hash = (uint64_t)i * colliding[c];
+            key[i] = (uint64_t)i * 7;
+            assert_true(at_table_reserve(&table, (size_t)i + 1));
+            at_table_slot *slot = at_table_find(&table, hash, is_number, key, &key[i]);
+            assert_int_equal(slot->index, -1);
+            at_table_put(&table, slot, hash, i);
+            assert_true(2 * table.count <= table.slots);
+        }
+        for (int32_t i = 0; i < KEYS; i++)
+            assert_int_equal(at_table_find(&table, (uint64_t)i * colliding[c], is_number, key, &key[i])->index, i);
+        const uint64_t absent = 1;
+        assert_int_equal(at_table_find(&table, colliding[c], is_number, key, &absent)->index, -1);
+        at_table_clear(&table);
+        assert_true(at_table_reserve(&table, 1));
+        assert_int_equal(at_table_find(&table, 0, is_number, key, &key[0])->index, -1);
+        assert_false(at_table_reserve(&table, SIZE_MAX / 2));
+        at_table_free(&table);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arena_hands_out_and_takes_back),      cmocka_unit_test(arena_counts),
-        cmocka_unit_test(arena_over_callers_memory),           cmocka_unit_test(errors_are_sticky),
-        cmocka_unit_test(errors_cut_between_characters),       cmocka_unit_test(philox_known_answers),
-        cmocka_unit_test(draws_are_a_function_of_their_place), cmocka_unit_test(draws_are_spread_evenly),
+        cmocka_unit_test(arena_hands_out_and_takes_back),
+        cmocka_unit_test(arena_counts),
+        cmocka_unit_test(arena_over_callers_memory),
+        cmocka_unit_test(errors_are_sticky),
+        cmocka_unit_test(errors_cut_between_characters),
+        cmocka_unit_test(philox_known_answers),
+        cmocka_unit_test(draws_are_a_function_of_their_place),
+        cmocka_unit_test(draws_are_spread_evenly),
+        cmocka_unit_test(fnv_known_answers),
+        cmocka_unit_test(arrays_grow),
+        cmocka_unit_test(tables_find_what_they_hold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Files and small string work: a write is whole or leaves what was there, and every failure is a sentence. */
+#include "base/buffer.h"
 #include "base/files.h"
-#include "base/text.h"
+#include "base/utf8.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -271,7 +272,7 @@ static void expect_nearest(const char *word, const char *expected)
     static const char *const names[] = {"dot",       "scaled",   "general", "additive", "softmax",
                                         "sparsemax", "entmax15", "local-m", "local-p",  "rope"};
     char out[100];
-    at_nearest(word, names, sizeof names / sizeof *names, out, sizeof out);
+    at_suggest(word, names, sizeof names / sizeof *names, out, sizeof out);
     assert_string_equal(out, expected);
 }
 
@@ -296,12 +297,12 @@ static void test_nearest(void **state)
 
     static const char *const three[] = {"WK", "WQ", "WV", "WK"};
     char out[64];
-    at_nearest("WX", three, 4, out, sizeof out);
+    at_suggest("WX", three, 4, out, sizeof out);
     assert_string_equal(out, "; did you mean 'WK', 'WQ' or 'WV'?");
-    at_nearest("WX", three, 4, out, 20); /* no half sentences */
+    at_suggest("WX", three, 4, out, 20); /* no half sentences */
     assert_string_equal(out, "");
     static const char *const single[] = {"k", "q"};
-    at_nearest("v", single, 2, out, sizeof out);
+    at_suggest("v", single, 2, out, sizeof out);
     assert_string_equal(out, "");
 }
 

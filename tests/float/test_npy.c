@@ -1,6 +1,6 @@
 /* .npy: what NumPy writes is read to the bit, what we write is what NumPy writes, and no broken file does worse than
  * give a sentence. */
-#include "base/text.h"
+#include "base/utf8.h"
 #include "io/dtype.h"
 #include "io/parse_internal.h"
 

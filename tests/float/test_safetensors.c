@@ -1,6 +1,6 @@
 /* safetensors: files are read to the bit and written in the order other writers use, and no broken file does worse than
  * give a sentence. */
-#include "base/text.h"
+#include "base/utf8.h"
 #include "io/dtype.h"
 #include "io/parse_internal.h"
 

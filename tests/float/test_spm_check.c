@@ -1,7 +1,8 @@
 /* Hostile .spm files: a sentence, or a model that can be used; never a crash. */
+#include "base/buffer.h"
 #include "base/files.h"
 #include "base/rng.h"
-#include "base/text.h"
+#include "base/utf8.h"
 #include "text/spm_check_internal.h"
 #include "text/spm_internal.h"
 

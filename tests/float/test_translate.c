@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/utf8.h"
 #include "search/search.h"
 
 /* ---- Counting what is asked of the system --------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /* Vocabularies: text to ids and back, whatever the bytes. */
 #include "base/rng.h"
+#include "base/utf8.h"
 #include "text/units.h"
 #include "text/vocabulary.h"
 
