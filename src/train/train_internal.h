@@ -1,4 +1,9 @@
-/* The trainer in memory: what train.c drives, train_loss.c and train_valid.c compute with, train_state.c saves. */
+/* A trainer in memory, and what each file does with it:
+ *
+ *     train_prepare.c  checks the settings and makes the trainer     train_loss.c   the loss of a batch and its gradients
+ *     train_data.c     vocabularies, corpora and batches             train_valid.c  the score of the validation data
+ *     train.c          the loop                                      train_state.c  models and the state on disk
+ *     train_report.c   news for the listener, lines for the log      train_log.c    the log and its lock */
 #ifndef AT_TRAIN_INTERNAL_H
 #define AT_TRAIN_INTERNAL_H
 
@@ -6,7 +11,7 @@
 #include "train/average_internal.h"
 #include "train/train.h"
 
-/* Where training stands, beside the parameters and moments. Everything here decides what comes next, so all of it is in
+/* The progress of training, beside the parameters and moments. All of it influences later updates, so all of it is in
  * the state file, and nothing in it comes from a clock. */
 typedef struct at_progress {
     int64_t epoch, batch;           /* the epoch, from 1, and how many of its batches are done */
@@ -25,24 +30,57 @@ typedef struct at_trainer {
     at_train_listener *listener;
     void *context;
 
-    at_translator translator; /* the model as it stands, its words, its history */
+    at_translator translator; /* the current model, its vocabularies, its history */
     at_buffer history;        /* JSON objects with commas between: one per validation */
     at_lines *valid_lines;
     at_corpus *train, *valid;
-    struct at_guide *guide; /* NULL: attention is not guided */
-    at_draws *draws;        /* NULL: an epoch has the same pieces as any other */
+    struct at_guide *guide; /* known alignments; NULL: attention is not guided */
+    at_draws *draws;        /* sampled subwords; NULL: every epoch has the same subwords */
     at_batches *batches, *valid_batches;
     at_optimiser *optimiser;
-    at_average *average; /* NULL: none over validations */
-    at_real *aside;      /* the parameters while that mean stands in their place, else NULL */
+    at_average *average; /* of the last validations; NULL: none */
+    at_real *swapped;    /* holds the parameters while the model has their average, else NULL */
     at_arena *arena;     /* of the tapes */
     at_rng rng;
-    at_progress place;
+    at_progress progress;
 
     char *last_path, *state_path, *log_path;
     char *identity; /* the settings that a resumed run must share, a line each */
-    int log;        /* the log's file, locked; -1: none */
+    int log;        /* descriptor of the locked log; -1: none */
 } at_trainer;
+
+/* One call of at_train: clocks and sums for the reports. None of them influences an update; the clock can only end the
+ * run (`minutes`). */
+typedef struct at_run {
+    at_trainer *trainer;
+    const volatile int *stop;
+    double started, reported; /* seconds_now() at the start and at the last report */
+    int64_t first_update;     /* updates before this run */
+    double cost, tokens;      /* since the last report */
+    double all_tokens;        /* of the run */
+    int64_t unreported;       /* updates since the last report */
+    bool unsaved;             /* something changed since the last save */
+    double norm;              /* of the last gradient, before clipping */
+    at_train_result *result;
+} at_run;
+
+/* train_prepare.c: the trainer of `settings`, ready for the next update; to be released even if it fails. */
+bool at_trainer_prepare(at_trainer *trainer, at_error *error);
+void at_trainer_release(at_trainer *trainer);
+
+/* train_data.c */
+bool at_trainer_prepare_data(at_trainer *trainer, at_error *error);
+
+/* train_report.c */
+double at_seconds_now(void);
+void at_trainer_tell(at_trainer *trainer, const at_train_news *news);
+void at_trainer_note(at_trainer *trainer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+at_train_news at_run_news(const at_run *run, int what);
+/* The sums since the last report, to the listener and the log. */
+bool at_run_report(at_run *run, at_error *error);
+/* A validation's line for the log, and its entry in the history that model files carry. */
+bool at_run_log_validation(at_run *run, double score, bool better, at_error *error);
+bool at_run_add_history(at_run *run, double score, at_error *error);
 
 /* train_loss.c: the summed cross-entropy of a batch on the trainer's tape. With `learn`, its gradients are added to the
  * block, and hard attention adds its score-function terms. *loss: the sum. */
@@ -54,20 +92,19 @@ bool at_metric_known(const char *metric, at_error *error);
 bool at_metric_decodes(const char *metric); /* of a known one */
 bool at_metric_better(const char *metric, double score, double best);
 
-/* train_state.c */
+/* train_log.c */
 bool at_trainer_lock(at_trainer *trainer, at_error *error);
 void at_trainer_unlock(at_trainer *trainer);
 bool at_trainer_log(at_trainer *trainer, const char *line, size_t size, at_error *error);
+
+/* train_state.c */
 bool at_trainer_identify(at_trainer *trainer, at_error *error);
 bool at_trainer_save(at_trainer *trainer, at_error *error); /* the last model and the state */
 bool at_trainer_save_best(at_trainer *trainer, at_error *error);
 bool at_trainer_resume(at_trainer *trainer, at_error *error);
 
-/* Puts the average in the place of the parameters, if there is one, moving or over validations; calling it again puts
- * them back. */
+/* Exchanges the parameters with their average, if there is one (exponential or over validations); a second call
+ * exchanges them back. */
 void at_trainer_swap_average(at_trainer *trainer);
-
-/* A note for the listener. */
-void at_trainer_note(at_trainer *trainer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

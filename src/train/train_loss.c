@@ -28,7 +28,7 @@ static void seed_choices(at_trainer *trainer, const at_batch *batch, const at_de
     at_real *log_prob = at_tensor_grad(decoded->log_prob);
     at_real *entropy = decoded->entropy ? at_tensor_grad(decoded->entropy) : NULL;
     int64_t steps = batch->target_length, size = decoded->logits->shape.dim[2];
-    double total = 0, before = trainer->place.baseline;
+    double total = 0, before = trainer->progress.baseline;
     for (int64_t row = 0; row < batch->rows; row++) {
         double reward = 0;
         int64_t n = batch->target_lengths[row];
@@ -43,7 +43,7 @@ static void seed_choices(at_trainer *trainer, const at_batch *batch, const at_de
         }
     }
     if (isfinite(total))
-        trainer->place.baseline = 0.9 * before + 0.1 * total / (double)batch->rows;
+        trainer->progress.baseline = 0.9 * before + 0.1 * total / (double)batch->rows;
 }
 
 /* -sum_t sum_s a_ts log w_ts over the linked target units t of the batch: a_t is 1/n on each of t's n linked source

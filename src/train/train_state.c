@@ -17,71 +17,6 @@
 #include "train/guide_internal.h"
 #include "train/train_internal.h"
 
-/* ---- The log -------------------------------------------------------------------------------------------------- */
-
-/* The log is there from the first moment to the last, so it carries the lock; the system drops the lock when a trainer
- * ends, however it ends. */
-bool at_trainer_lock(at_trainer *trainer, at_error *error)
-{
-    if (error->code != AT_OK)
-        return false;
-    const char *path = trainer->log_path;
-    struct stat locked, named;
-    do {
-        if (trainer->log >= 0)
-            close(trainer->log);
-        trainer->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-        if (trainer->log < 0)
-            return at_fail(error, AT_FAILED, "cannot write '%s': %s", path, strerror(errno));
-        if (flock(trainer->log, LOCK_EX | LOCK_NB) != 0) {
-            bool taken = errno == EWOULDBLOCK;
-            int reason = errno;
-            close(trainer->log);
-            trainer->log = -1; /* it is not ours */
-            return taken ? at_fail(error, AT_FAILED,
-                                   "another attend train is writing '%s'; choose another output or wait for it",
-                                   trainer->settings->output)
-                         : at_fail(error, AT_FAILED, "cannot lock '%s': %s", path, strerror(reason));
-        }
-        /* Whoever held the lock may have removed the file since it was opened: then the lock is on nothing. */
-    } while (fstat(trainer->log, &locked) != 0 || stat(path, &named) != 0 || locked.st_ino != named.st_ino);
-    /* What a run that was killed in the middle of a save has left behind. */
-    at_file_tidy(trainer->settings->output);
-    at_file_tidy(trainer->last_path);
-    at_file_tidy(trainer->state_path);
-    /* A run that starts anew starts its log anew. */
-    if (!trainer->settings->resume && ftruncate(trainer->log, 0) != 0)
-        return at_fail(error, AT_FAILED, "cannot write '%s': %s", path, strerror(errno));
-    return true;
-}
-
-void at_trainer_unlock(at_trainer *trainer)
-{
-    struct stat status;
-    if (trainer->log < 0)
-        return;
-    if (fstat(trainer->log, &status) == 0 && status.st_size == 0)
-        unlink(trainer->log_path); /* a run that was refused leaves no trace */
-    close(trainer->log);           /* which lets go of the lock */
-    trainer->log = -1;
-}
-
-bool at_trainer_log(at_trainer *trainer, const char *line, size_t size, at_error *error)
-{
-    if (error->code != AT_OK)
-        return false;
-    while (size > 0) {
-        ssize_t done = write(trainer->log, line, size);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return at_fail(error, AT_FAILED, "cannot write '%s': %s", trainer->log_path, strerror(errno));
-        line += done;
-        size -= (size_t)done;
-    }
-    return true;
-}
-
 /* ---- The models ----------------------------------------------------------------------------------------------- */
 
 void at_trainer_swap_average(at_trainer *trainer)
@@ -90,8 +25,8 @@ void at_trainer_swap_average(at_trainer *trainer)
     at_real *average = at_optimiser_ema(trainer->optimiser), *values = at_params_values(params);
     if (trainer->average) {
         const int64_t now = at_optimiser_steps(trainer->optimiser);
-        average = trainer->aside ? trainer->aside : at_average_mean(trainer->average, now);
-        trainer->aside = trainer->aside ? NULL : average;
+        average = trainer->swapped ? trainer->swapped : at_average_mean(trainer->average, now);
+        trainer->swapped = trainer->swapped ? NULL : average;
     }
     if (!average)
         return;
@@ -224,7 +159,7 @@ static bool same_identity(const at_trainer *trainer, const char *then, at_error 
 
 enum { COUNTS = 9, NUMBERS = 4 };
 
-static void place_to_numbers(const at_progress *p, int64_t count[COUNTS], double number[NUMBERS])
+static void progress_to_numbers(const at_progress *p, int64_t count[COUNTS], double number[NUMBERS])
 {
     const int64_t counts[COUNTS] = {p->epoch,       p->batch,     p->sentences,     p->skipped,         p->failures,
                                     p->best_update, p->validated, (int64_t)p->seed, (int64_t)p->counter};
@@ -233,7 +168,7 @@ static void place_to_numbers(const at_progress *p, int64_t count[COUNTS], double
     memcpy(number, numbers, sizeof numbers);
 }
 
-static void numbers_to_place(const int64_t *count, const double *number, at_progress *p)
+static void numbers_to_progress(const int64_t *count, const double *number, at_progress *p)
 {
     *p = (at_progress){.epoch = count[0],
                        .batch = count[1],
@@ -257,9 +192,9 @@ static bool save_state(at_trainer *trainer, at_error *error)
         return at_fail(error, AT_FAILED, "cannot write '%s': memory ran out", trainer->state_path);
     int64_t count[COUNTS];
     double number[NUMBERS];
-    trainer->place.seed = trainer->rng.seed;
-    trainer->place.counter = trainer->rng.counter;
-    place_to_numbers(&trainer->place, count, number);
+    trainer->progress.seed = trainer->rng.seed;
+    trainer->progress.counter = trainer->rng.counter;
+    progress_to_numbers(&trainer->progress, count, number);
     at_array counts = {.dtype = AT_I64, .rank = 1, .dim = {COUNTS}, .data = count};
     at_array numbers = {.dtype = AT_F64, .rank = 1, .dim = {NUMBERS}, .data = number};
     bool done = at_file_mark(file, "training state", error) &&
@@ -280,7 +215,7 @@ bool at_trainer_save(at_trainer *trainer, at_error *error)
 {
     bool validates = trainer->valid != NULL;
     return (!validates || save_model(trainer, trainer->last_path, false, error)) &&
-           (trainer->place.best_update > 0 || at_trainer_save_best(trainer, error)) && save_state(trainer, error);
+           (trainer->progress.best_update > 0 || at_trainer_save_best(trainer, error)) && save_state(trainer, error);
 }
 
 static bool take_state(at_trainer *trainer, const at_tensors *file, at_error *error)
@@ -298,8 +233,8 @@ static bool take_state(at_trainer *trainer, const at_tensors *file, at_error *er
         !at_optimiser_load(trainer->optimiser, file, error) ||
         (trainer->average && !at_average_load(trainer->average, file, error)))
         return false;
-    numbers_to_place(count->data, number->data, &trainer->place);
-    trainer->rng = (at_rng){.seed = trainer->place.seed, .counter = trainer->place.counter};
+    numbers_to_progress(count->data, number->data, &trainer->progress);
+    trainer->rng = (at_rng){.seed = trainer->progress.seed, .counter = trainer->progress.counter};
     at_buffer_add(&trainer->history, history, strlen(history));
     return true;
 }
@@ -323,7 +258,7 @@ static int64_t judged_at(const char *path)
 static bool forget_end(at_trainer *trainer, at_error *error)
 {
     const char *output = trainer->settings->output;
-    const int64_t best = trainer->place.best_update;
+    const int64_t best = trainer->progress.best_update;
     at_buffer previous = {0};
     bool done = true;
     at_buffer_print(&previous, "%s.previous", output);

@@ -87,7 +87,7 @@ refuse 2 "--guided-head is '3.1' and must be LAYER.HEAD, from 1.1 to 2.2" \
     train --source source --target target --output no $small --guided-alignment links --guided-head 3.1
 refuse 2 "--guided-head needs --guided-alignment FILE, the links that are to be learnt" \
     train --source source --target target --output no $small --guided-head 1.1
-refuse 2 "model 'rnn-plain' does not attend to a source, so --guided-alignment has no head to teach" \
+refuse 2 "model 'rnn-plain' does not attend to a source, so --guided-alignment has no head to train" \
     train --source source --target target --output no --model rnn-plain --guided-alignment links
 refuse 1 "there is no head 3.1: the model has 2 layers of 2 heads" align -m free --source s --target t --head 3.1
 refuse 2 "--head is best, average or LAYER.HEAD such as 2.1, not 'x'" align -m free --source s --target t --head x

@@ -48,7 +48,7 @@ refuse 2 "model 'transformer-lm' reads one column; --columns takes its number al
     train --model transformer-lm --tsv text.tsv --columns 1,2 --output no
 refuse 2 "--columns takes the columns of source and target, such as 1,2" train --tsv text.tsv --columns 2 --output no
 refuse 2 "--target needs --source beside it" train --target text --output no
-refuse 2 "--valid-metric accuracy judges translations, and a language model has no source to translate; loss and perplexity are for it" \
+refuse 2 "--valid-metric accuracy scores translations, and a language model has no source to translate; use loss or perplexity" \
     train --model transformer-lm --target text --valid-target valid --valid-metric accuracy --output no
 refuse 2 "model 'transformer-lm' is a language model: it has no source whose length could say how short an output may be" \
     translate -m lm --min-length-factor 1 <in

@@ -31,8 +31,8 @@ refuse 1 "line 41 of 'lines' has no partner: 'few' ends after 40 lines" \
     train --source few --target few --valid-source few --valid-target lines --output m
 # What it reads is not written over.
 cp few read.log.jsonl
-refuse 2 "--output would write over 'few', which --target reads; name another file" train --source lines --target few --output ./few
-refuse 2 "--output would write over 'read.log.jsonl', which --valid-source reads; name another file" \
+refuse 2 "--output would overwrite 'few', which --target reads; choose another file" train --source lines --target few --output ./few
+refuse 2 "--output would overwrite 'read.log.jsonl', which --valid-source reads; choose another file" \
     train $data --valid-source read.log.jsonl --output read
 printf '\n\n' >blank
 refuse 1 "validation: no pair of lines is left: of 2, 2 have an empty side (first line 1)" \
@@ -159,7 +159,7 @@ code=0
 kill -TERM $first
 wait $first || true
 equal 1 "$code" "a second trainer"
-equal "attend: another attend train is writing 'shared'; choose another output or wait for it" "$(cat said)" "a second trainer"
+equal "attend: another training run is writing 'shared'; choose another output or wait for it" "$(cat said)" "a second trainer"
 
 # What was trained for something else is not gone on with.
 code=0

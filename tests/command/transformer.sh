@@ -29,10 +29,10 @@ refuse 2 "--first-position is 0.5 and must be a whole number" train $tiny --outp
 refuse 2 "the decoder's self-attention cannot use the window 'local-p': its centre is a share of the words, and a decoder does not know how many there will be; 'sliding' looks back a fixed way" \
     train $tiny --output m --decoder-attention local-p:2
 tr a x <lines | sed 's/x/x y/' >other
-refuse 2 "--share-embeddings needs one vocabulary for both sides, and theirs, of 12 and 13 entries, differ; --joint-vocab makes one" \
+refuse 2 "--share-embeddings needs one vocabulary for both sides, and those of 12 and 13 entries differ; --joint-vocab makes one" \
     train $tiny --target other --output m --share-embeddings
 tr a x <lines >other # as many words, and not the same
-refuse 2 "--share-embeddings needs one vocabulary for both sides, and theirs, of 12 and 12 entries, differ; --joint-vocab makes one" \
+refuse 2 "--share-embeddings needs one vocabulary for both sides, and those of 12 and 12 entries differ; --joint-vocab makes one" \
     train $tiny --target other --output m --share-embeddings
 run train $tiny --target other --output shared --share-embeddings --joint-vocab
 

@@ -205,11 +205,11 @@ static void the_baseline_moves_by_sentences(void **state)
     two.target_tokens = 3;
     int moved = 0;
     for (int i = 0; i < 40; i++) {
-        double before = trainer.place.baseline, loss;
+        double before = trainer.progress.baseline, loss;
         assert_true(at_batch_loss(&trainer, &two, true, &loss, &error));
-        if (trainer.place.baseline == before)
+        if (trainer.progress.baseline == before)
             continue;
-        assert_true(fabs(trainer.place.baseline - (0.9 * before - 0.1 * loss / 2)) < 1e-12);
+        assert_true(fabs(trainer.progress.baseline - (0.9 * before - 0.1 * loss / 2)) < 1e-12);
         moved++;
     }
     assert_true(moved > 5 && moved < 35);
@@ -234,7 +234,7 @@ static void the_baseline_counts_once(void **state)
     const double baseline[2] = {0, -1.5};
     for (int b = 0; b < 2; b++) {
         trainer.rng = (at_rng){.seed = 99, .counter = start};
-        trainer.place.baseline = baseline[b];
+        trainer.progress.baseline = baseline[b];
         memset(g, 0, (size_t)count * sizeof *g);
         assert_true(at_batch_loss(&trainer, &batch, true, &loss, &error));
         if (b == 0)

@@ -384,8 +384,8 @@ static void gradients_not_finite(void **state)
     (void)state;
     ear e = {0};
     fails(training_of("wild", DATA, "optimiser", "sgd", "learning-rate", "1e30", "clip-norm", "0", NULL), &e,
-          "the gradients of 10 updates in a row were not finite, so training stops at update 1; the model from before "
-          "them is kept, and a smaller --learning-rate or --clip-norm may help");
+          "the gradients of 10 updates in a row were not finite, so training stops at update 1; the model before "
+          "them is saved; a smaller `learning-rate` or `clip-norm` may help");
     assert_int_equal(e.skipped, 10);
     at_error error = {0};
     at_translator *t = at_translator_load("wild", &error);
@@ -401,7 +401,7 @@ static void two_trainers(void **state)
     ear e = {.rival = training_of("shared", DATA, "updates", "3", NULL)};
     run(training_of("shared", DATA, "updates", "3", NULL), &e);
     assert_string_equal(e.rival_said.text,
-                        "another attend train is writing 'shared'; choose another output or wait for it");
+                        "another training run is writing 'shared'; choose another output or wait for it");
     e.rival_said = (at_error){0};
     at_training *rival = e.rival;
     e.rival = NULL;
@@ -529,7 +529,7 @@ static void refusals(void **state)
     fails(training_of("no", DATA, VALID, "average", "3", "ema", "0.9", NULL), &e,
           "--average and --ema are two means of the parameters; give one of them");
     fails(training_of("no", DATA, VALID, "average", "1001", NULL), &e,
-          "--average takes the mean over 1000 validations at most, not 1001");
+          "`average` takes the mean over 1000 validations at most, not 1001");
     fails(training_of("no", DATA, "batch-tokens", "30", NULL), &e,
           "--batch-size and --batch-tokens both measure a batch; give one of them");
     refused("valid-metric", "accurracy", "no validation metric 'accurracy'; did you mean 'accuracy'?");
@@ -540,7 +540,7 @@ static void refusals(void **state)
     fails(training_of("no", DATA, "heads", "3", NULL), &e,
           "--heads is 3 and must divide 16, the size of what attention compares");
     fails(training_of("train", DATA, NULL), &e,
-          "--output would write over 'train', which --source reads; name another file");
+          "`output` would overwrite 'train', which `source` reads; choose another file");
     fails(training_of("no", DATA, "entropy", "1", NULL), &e,
           "--reinforce and --entropy are for --normaliser hard only");
     fails(training_of("no", DATA, "schedule", "cosine", NULL), &e,

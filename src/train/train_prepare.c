@@ -1,0 +1,167 @@
+/* Before the first update: the settings are checked, data and model are made, and a resumed run reads its state. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/files.h"
+#include "train/guide_internal.h"
+#include "train/train_internal.h"
+
+enum { MOST_AVERAGED = 1000 };
+
+/* The path of a file beside the output. */
+static char *path_beside(const char *output, const char *ending, at_error *error)
+{
+    at_buffer path = {0};
+    at_buffer_print(&path, "%s%s", output, ending);
+    if (path.failed)
+        at_no_memory(error, "the name '%s%s'", output, ending);
+    return path.failed ? NULL : path.bytes;
+}
+
+/* The guided head must be one of the model's. */
+static bool guided_head_exists(const at_model *model, at_error *error)
+{
+    int layers, heads, layer = 0, head = 0;
+    if (!at_model_heads(model, &layers, &heads))
+        return at_fail(error, AT_USAGE,
+                       "model '%s' does not attend to a source, so `guided-alignment` has no head to train",
+                       model->kind->name);
+    if (model->attention.normaliser == AT_HARD)
+        return at_fail(
+            error, AT_USAGE,
+            "`guided-alignment` trains attention weights, and the normaliser 'hard' samples positions instead");
+    if (!at_model_guided(&model->settings, &layer, &head) || layer > layers || head > heads)
+        return at_fail(error, AT_USAGE, "`guided-head` is '%s' and must be LAYER.HEAD, from 1.1 to %d.%d",
+                       model->settings.guided_head, layers, heads);
+    return true;
+}
+
+/* Equal sizes are not enough: every id must stand for the same unit on both sides. */
+static bool can_share(const at_translator *t, at_error *error)
+{
+    if (at_vocabulary_same(t->source, t->target, error))
+        return true;
+    return at_fail(error, AT_USAGE,
+                   "`share-embeddings` needs one vocabulary for both sides, and those of %lld and %lld entries "
+                   "differ; `joint-vocab` makes one",
+                   (long long)at_vocabulary_size(t->source), (long long)at_vocabulary_size(t->target));
+}
+
+static bool prepare_model(at_trainer *trainer, at_error *error)
+{
+    at_translator *t = &trainer->translator;
+    at_model_settings model = trainer->settings->model;
+    model.source_size = t->source ? at_vocabulary_size(t->source) : 0;
+    model.target_size = at_vocabulary_size(t->target);
+    t->max_length = trainer->settings->limits.max_length;
+    if (model.share_embeddings && t->source && !can_share(t, error))
+        return false;
+    t->model = at_model_new(&model, trainer->settings->seed, error);
+    if (t->model && trainer->guide && !guided_head_exists(t->model, error))
+        return false;
+    trainer->optimiser = t->model ? at_optimiser_new(&trainer->settings->optimiser, t->model->params, error) : NULL;
+    if (trainer->optimiser && trainer->settings->average > 1)
+        trainer->average = at_average_new(trainer->settings->average, t->model->params, error);
+    trainer->arena = at_arena_new();
+    if (!trainer->arena)
+        at_no_memory(error, "training");
+    trainer->progress = (at_progress){.epoch = 1, .best = NAN};
+    /* A different stream from the one that initialised the parameters. */
+    trainer->rng = (at_rng){.seed = trainer->settings->seed ^ 0x9e3779b97f4a7c15u};
+    return error->code == AT_OK && at_trainer_identify(trainer, error);
+}
+
+static bool check_settings(const at_train_settings *s, at_error *error)
+{
+    if ((s->batch_size > 0) == (s->batch_tokens > 0))
+        return at_fail(error, AT_USAGE,
+                       "a batch is measured in sentences or in tokens: set `batch-size` or `batch-tokens`, not both");
+    if (!(s->label_smoothing >= 0 && s->label_smoothing < 1))
+        return at_fail(error, AT_USAGE, "`label-smoothing` must be from 0 to below 1, not %g", s->label_smoothing);
+    if (s->early_stopping > 0 && !s->valid.target && !s->valid.tsv)
+        return at_fail(error, AT_USAGE, "`early-stopping` needs validation data");
+    if (s->accumulate < 0 || s->early_stopping < 0 || s->epochs < 0 || s->updates < 0 || !(s->minutes >= 0))
+        return at_fail(error, AT_USAGE,
+                       "`accumulate`, `early-stopping`, `epochs`, `updates` and `minutes` must be 0 or more");
+    if (s->average > MOST_AVERAGED)
+        return at_fail(error, AT_USAGE, "`average` takes the mean over %d validations at most, not %lld", MOST_AVERAGED,
+                       (long long)s->average);
+    if (!at_metric_known(s->valid_metric, error))
+        return false;
+    if (s->train.alone && at_metric_decodes(s->valid_metric))
+        return at_fail(error, AT_USAGE,
+                       "`valid-metric` %s scores translations, and a language model has no source to translate; use "
+                       "loss or perplexity",
+                       s->valid_metric);
+    return true;
+}
+
+/* No output file may overwrite an input file. */
+static bool check_output(const at_trainer *trainer, at_error *error)
+{
+    const at_train_settings *s = trainer->settings;
+    const char *const written[] = {s->output, trainer->last_path, trainer->state_path, trainer->log_path};
+    const struct {
+        const char *option, *path;
+    } read[] = {{"source", s->train.source},
+                {"target", s->train.target},
+                {"tsv", s->train.tsv},
+                {"valid-source", s->valid.source},
+                {"valid-target", s->valid.target},
+                {"valid-tsv", s->valid.tsv},
+                {"guided-alignment", s->guided_alignment},
+                {"source-vocab", s->source_vocabulary},
+                {"target-vocab", s->target_vocabulary}};
+    for (size_t r = 0; r < sizeof read / sizeof *read; r++)
+        for (size_t w = 0; read[r].path && w < sizeof written / sizeof *written; w++)
+            if (at_file_same(read[r].path, written[w]))
+                return at_fail(error, AT_USAGE, "`output` would overwrite '%s', which `%s` reads; choose another file",
+                               read[r].path, read[r].option);
+    return true;
+}
+
+/* An output that cannot be written is reported before hours of training, not after. */
+static bool can_write(const char *path, at_error *error)
+{
+    at_writer *writer = at_writer_open(path, error);
+    const bool opened = writer != NULL;
+    at_writer_cancel(writer);
+    return opened;
+}
+
+bool at_trainer_prepare(at_trainer *trainer, at_error *error)
+{
+    const at_train_settings *s = trainer->settings;
+    trainer->log = -1;
+    if (!check_settings(s, error))
+        return false;
+    trainer->last_path = path_beside(s->output, ".last", error);
+    trainer->state_path = path_beside(s->output, ".state", error);
+    trainer->log_path = path_beside(s->output, ".log.jsonl", error);
+    return error->code == AT_OK && check_output(trainer, error) && can_write(s->output, error) &&
+           at_trainer_prepare_data(trainer, error) && prepare_model(trainer, error) &&
+           at_trainer_lock(trainer, error) && (!s->resume || at_trainer_resume(trainer, error));
+}
+
+void at_trainer_release(at_trainer *trainer)
+{
+    at_trainer_unlock(trainer);
+    at_model_free(trainer->translator.model);
+    at_vocabulary_free(trainer->translator.source);
+    at_vocabulary_free(trainer->translator.target);
+    at_buffer_free(&trainer->history);
+    at_draws_free(trainer->draws);
+    at_guide_free(trainer->guide);
+    at_batches_free(trainer->batches);
+    at_batches_free(trainer->valid_batches);
+    at_corpus_free(trainer->train);
+    at_corpus_free(trainer->valid);
+    at_lines_free(trainer->valid_lines);
+    at_optimiser_free(trainer->optimiser);
+    at_average_free(trainer->average);
+    at_arena_free(trainer->arena);
+    free(trainer->last_path);
+    free(trainer->state_path);
+    free(trainer->log_path);
+    free(trainer->identity);
+}
