@@ -1,47 +1,56 @@
-# The front door. `make` installs what is missing and builds; CMake does the work behind it.
+# A short form of the CMake calls. Linux, gcc or clang (CC=clang CXX=clang++ make).
 #
-#   make            deps + build: the command is build/attend, the libraries lie beside it
-#   make demo       self-attention step by step, then three small models that learn as you watch
-#   make test       builds with the sanitizers in build/check and runs every test
-#   make check-long the tests again, on the optimised build as it ships, with more models and a million lines
-#   make bench      times the inner product, attention, and a recurrent layer against attention
-#   make peers      installs the rivals that it is timed against
+#   make            builds the command build/attend and the libraries beside it; names what is missing, installs nothing
+#   make deps       installs what the build needs (Debian and Ubuntu)
+#   make demo       deps, build, then self-attention step by step and three small models that learn while you watch
+#   make test       deps, a build with the sanitizers in build/check, every test
+#   make check-long the tests again on the optimised build as it ships, with more models and a million lines
+#   make clang      builds the command and the tests with clang in build/clang
+#   make fuzz       20 seconds of each fuzzer (FUZZ_SECONDS), built with clang in build/fuzz
+#   make bench      times matrix products, attention, and a recurrent layer against attention
+#   make peers      installs the rivals that they are timed against
 #   make install    PREFIX=/usr/local, DESTDIR honoured
 #   make format     clang-format over the whole tree
 #   make clean
+#
+# WERROR=ON treats warnings as errors.
 
-PREFIX ?= /usr/local
-JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
+PREFIX       ?= /usr/local
+JOBS         ?= $(shell nproc 2>/dev/null || echo 2)
+WERROR       ?= OFF
+FUZZ_SECONDS ?= 20
 
-PACKAGES = gcc g++ make cmake pkg-config libjansson-dev librandom123-dev libutf8proc-dev libsentencepiece-dev libcmocka-dev
+# Debian's names: the tools, and the libraries of cmake/needs.txt.
+PACKAGES      = gcc g++ make cmake pkg-config librandom123-dev $(shell sed -n 's/^[A-Z].* //p' cmake/needs.txt)
+TEST_PACKAGES = libcmocka-dev
 
-# A build that has nothing to do says nothing.
+# A build that has nothing to do prints nothing.
 MAKEFLAGS += --no-print-directory
-CONFIGURE = cmake -S . -DCMAKE_TARGET_MESSAGES=OFF
+CONFIGURE = cmake -S . -DCMAKE_TARGET_MESSAGES=OFF -DAT_WERROR=$(WERROR)
 CHECK     = -DAT_TESTS=ON
 
 all: build
 
-# Says and does nothing when every package is there, or when this is no Debian (then the build itself names what it misses).
-deps:
-	@command -v dpkg-query >/dev/null || exit 0; \
-	missing=; \
-	for package in $(PACKAGES); do \
-	    dpkg-query -W -f '$${Status}' $$package 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$package"; \
-	done; \
-	[ -z "$$missing" ] && exit 0; \
-	as_root=; [ "$$(id -u)" = 0 ] || as_root=sudo; \
-	echo "installing$$missing"; \
-	$$as_root apt-get update -q && $$as_root apt-get install -y -q --no-install-recommends $$missing
+tools:
+	@missing=; \
+	for tool in cmake pkg-config $(CC) $(CXX); do command -v $$tool >/dev/null || missing="$$missing $$tool"; done; \
+	[ -z "$$missing" ] || { echo "make: these programs are missing:$$missing; make deps installs all that is needed" >&2; exit 1; }
 
-build: deps
+deps:
+	@bash cmake/packages.sh $(PACKAGES)
+
+test-deps:
+	@bash cmake/packages.sh $(PACKAGES) $(TEST_PACKAGES)
+
+build: tools
 	@$(CONFIGURE) -B build >/dev/null
 	@cmake --build build -j $(JOBS)
 
-demo: build
+demo: deps
+	@$(MAKE) build
 	@for name in self-attention antonyms beer dates; do build/attend demo $$name && echo || exit 1; done
 
-test: deps
+test: test-deps
 	@$(CONFIGURE) -B build/check $(CHECK) -DAT_SANITIZE=ON >/dev/null
 	@cmake --build build/check -j $(JOBS)
 	@bash tests/run.sh build/check
@@ -51,6 +60,17 @@ check-long: test
 	@cmake --build build/check-release -j $(JOBS)
 	@ATTEND_LONG=1 bash tests/run.sh build/check-release
 
+clang:
+	@bash cmake/packages.sh clang $(PACKAGES) $(TEST_PACKAGES)
+	@CC=clang CXX=clang++ $(CONFIGURE) -B build/clang $(CHECK) >/dev/null
+	@cmake --build build/clang -j $(JOBS)
+
+fuzz:
+	@bash cmake/packages.sh clang $(PACKAGES)
+	@CC=clang CXX=clang++ $(CONFIGURE) -B build/fuzz -DAT_FUZZ=ON -DAT_BENCH=OFF >/dev/null
+	@cmake --build build/fuzz -j $(JOBS) --target fuzzers
+	@bash fuzz/run.sh build/fuzz $(FUZZ_SECONDS)
+
 bench: build
 	@build/attend bench gemm
 	@build/attend bench attention
@@ -59,7 +79,7 @@ bench: build
 peers: build
 	@bash bench/peers.sh
 
-install: deps
+install: tools
 	@$(CONFIGURE) -B build -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
 	@cmake --build build -j $(JOBS)
 	@DESTDIR=$(DESTDIR) cmake --install build
@@ -70,4 +90,4 @@ format:
 clean:
 	@rm -rf build
 
-.PHONY: all deps build demo test check-long bench peers install format clean
+.PHONY: all tools deps test-deps build demo test check-long clang fuzz bench peers install format clean

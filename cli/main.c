@@ -1,9 +1,9 @@
 /* attend: the command. Every sub-command is one record. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "commands.h"
 #include "help.h"
+#include "program.h"
 
 static const cli_command *const table[] = {&command_list,  &command_attention, &command_train,   &command_translate,
                                            &command_align, &command_show,      &command_encode,  &command_info,
@@ -24,32 +24,6 @@ static const cli_command *find(const char *name, at_error *error)
     return NULL;
 }
 
-static int run(const cli_command *command, int argc, char **argv)
-{
-    at_error error = {0};
-    int first_word = 0, code;
-    cli_common *options = malloc(command->size);
-    if (!options) {
-        fail(&error, AT_FAILED, "out of memory");
-        return report(&error);
-    }
-    if (!options_parse(command, argc, argv, options, &first_word, &error)) {
-        code = report(&error);
-    } else if (options->help) {
-        help_command(command);
-        code = EXIT_DONE;
-    } else if (options->version) {
-        printf("attend %s\n", at_version());
-        code = EXIT_DONE;
-    } else {
-        at_threads_set(options->threads == UNSET ? 0 : (int)options->threads);
-        code = command->run(options, argc - first_word, argv + first_word);
-    }
-    options_free(command, options);
-    free(options);
-    return code;
-}
-
 /* attend help [COMMAND | --man] */
 static int help(int argc, char **argv)
 {
@@ -67,15 +41,9 @@ static int help(int argc, char **argv)
     return EXIT_DONE;
 }
 
-/* A full disk or a closed pipe may show only when stdout is emptied; then the work was not delivered. */
-static int finish(int code)
+static int run(const cli_command *command, int argc, char **argv)
 {
-    at_error error = {0};
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        fail(&error, AT_FAILED, "cannot write to the standard output");
-        return code ? code : report(&error);
-    }
-    return code;
+    return command->run ? program_run(command, argc, argv) : program_start(command, argv);
 }
 
 int main(int argc, char **argv)
@@ -87,15 +55,15 @@ int main(int argc, char **argv)
     }
     const char *word = argv[1];
     if (strcmp(word, "--version") == 0) {
-        printf("attend %s\n", at_version());
-        return finish(EXIT_DONE);
+        program_version();
+        return program_finish(EXIT_DONE);
     }
     if (strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
-        return finish(help(argc - 1, argv + 1));
+        return program_finish(help(argc - 1, argv + 1));
     if (word[0] == '-') {
-        fail(&error, AT_USAGE, "the command comes first, as in attend list; '%s' is none", word);
+        fail(&error, AT_USAGE, "the command comes first, as in attend list; '%s' is not a command", word);
         return report(&error);
     }
     const cli_command *command = find(word, &error);
-    return command ? finish(run(command, argc - 1, argv + 1)) : report(&error);
+    return command ? program_finish(run(command, argc - 1, argv + 1)) : report(&error);
 }

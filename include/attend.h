@@ -30,7 +30,8 @@ extern "C" {
 
 /* ---- Version -------------------------------------------------------------------------------------------------- */
 
-#define AT_VERSION "0.1.0"
+#define AT_VERSION        "0.1.0"
+#define AT_VERSION_NUMBER 100 /* 10000 MAJOR + 100 MINOR + PATCH, for #if */
 
 /* The version of the library that is linked, e.g. "0.1.0". */
 AT_API const char *at_version(void);

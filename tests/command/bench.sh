@@ -1,17 +1,41 @@
 #!/usr/bin/env bash
 # The benchmark prints what it promises: one JSON array of rows with the fields of each kind, or a table; rivals that are
-# not there are named and left out; wrong words are refused. No figure is judged here.
+# not installed are named and left out; wrong arguments are refused. No figure is judged here.
 set -eu
 . "$(dirname "$0")/../library.sh"
+
+if [ ! -x "$build/attend-bench" ]; then
+    echo "SKIPPED: this build has no attend-bench"
+    exit 77
+fi
+
+# The command starts attend-bench: the one in its own folder, else the one in PATH; without either it says how to get it.
+mkdir "$scratch/alone" "$scratch/path"
+cp "$build/attend" "$scratch/alone/attend"
+printf '#!/bin/sh\nprintf "<%%s>" "$@"\nexit 7\n' >"$scratch/path/attend-bench"
+chmod +x "$scratch/path/attend-bench"
+code=0
+PATH=/nowhere "$scratch/alone/attend" bench gemm --help 2>"$scratch/error" || code=$?
+[ "$code" = 1 ] && [ "$(wc -l <"$scratch/error")" = 1 ] &&
+    grep -q '^attend: attend bench is the program attend-bench, which is neither beside attend nor in PATH; `make install`' \
+        "$scratch/error" || fail "without attend-bench: exit code $code, $(cat "$scratch/error")"
+code=0
+said=$(PATH=$scratch/path:$PATH "$scratch/alone/attend" bench gemm --case 'a b' -- --odd '') || code=$?
+[ "$code $said" = '7 <gemm><--case><a b><--><--odd><>' ] || fail "attend-bench in PATH was started with $said, exit code $code"
+[ "$("$scratch/alone/attend" help bench)" = "$("$build/attend-bench" --help)" ] || fail "attend help bench differs from attend-bench --help"
+if nm "$build/attend" | grep -q -e ' [Tt] bench_run' -e ' [Tt] workers_start'; then
+    fail "the benchmark is linked into the command"
+fi
+"$build/attend-bench" --help | cmp - <("$build/attend" bench --help) || fail "attend bench --help is not attend-bench --help"
 
 refused()
 {
     local expected=$1 code=0
     shift
     "$build/attend" bench "$@" >"$scratch/output" 2>"$scratch/error" || code=$?
-    [ "$code" = 2 ] || fail "bench $* gave exit code $code, not 2"
+    [ "$code" = 2 ] || fail "bench $* exits with $code, not 2"
     [ ! -s "$scratch/output" ] || fail "bench $* printed something before it was refused"
-    grep -qF -- "attend: $expected" "$scratch/error" || fail "bench $* said '$(cat "$scratch/error")'"
+    grep -qF -- "attend: $expected" "$scratch/error" || fail "bench $* says '$(cat "$scratch/error")'"
 }
 refused "no bench 'gem'; did you mean 'gemm'?" gem
 refused "no bench 'serve'; there are 'gemm', 'attention', 'train', 'decode' and 'rnn-vs-attention'" serve
@@ -21,7 +45,7 @@ refused "--case needs a value: --case TEXT" --case
 refused "no option '--fast'" gemm --fast
 refused "attend bench takes one name, so 'attention' is too much" gemm attention
 "$build/attend" bench --help | grep -q -e --no-rivals || fail "bench --help does not name its options"
-[ "$("$build/attend" bench --version)" = "$("$build/attend" --version)" ] || fail "bench --version does not tell the version"
+[ "$("$build/attend" bench --version)" = "$("$build/attend" --version)" ] || fail "bench --version does not print the version"
 
 # Every row on a line of its own between the brackets, so that even grep can read it.
 rows()
@@ -31,7 +55,7 @@ rows()
     [ "$(head -c 1 "$scratch/rows.json")" = "[" ] && [ "$(tail -n 1 "$scratch/rows.json")" = "]" ] ||
         fail "bench $* --json did not print an array"
     if command -v python3 >/dev/null; then
-        python3 - "$scratch/rows.json" <<'END' || fail "bench $* --json printed rows that are not right"
+        python3 - "$scratch/rows.json" <<'END' || fail "bench $* --json printed wrong rows"
 import json, sys
 rows = json.load(open(sys.argv[1]))
 assert rows
@@ -67,7 +91,7 @@ rows attention --case 'forward+backward causal B=32'
 has '"case":"forward\+backward causal B=32 n=32 D=64"'
 rows attention --case 'decode keys=1024 B=1'
 has '"case":"decode keys=1024 B=1","who":"attend".*"percent_of_bandwidth":'
-# A steady training step asks for no memory.
+# A training step in the steady state allocates no memory.
 rows train --case 32/64
 for model in bahdanau rnn-encdec transformer; do
     has '"bench":"train","case":"'$model' 32/64 V=200 8x5\+5","who":"attend".*"percent_of_peak":.*"tokens_per_second":.*"allocations":0.0'
@@ -81,13 +105,13 @@ has '"case":"transformer 32/64 V=200 20 tokens B=1","who":"attend".*"percent_of_
 has '"case":"transformer 32/64 V=200 20 tokens B=8","who":"attend".*"percent_of_peak":.*"tokens_per_second":'
 has '"who":"attend","threads":1,"variant":"beam 4".*"ratio_to_greedy":'
 if grep -q 'gave .* tokens and not' "$scratch/error"; then
-    fail "bench decode did not say as many tokens as it claims"
+    fail "bench decode decoded another number of tokens than it claims"
 fi
 rows rnn-vs-attention --case n=16
 has '"bench":"rnn-vs-attention","case":"n=16".*"variant":"recurrent".*"us_per_token":.*"sequential_steps":16'
 has '"variant":"self-attention"'
 
-# The table has the same rows; a missing rival is a sentence on stderr and no failure.
+# The table has the same rows; a missing rival is a message on stderr and not a failure.
 ATTEND_PYTHON=/nowhere ATTEND_NODE=/nowhere "$build/attend" bench attention --quick --case 'forward causal B=32' \
     >"$scratch/table" 2>"$scratch/error" || fail "bench without its rivals failed"
 grep -qE '^forward causal B=32 n=32 D=64 +attend +[0-9.]+ +[0-9.]+ +[0-9.]+' "$scratch/table" || fail "the table lacks its row"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# An installed tree is complete: a program finds it by pkg-config and by CMake, and the shared library shows the names of
-# attend.h and no others.
+# An installed tree is complete: a program finds it by pkg-config and by CMake, the version is the same everywhere, and the
+# shared library exports the names of attend.h and no others.
 set -eu
 . "$(dirname "$0")/../library.sh"
 
@@ -9,11 +9,17 @@ prefix=$scratch/root$(sed -n 's/^CMAKE_INSTALL_PREFIX:PATH=//p' "$build/CMakeCac
 library=$(find "$prefix" -name libattend.so)
 [ -n "$library" ] || fail "no libattend.so was installed"
 libraries=$(dirname "$library")
-for file in "$prefix/bin/attend" "$prefix/include/attend.h" "$libraries/libattend.a" "$libraries/libattend.so.0" \
+version=$("$prefix/bin/attend" --version)
+version=${version#attend }
+minor=${version%.*}
+for file in "$prefix/bin/attend" "$prefix/include/attend.h" "$libraries/libattend.a" "$libraries/libattend.so.$minor" \
     "$prefix/share/man/man1/attend.1"; do
     [ -e "$file" ] || fail "$file is missing"
 done
-readelf -d "$library" | grep -q 'soname: \[libattend.so.0\]' || fail "the soname is not libattend.so.0"
+readelf -d "$library" | grep -qF "soname: [libattend.so.$minor]" || fail "the soname is not libattend.so.$minor"
+if [ -e "$build/attend-bench" ]; then
+    [ "$("$prefix/bin/attend" bench --version)" = "attend $version" ] || fail "the installed attend does not start attend-bench"
+fi
 
 # The sanitizers leave marks of their own beside our names.
 nm -D --defined-only "$library" | awk '{print $NF}' | grep -v -e '^__odr_asan' -e '^__asan' -e '^__ubsan' | sort >"$scratch/exported"
@@ -21,6 +27,20 @@ sed -n 's/^AT_API .*[ *]\(at_[a-z0-9_]*\)(.*/\1/p' "$prefix/include/attend.h" | 
 diff "$scratch/declared" "$scratch/exported" >&2 || fail "attend.h declares (<) and libattend.so exports (>) different names"
 
 export PKG_CONFIG_PATH=$libraries/pkgconfig
+[ "$(pkg-config --modversion attend)" = "$version" ] || fail "attend.pc has another version than $version"
+cat >"$scratch/version.c" <<'END'
+#include <attend.h>
+#include <stdio.h>
+#include <string.h>
+int main(void)
+{
+    int major, minor, patch;
+    return strcmp(AT_VERSION, at_version()) != 0 || sscanf(AT_VERSION, "%d.%d.%d", &major, &minor, &patch) != 3 ||
+           AT_VERSION_NUMBER != 10000 * major + 100 * minor + patch;
+}
+END
+${CC:-cc} $sanitizers "$scratch/version.c" $(pkg-config --cflags --libs attend) -o "$scratch/version"
+LD_LIBRARY_PATH=$libraries "$scratch/version" || fail "AT_VERSION, AT_VERSION_NUMBER and at_version() disagree"
 example=$top/examples/attend_once.c
 run()
 {
@@ -40,7 +60,7 @@ mkdir "$scratch/user"
 cat >"$scratch/user/CMakeLists.txt" <<END
 cmake_minimum_required(VERSION 3.20)
 project(user C)
-find_package(attend 0.1 REQUIRED)
+find_package(attend $minor REQUIRED)
 foreach(library attend attend_static)
   add_executable(with_\${library} $example)
   target_link_libraries(with_\${library} PRIVATE attend::\${library})

@@ -1,0 +1,82 @@
+#include "program.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "help.h"
+
+void program_version(void)
+{
+    printf("attend %s\n", at_version());
+}
+
+int program_run(const cli_command *command, int argc, char **argv)
+{
+    at_error error = {0};
+    int first_word = 0, code;
+    cli_common *options = malloc(command->size);
+    if (!options) {
+        fail(&error, AT_MEMORY, "out of memory for the options");
+        return report(&error);
+    }
+    if (!options_parse(command, argc, argv, options, &first_word, &error)) {
+        code = report(&error);
+    } else if (options->help) {
+        help_command(command);
+        code = EXIT_DONE;
+    } else if (options->version) {
+        program_version();
+        code = EXIT_DONE;
+    } else {
+        at_threads_set(options->threads == UNSET ? 0 : (int)options->threads);
+        code = command->run(options, argc - first_word, argv + first_word);
+    }
+    options_free(command, options);
+    free(options);
+    return code;
+}
+
+/* The path of `name` in the folder of the running program; false if it cannot be known or is too long. */
+static bool beside_this_program(const char *name, char *path, size_t size)
+{
+    const ssize_t length = readlink("/proc/self/exe", path, size - 1);
+    if (length <= 0)
+        return false;
+    path[length] = 0;
+    char *file = strrchr(path, '/') + 1;
+    const size_t room = size - (size_t)(file - path);
+    return (size_t)snprintf(file, room, "%s", name) < room;
+}
+
+int program_start(const cli_command *command, char **argv)
+{
+    at_error error = {0};
+    char name[100], path[PATH_MAX];
+    snprintf(name, sizeof name, "attend-%s", command->name);
+    argv[0] = name;
+    if (beside_this_program(name, path, sizeof path) && access(path, X_OK) == 0)
+        execv(path, argv);
+    else
+        execvp(name, argv);
+    if (errno == ENOENT || errno == ENOTDIR || errno == EACCES)
+        fail(&error, AT_FAILED,
+             "attend %s is the program %s, which is neither beside attend nor in PATH; `make install` in attend's "
+             "source installs it (built unless cmake was given -DAT_BENCH=OFF)",
+             command->name, name);
+    else
+        fail(&error, AT_FAILED, "cannot start %s: %s", name, strerror(errno));
+    return report(&error);
+}
+
+int program_finish(int code)
+{
+    at_error error = {0};
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fail(&error, AT_FILE, "cannot write to the standard output");
+        return code ? code : report(&error);
+    }
+    return code;
+}
