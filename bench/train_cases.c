@@ -7,15 +7,17 @@
 #include "data.h"
 #include "memory.h"
 #include "model_case.h"
-#include "train/train_internal.h"
+#include "train/loss_internal.h"
+#include "train/optimise.h"
 #include "worker.h"
 
 static const char BENCH[] = "train";
 enum { WARM = 2 }; /* steps until memory must be steady */
 
 typedef struct training {
-    at_train_settings settings;
-    at_trainer trainer;
+    at_model *model;
+    at_optimiser *optimiser;
+    at_loss loss;
     at_batch batch;
     int32_t *ids;     /* source, input and target, [rows, length] each */
     int64_t *lengths; /* [rows] */
@@ -28,14 +30,14 @@ static bool step(training *t)
     at_error error = {0};
     double loss, norm;
     bool skipped = false;
-    bool good = at_batch_loss(&t->trainer, &t->batch, true, &loss, &error) &&
-                at_optimiser_step(t->trainer.optimiser, 1.0 / (double)t->batch.target_tokens, &norm, &skipped, &error);
+    bool good = at_batch_loss(&t->loss, &t->batch, true, &loss, &error) &&
+                at_optimiser_step(t->optimiser, 1.0 / (double)t->batch.target_tokens, &norm, &skipped, &error);
     if (good && (skipped || !isfinite(loss)))
         good = at_fail(&error, AT_FAILED, "the training step gave a gradient that is not finite");
     if (!good)
         fprintf(stderr, "attend: bench: %s\n", error.text);
     if (++t->steps == WARM)
-        t->asked = at_arena_system(t->trainer.arena);
+        t->asked = at_arena_system(t->loss.arena);
     return good;
 }
 
@@ -63,9 +65,9 @@ static double alone_turn(void *context, int64_t repeats)
 
 static void training_free(training *t)
 {
-    at_optimiser_free(t->trainer.optimiser);
-    at_model_free(t->trainer.translator.model);
-    at_arena_free(t->trainer.arena);
+    at_optimiser_free(t->optimiser);
+    at_model_free(t->model);
+    at_arena_free(t->loss.arena);
     free(t->ids);
     free(t->lengths);
 }
@@ -76,18 +78,14 @@ static bool training_make(training *t, const model_case *c)
     *t = (training){.ids = malloc(3 * (size_t)count * sizeof *t->ids),
                     .lengths = malloc((size_t)c->rows * sizeof *t->lengths)};
     at_error error = {0};
-    t->settings = (at_train_settings){.label_smoothing = 0.1,
-                                      .optimiser = {.kind = AT_ADAM,
-                                                    .learning_rate = 1e-4,
-                                                    .beta1 = 0.9,
-                                                    .beta2 = 0.999,
-                                                    .epsilon = 1e-8,
-                                                    .schedule = AT_CONSTANT}};
-    t->trainer = (at_trainer){.settings = &t->settings, .arena = at_arena_new(), .rng = {.seed = 1}};
-    at_model *model = t->trainer.translator.model = model_case_new(c);
+    const at_optimiser_settings adam = {
+        .kind = AT_ADAM, .learning_rate = 1e-4, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .schedule = AT_CONSTANT};
+    at_model *model = t->model = model_case_new(c);
+    t->loss =
+        (at_loss){.model = model, .arena = at_arena_new(), .rng = {.seed = 1}, .options = {.label_smoothing = 0.1}};
     if (model)
-        t->trainer.optimiser = at_optimiser_new(&t->settings.optimiser, model->params, &error);
-    if (!t->trainer.optimiser || !t->trainer.arena || !t->ids || !t->lengths) {
+        t->optimiser = at_optimiser_new(&adam, model->params, &error);
+    if (!t->optimiser || !t->loss.arena || !t->ids || !t->lengths) {
         if (model)
             fprintf(stderr, "attend: bench: out of memory: there is no room to train '%s'\n", c->model);
         training_free(t);
@@ -128,9 +126,9 @@ static void report(const race *r, const training *made, const model_case *c, dou
         line.tokens_per_second = (double)(c->rows * c->length) / race_seconds(r, i);
         line.peak_rss_mb = i == 0 ? peak : workers_peak(&r->entry[i]);
         if (i == 0) {
-            line.allocations = (double)(at_arena_system(made->trainer.arena) - made->asked);
+            line.allocations = (double)(at_arena_system(made->loss.arena) - made->asked);
             line.ratio_to_best_rival = race_over_best(r, 0, first, r->count);
-            line.extra_mb = (double)at_arena_peak(made->trainer.arena) / (1 << 20);
+            line.extra_mb = (double)at_arena_peak(made->loss.arena) / (1 << 20);
             for (int other = 1; other < first; other++) {
                 if (r->entry[other].turn == alone_turn)
                     line.speedup_over_one_thread = race_plain_ratio(r, other, 0);
@@ -149,7 +147,7 @@ static void run_case(const model_case *c, const model_case *plain)
     if (!bench_wants(c->name) || !training_make(&made, c))
         return;
     /* A product costs as much again for each of its two gradients. */
-    double flops = 3 * model_case_flops(c, made.trainer.translator.model), peak = peak_of(&made);
+    double flops = 3 * model_case_flops(c, made.model), peak = peak_of(&made);
     race r = {0};
     race_add(&r, "attend", NULL, training_turn, &made);
     if (bench_options.threads > 1)

@@ -45,7 +45,7 @@ static int64_t source_sum(const int32_t *ids, int64_t count)
     return sum % SUMS;
 }
 
-static at_parts fake_encode(at_model *model, const at_pass *pass, const at_source *source)
+static at_parts fake_encode(const at_model *model, const at_pass *pass, const at_source *source)
 {
     (void)model;
     at_tensor *memory = at_tensor_make(pass->tape, AT_SHAPE(source->rows, source->length, 1));
@@ -54,10 +54,10 @@ static at_parts fake_encode(at_model *model, const at_pass *pass, const at_sourc
     return (at_parts){1, {memory}};
 }
 
-static at_parts fake_start(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory)
+static at_parts fake_start(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded)
 {
     (void)model;
-    (void)memory;
+    (void)encoded;
     at_tensor *state = at_tensor_make(pass->tape, AT_SHAPE(source->rows, 1));
     for (int64_t r = 0; r < source->rows; r++)
         state->value[r] = 0;
@@ -66,7 +66,7 @@ static at_parts fake_start(at_model *model, const at_pass *pass, const at_source
 
 static bool has_attention = true;
 
-static at_decoded fake_decode(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory,
+static at_decoded fake_decode(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded,
                               at_parts *state, const int32_t *ids, int64_t n)
 {
     int64_t rows = source->rows, length = source->length, vocabulary = model->settings.target_size;
@@ -76,7 +76,7 @@ static at_decoded fake_decode(at_model *model, const at_pass *pass, const at_sou
     for (int64_t r = 0; r < rows; r++) {
         int32_t *seen = malloc((size_t)length * sizeof *seen);
         for (int64_t s = 0; s < length; s++) {
-            seen[s] = (int32_t)memory->part[0]->value[r * length + s];
+            seen[s] = (int32_t)encoded->part[0]->value[r * length + s];
             assert_int_equal(seen[s], source->ids[r * length + s]);
             assert_true((seen[s] >= 0) == (s < source->lengths[r]));
         }

@@ -129,9 +129,9 @@ static inline void check_tape(const char *what, at_tape *tape)
 static inline at_decoded case_decode(at_model *model, const at_pass *pass, const at_source *source, const int32_t *ids,
                                      int64_t n)
 {
-    at_parts memory = at_model_encode(model, pass, source);
-    at_parts state = at_model_start(model, pass, source, &memory);
-    return at_model_decode(model, pass, source, &memory, &state, ids, n);
+    at_parts encoded = at_model_encode(model, pass, source);
+    at_parts state = at_model_start(model, pass, source, &encoded);
+    return at_model_decode(model, pass, source, &encoded, &state, ids, n);
 }
 
 /* The same position by position, the state kept between tapes and its rows turned round and back on the way. Logits

@@ -100,9 +100,9 @@ static void check(json_t *spec, const char *kernels)
     at_params_changed(model->params);
     at_arena *arena = at_arena_new();
     at_pass pass = {.tape = at_tape_new(arena, true), .lengths = lengths};
-    at_parts memory = at_model_encode(model, &pass, &source);
-    at_parts state = at_model_start(model, &pass, &source, &memory);
-    at_decoded d = at_model_decode(model, &pass, &source, &memory, &state, input, n);
+    at_parts encoded = at_model_encode(model, &pass, &source);
+    at_parts state = at_model_start(model, &pass, &source, &encoded);
+    at_decoded d = at_model_decode(model, &pass, &source, &encoded, &state, input, n);
     if (!d.logits)
         fail_msg("%s: %s", name, at_tape_error(pass.tape)->text);
     assert_true(d.packed && d.logits->shape.dim[0] == counted);

@@ -16,7 +16,7 @@ typedef struct bahdanau {
     at_look look;
 } bahdanau;
 
-enum { ANNOTATIONS, KEYS, FIRST, MEMORY };
+enum { ANNOTATIONS, KEYS, FIRST, PARTS };
 
 static bool declare(at_model *model, at_error *error)
 {
@@ -43,7 +43,7 @@ static bool declare(at_model *model, at_error *error)
     return at_look_declare(model, &m->look, "attention", A, 2 * H, true, error);
 }
 
-static at_parts encode(at_model *model, const at_pass *pass, const at_source *source)
+static at_parts encode(const at_model *model, const at_pass *pass, const at_source *source)
 {
     const bahdanau *m = model->extra;
     at_tape *tape = pass->tape;
@@ -57,25 +57,25 @@ static at_parts encode(at_model *model, const at_pass *pass, const at_source *so
     at_tensor *h = at_concat((at_tensor *[]){ahead, back}, 2, 2); /* [B,S,2H] */
     /* U_a h_j does not change from step to step: [B,S,A] */
     at_tensor *keys = at_dense_apply(tape, p, &m->U_a, h, AT_ACT_NONE);
-    return (at_parts){.count = MEMORY, .part = {[ANNOTATIONS] = h, [KEYS] = keys, [FIRST] = first.h}};
+    return (at_parts){.count = PARTS, .part = {[ANNOTATIONS] = h, [KEYS] = keys, [FIRST] = first.h}};
 }
 
-static at_tensor *features(at_model *model, const at_pass *pass, const at_source *source)
+static at_tensor *features(const at_model *model, const at_pass *pass, const at_source *source)
 {
     return encode(model, pass, source).part[ANNOTATIONS];
 }
 
-static at_parts start(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory)
+static at_parts start(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded)
 {
     const bahdanau *m = model->extra;
     at_hidden s = at_hidden_zeros(pass->tape, &m->decoder, source->rows);
-    s.h = at_dense_apply(pass->tape, model->params, &m->W_s, memory->part[FIRST], AT_ACT_TANH); /* [B,H] */
+    s.h = at_dense_apply(pass->tape, model->params, &m->W_s, encoded->part[FIRST], AT_ACT_TANH); /* [B,H] */
     at_parts state = {.count = 1, .part = {at_place(pass, source->rows, 0)}};
     at_parts_add(&state, &s, 1);
     return state;
 }
 
-static at_decoded decode(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory,
+static at_decoded decode(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded,
                          at_parts *state, const int32_t *ids, int64_t n)
 {
     const bahdanau *m = model->extra;
@@ -91,8 +91,8 @@ static at_decoded decode(at_model *model, const at_pass *pass, const at_source *
     at_looks looks = at_looks_begin(model, pass, source, &m->look, n, place);
     for (int64_t i = 0; i < n && at_tape_ok(tape); i++) {
         at_tensor *q = at_dense_apply(tape, p, &m->W_a, s.h, AT_ACT_NONE); /* [B,A] */
-        at_tensor *c = at_looks_next(&looks, at_reshape(q, AT_SHAPE(B, 1, A)), memory->part[KEYS],
-                                     memory->part[ANNOTATIONS]); /* [B,1,2H] */
+        at_tensor *c = at_looks_next(&looks, at_reshape(q, AT_SHAPE(B, 1, A)), encoded->part[KEYS],
+                                     encoded->part[ANNOTATIONS]); /* [B,1,2H] */
         before[i] = s.h;
         context[i] = at_reshape(c, AT_SHAPE(B, 2 * m->decoder.hidden));
         at_tensor *Cc = at_dense_apply(tape, p, &m->C, context[i], AT_ACT_NONE);

@@ -68,10 +68,11 @@ at_tensor *at_one_head(at_tensor *weights, int head);
 
 /* What a decoder's looks leave behind, gathered over its steps. */
 typedef struct at_looks {
-    at_model *model;
+    const at_model *model;
     const at_pass *pass;
     const at_source *source;
     const at_look *look;
+    at_attention attention;          /* the model's, as the pass runs it */
     at_tensor *weights;              /* [B,n,S] */
     at_tensor **log_prob, **entropy; /* [B,Q] of each look; hard only */
     at_tensor **guided;              /* [B,Q,S] of each look, if the pass guides a head */
@@ -79,8 +80,8 @@ typedef struct at_looks {
     int64_t done;                    /* steps looked at so far */
     int64_t calls;
 } at_looks;
-at_looks at_looks_begin(at_model *model, const at_pass *pass, const at_source *source, const at_look *look, int64_t n,
-                        int64_t place);
+at_looks at_looks_begin(const at_model *model, const at_pass *pass, const at_source *source, const at_look *look,
+                        int64_t n, int64_t place);
 /* The context of the next Q queries [B,Q,width]: [B,Q,value width]. */
 at_tensor *at_looks_next(at_looks *looks, at_tensor *query, at_tensor *key, at_tensor *value);
 at_decoded at_looks_end(const at_looks *looks, at_tensor *logits);

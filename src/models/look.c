@@ -54,14 +54,20 @@ bool at_look_declare_for(at_model *model, const at_attention *a, at_look *look, 
     return error->code == AT_OK;
 }
 
-at_looks at_looks_begin(at_model *model, const at_pass *pass, const at_source *source, const at_look *look, int64_t n,
-                        int64_t place)
+at_looks at_looks_begin(const at_model *model, const at_pass *pass, const at_source *source, const at_look *look,
+                        int64_t n, int64_t place)
 {
-    const bool hard = model->attention.normaliser == AT_HARD;
+    at_attention attention = model->attention;
+    if (pass->expectation && attention.normaliser == AT_HARD)
+        attention.normaliser = AT_SOFTMAX;
+    if (pass->guided_head)
+        attention.plain = true; /* the fused path has no gradient of the weights */
+    const bool hard = attention.normaliser == AT_HARD;
     return (at_looks){.model = model,
                       .pass = pass,
                       .source = source,
                       .look = look,
+                      .attention = attention,
                       .weights = at_tensor_make(pass->tape, AT_SHAPE(source->rows, n, source->length)),
                       .log_prob = hard ? at_steps_room(pass, n) : NULL,
                       .entropy = hard && pass->rng ? at_steps_room(pass, n) : NULL,
@@ -80,7 +86,7 @@ void at_look_params(at_tape *tape, at_params *params, const at_look *look, at_at
 /* The mean over the heads of w [B,H,Q,S], or the head that the pass asks for, into the rows of weights [B,n,S]. */
 static void gather_weights(const at_looks *looks, const at_real *w, int64_t Q)
 {
-    const int64_t B = looks->source->rows, S = looks->source->length, H = looks->model->attention.heads;
+    const int64_t B = looks->source->rows, S = looks->source->length, H = looks->attention.heads;
     const int64_t n = looks->weights->shape.dim[1];
     const int64_t first = looks->pass->head ? looks->pass->head - 1 : 0, heads = looks->pass->head ? 1 : H;
     const at_real share = 1 / (at_real)heads;
@@ -109,7 +115,7 @@ at_tensor *at_one_head(at_tensor *weights, int head)
  * rounding. */
 static at_tensor *entropy_of(const at_looks *looks, at_attention_in in)
 {
-    at_attention soft = looks->model->attention;
+    at_attention soft = looks->attention;
     soft.normaliser = AT_SOFTMAX;
     soft.plain = true;
     in.weights = NULL;
@@ -127,9 +133,7 @@ at_tensor *at_looks_next(at_looks *looks, at_tensor *query, at_tensor *key, at_t
     if (!query || !key || !value || !at_tape_ok(looks->pass->tape))
         return NULL;
     const at_look *look = looks->look;
-    at_attention chosen = looks->model->attention;
-    chosen.plain = chosen.plain || looks->guided; /* the path whose weights have a way back */
-    const at_attention *attention = &chosen;
+    const at_attention *attention = &looks->attention;
     at_tape *tape = looks->pass->tape;
     at_rng *rng = looks->pass->rng;
     const int64_t Q = query->shape.dim[1];

@@ -41,7 +41,7 @@ static at_real keep_of(const at_model *model)
     return (at_real)(1 - model->settings.dropout);
 }
 
-static at_parts encode(at_model *model, const at_pass *pass, const at_source *source)
+static at_parts encode(const at_model *model, const at_pass *pass, const at_source *source)
 {
     const luong *m = model->extra;
     at_hidden last[AT_MOST_LAYERS];
@@ -49,12 +49,12 @@ static at_parts encode(at_model *model, const at_pass *pass, const at_source *so
                                 AT_SHAPE(source->rows, source->length)); /* [B,S,E] */
     at_tensor *h = at_stack_run(pass->tape, model->params, &m->encoder, at_drop(model, pass, x), source->lengths, NULL,
                                 keep_of(model), pass->rng, last); /* [B,S,H] */
-    at_parts memory = {.count = 1, .part = {h}};
-    at_parts_add(&memory, last, m->encoder.layers);
-    return memory;
+    at_parts encoded = {.count = 1, .part = {h}};
+    at_parts_add(&encoded, last, m->encoder.layers);
+    return encoded;
 }
 
-static at_tensor *features(at_model *model, const at_pass *pass, const at_source *source)
+static at_tensor *features(const at_model *model, const at_pass *pass, const at_source *source)
 {
     return encode(model, pass, source).part[0];
 }
@@ -70,20 +70,20 @@ static at_parts state_of(const at_model *model, at_tensor *place, at_tensor *att
     return state;
 }
 
-static at_parts start(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory)
+static at_parts start(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded)
 {
     const luong *m = model->extra;
     at_hidden layer[AT_MOST_LAYERS];
-    at_parts_take(memory, 1, &m->decoder.ahead[0], layer, m->decoder.layers);
+    at_parts_take(encoded, 1, &m->decoder.ahead[0], layer, m->decoder.layers);
     at_hidden zeros = at_hidden_zeros(pass->tape, &m->decoder.ahead[0], source->rows);
     return state_of(model, at_place(pass, source->rows, 0), zeros.h, layer);
 }
 
 /* h~ = tanh(W_c [c; h]) for h [B,n,H] */
-static at_tensor *attend(at_model *model, at_looks *looks, const at_parts *memory, at_tensor *h)
+static at_tensor *attend(const at_model *model, at_looks *looks, const at_parts *encoded, at_tensor *h)
 {
     const luong *m = model->extra;
-    at_tensor *c = at_looks_next(looks, h, memory->part[0], memory->part[0]); /* [B,n,H] */
+    at_tensor *c = at_looks_next(looks, h, encoded->part[0], encoded->part[0]); /* [B,n,H] */
     if (!c)
         return NULL;
     at_tensor *both = at_concat((at_tensor *[]){c, h}, 2, 2);
@@ -91,8 +91,8 @@ static at_tensor *attend(at_model *model, at_looks *looks, const at_parts *memor
 }
 
 /* With input feeding a step needs the one before it: one at a time. Gives all h~ [B,n,H]. */
-static at_tensor *fed_steps(at_model *model, at_looks *looks, const at_parts *memory, at_tensor *x, at_hidden *layer,
-                            at_tensor **attentional)
+static at_tensor *fed_steps(const at_model *model, at_looks *looks, const at_parts *encoded, at_tensor *x,
+                            at_hidden *layer, at_tensor **attentional)
 {
     const luong *m = model->extra;
     const at_pass *pass = looks->pass;
@@ -110,12 +110,12 @@ static at_tensor *fed_steps(at_model *model, at_looks *looks, const at_parts *me
             layer[i] = at_cell_step(tape, p, &m->decoder.ahead[i], input, layer[i]);
         }
         at_tensor *top = at_reshape(layer[m->decoder.layers - 1].h, AT_SHAPE(B, 1, H));
-        *attentional = all[t] = at_reshape(attend(model, looks, memory, top), AT_SHAPE(B, H));
+        *attentional = all[t] = at_reshape(attend(model, looks, encoded, top), AT_SHAPE(B, H));
     }
     return at_tape_ok(tape) ? at_rows_first(at_steps_join(all, n)) : NULL;
 }
 
-static at_decoded decode(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory,
+static at_decoded decode(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded,
                          at_parts *state, const int32_t *ids, int64_t n)
 {
     const luong *m = model->extra;
@@ -134,11 +134,11 @@ static at_decoded decode(at_model *model, const at_pass *pass, const at_source *
         return (at_decoded){0};
     at_tensor *h; /* h~ [B,n,H] */
     if (feeds) {
-        h = fed_steps(model, &looks, memory, x, layer, &attentional);
+        h = fed_steps(model, &looks, encoded, x, layer, &attentional);
     } else {
         at_hidden last[AT_MOST_LAYERS];
         h = at_stack_run(tape, p, &m->decoder, x, NULL, layer, keep_of(model), pass->rng, last);
-        h = attend(model, &looks, memory, h);
+        h = attend(model, &looks, encoded, h);
         for (int i = 0; i < m->decoder.layers; i++)
             layer[i] = last[i];
     }

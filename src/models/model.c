@@ -173,12 +173,12 @@ static bool source_fits(const at_model *model, const at_pass *pass, const at_sou
     return at_tape_ok(pass->tape);
 }
 
-at_parts at_model_encode(at_model *model, const at_pass *pass, const at_source *source)
+at_parts at_model_encode(const at_model *model, const at_pass *pass, const at_source *source)
 {
     return source_fits(model, pass, source) ? model->kind->encode(model, pass, source) : (at_parts){0};
 }
 
-at_tensor *at_model_features(at_model *model, const at_pass *pass, const at_source *source)
+at_tensor *at_model_features(const at_model *model, const at_pass *pass, const at_source *source)
 {
     if (model->kind->features)
         return source_fits(model, pass, source) ? model->kind->features(model, pass, source) : NULL;
@@ -199,12 +199,12 @@ bool at_model_heads(const at_model *model, int *layers, int *heads)
     return true;
 }
 
-at_parts at_model_start(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory)
+at_parts at_model_start(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded)
 {
-    return at_tape_ok(pass->tape) ? model->kind->start(model, pass, source, memory) : (at_parts){0};
+    return at_tape_ok(pass->tape) ? model->kind->start(model, pass, source, encoded) : (at_parts){0};
 }
 
-at_decoded at_model_decode(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory,
+at_decoded at_model_decode(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded,
                            at_parts *state, const int32_t *ids, int64_t n)
 {
     if (!source_fits(model, pass, source))
@@ -214,5 +214,5 @@ at_decoded at_model_decode(at_model *model, const at_pass *pass, const at_source
                 (long long)n);
         return (at_decoded){0};
     }
-    return model->kind->decode(model, pass, source, memory, state, ids, n);
+    return model->kind->decode(model, pass, source, encoded, state, ids, n);
 }

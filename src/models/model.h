@@ -82,7 +82,8 @@ typedef struct at_pass {
     const int64_t *lengths;        /* [B]: target positions that count, NULL: all; the others' logits may be left out */
     bool wants_weights;            /* a model that can do without gives none unless asked */
     int layer, head;               /* whose weights, from 1; 0: the mean of all */
-    int guided_layer, guided_head; /* training: whose weights shall be differentiable, from 1; 0: nobody's */
+    int guided_layer, guided_head; /* training: whose weights shall be differentiable, from 1; 0: none */
+    bool expectation;              /* hard attention takes the expectation under its softmax instead of a sample */
 } at_pass;
 
 typedef struct at_decoded {
@@ -105,14 +106,14 @@ typedef struct at_model_kind {
     int most_layers;      /* 0: AT_MOST_LAYERS */
     bool (*declare)(at_model *model, at_error *error);
     void (*draw)(at_model *model, uint64_t seed); /* NULL, or what begins otherwise than at_init_all has it */
-    at_parts (*encode)(at_model *model, const at_pass *pass, const at_source *source);
-    at_parts (*start)(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory);
+    at_parts (*encode)(const at_model *model, const at_pass *pass, const at_source *source);
+    at_parts (*start)(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded);
     /* ids [B, n]: the previous target words. Replaces *state by the state after them. */
-    at_decoded (*decode)(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory,
+    at_decoded (*decode)(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded,
                          at_parts *state, const int32_t *ids, int64_t n);
     /* The encoder alone: a source's features, [sum of lengths, d] or with padding [B, S, d]; NULL: this model has none
      * to give. */
-    at_tensor *(*features)(at_model *model, const at_pass *pass, const at_source *source);
+    at_tensor *(*features)(const at_model *model, const at_pass *pass, const at_source *source);
 } at_model_kind;
 
 const at_model_kind *at_model_kind_at(int index); /* NULL past the last */
@@ -137,10 +138,10 @@ void at_model_free(at_model *model);
 bool at_model_guided(const at_model_settings *settings, int *layer, int *head);
 /* How many layers and heads of it look at the source; false: it has no such attention. */
 bool at_model_heads(const at_model *model, int *layers, int *heads);
-at_parts at_model_encode(at_model *model, const at_pass *pass, const at_source *source);
-at_parts at_model_start(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory);
-at_tensor *at_model_features(at_model *model, const at_pass *pass, const at_source *source);
-at_decoded at_model_decode(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory,
+at_parts at_model_encode(const at_model *model, const at_pass *pass, const at_source *source);
+at_parts at_model_start(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded);
+at_tensor *at_model_features(const at_model *model, const at_pass *pass, const at_source *source);
+at_decoded at_model_decode(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded,
                            at_parts *state, const int32_t *ids, int64_t n);
 
 /* What search keeps between steps while tapes come and go: an encoded source and a state in memory of its own, rows

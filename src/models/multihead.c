@@ -150,7 +150,7 @@ static int64_t largest(const int64_t *x, int64_t count)
 }
 
 /* Packed operands through the operator. `weights` NULL: nobody asks for them. */
-static at_tensor *look(at_model *model, const at_pass *pass, const at_multihead *m, at_tensor *q, at_tensor *kv,
+static at_tensor *look(const at_model *model, const at_pass *pass, const at_multihead *m, at_tensor *q, at_tensor *kv,
                        at_packed packed, int64_t start, at_cross_weights *weights, int64_t from)
 {
     const int64_t H = m->attention.heads, Q = largest(packed.query_count, packed.batch),
@@ -181,7 +181,7 @@ static at_tensor *look(at_model *model, const at_pass *pass, const at_multihead 
     return out.out;
 }
 
-static at_tensor *project(at_model *model, const at_pass *pass, const at_dense *dense, at_tensor *x)
+static at_tensor *project(const at_model *model, const at_pass *pass, const at_dense *dense, at_tensor *x)
 {
     return at_dense_apply(pass->tape, model->params, dense, x, AT_ACT_NONE);
 }
@@ -194,25 +194,25 @@ static at_tensor *turn(const at_multihead *m, at_tensor *x, const at_rows *rows,
 }
 
 /* [q; k; v] of the rows' words, the first of which is word `first`: [N,(H+2G)D] */
-static at_tensor *make_qkv(at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows,
+static at_tensor *make_qkv(const at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows,
                            at_tensor *x, int64_t first)
 {
     return turn(m, project(model, pass, &m->in, x), rows, first, m->attention.heads + m->attention.kv_heads);
 }
 
-static at_tensor *make_q(at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows, at_tensor *x,
-                         int64_t first)
+static at_tensor *make_q(const at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows,
+                         at_tensor *x, int64_t first)
 {
     return turn(m, project(model, pass, &m->in, x), rows, first, m->attention.heads);
 }
 
-at_tensor *at_cross_memory(at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *source,
+at_tensor *at_cross_memory(const at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *source,
                            at_tensor *R)
 {
     return turn(m, project(model, pass, &m->memory, R), source, 0, m->attention.kv_heads);
 }
 
-at_tensor *at_self_attention(at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows,
+at_tensor *at_self_attention(const at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows,
                              at_tensor *x)
 {
     at_tensor *qkv = make_qkv(model, pass, m, rows, x, 0);
@@ -226,7 +226,7 @@ at_tensor *at_self_attention(at_model *model, const at_pass *pass, const at_mult
     return project(model, pass, &m->out, look(model, pass, m, qkv, qkv, packed, 0, NULL, 0));
 }
 
-at_tensor *at_cross_attention(at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows,
+at_tensor *at_cross_attention(const at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows,
                               at_tensor *x, const at_rows *source, at_tensor *memory, at_cross_weights *weights)
 {
     at_packed packed = {.batch = rows->batch,
@@ -267,8 +267,8 @@ static void remember(const at_cache *cache, const at_multihead *m, const at_tens
                    (size_t)at_multihead_cached(m) * sizeof(at_real));
 }
 
-at_tensor *at_self_attention_cached(at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows,
-                                    at_tensor *x, int64_t first, int64_t column)
+at_tensor *at_self_attention_cached(const at_model *model, const at_pass *pass, const at_multihead *m,
+                                    const at_rows *rows, at_tensor *x, int64_t first, int64_t column)
 {
     const int64_t n = rows->longest;
     at_tensor *qkv = make_qkv(model, pass, m, rows, x, first), **out = at_steps_room(pass, n);
@@ -284,8 +284,9 @@ at_tensor *at_self_attention_cached(at_model *model, const at_pass *pass, const 
     return project(model, pass, &m->out, at_tape_ok(pass->tape) ? join(out, n) : NULL);
 }
 
-at_tensor *at_cross_attention_cached(at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows,
-                                     at_tensor *x, int64_t first, int layer, at_cross_weights *weights)
+at_tensor *at_cross_attention_cached(const at_model *model, const at_pass *pass, const at_multihead *m,
+                                     const at_rows *rows, at_tensor *x, int64_t first, int layer,
+                                     at_cross_weights *weights)
 {
     const int64_t n = rows->longest;
     at_tensor *q = make_q(model, pass, m, rows, x, first), **out = at_steps_room(pass, n);

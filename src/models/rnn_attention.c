@@ -29,7 +29,7 @@ static bool declare(at_model *model, at_error *error)
     return at_look_declare(model, &m->look, "attention", s->hidden, s->hidden, false, error);
 }
 
-static at_parts encode(at_model *model, const at_pass *pass, const at_source *source)
+static at_parts encode(const at_model *model, const at_pass *pass, const at_source *source)
 {
     const rnn_attention *m = model->extra;
     at_hidden last;
@@ -38,27 +38,27 @@ static at_parts encode(at_model *model, const at_pass *pass, const at_source *so
     x = at_cell_input(pass->tape, model->params, &m->encoder, x);
     at_tensor *h =
         at_cell_run(pass->tape, model->params, &m->encoder, x, NULL, source->lengths, (at_hidden){0}, false, &last);
-    at_parts memory = {.count = 1, .part = {at_drop(model, pass, h)}}; /* [B,S,H] */
-    at_parts_add(&memory, &last, 1);
-    return memory;
+    at_parts encoded = {.count = 1, .part = {at_drop(model, pass, h)}}; /* [B,S,H] */
+    at_parts_add(&encoded, &last, 1);
+    return encoded;
 }
 
-static at_tensor *features(at_model *model, const at_pass *pass, const at_source *source)
+static at_tensor *features(const at_model *model, const at_pass *pass, const at_source *source)
 {
     return encode(model, pass, source).part[0];
 }
 
-static at_parts start(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory)
+static at_parts start(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded)
 {
     const rnn_attention *m = model->extra;
     at_hidden s;
-    at_parts_take(memory, 1, &m->decoder, &s, 1);
+    at_parts_take(encoded, 1, &m->decoder, &s, 1);
     at_parts state = {.count = 1, .part = {at_place(pass, source->rows, 0)}};
     at_parts_add(&state, &s, 1);
     return state;
 }
 
-static at_decoded decode(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory,
+static at_decoded decode(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded,
                          at_parts *state, const int32_t *ids, int64_t n)
 {
     const rnn_attention *m = model->extra;
@@ -72,7 +72,7 @@ static at_decoded decode(at_model *model, const at_pass *pass, const at_source *
     at_tensor *h = at_cell_run(tape, p, &m->decoder, y, NULL, NULL, s, false, &s); /* [B,n,H] */
     h = at_drop(model, pass, h);
     at_looks looks = at_looks_begin(model, pass, source, &m->look, n, place);
-    at_tensor *c = at_looks_next(&looks, h, memory->part[0], memory->part[0]); /* [B,n,H] */
+    at_tensor *c = at_looks_next(&looks, h, encoded->part[0], encoded->part[0]); /* [B,n,H] */
     if (!c)
         return (at_decoded){0};
     at_tensor *both = at_concat((at_tensor *[]){h, c}, 2, 2);

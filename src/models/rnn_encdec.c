@@ -13,7 +13,7 @@ typedef struct rnn_encdec {
     at_dense V, V_decoder, C, O_h, O_y, O_c, G;
 } rnn_encdec;
 
-enum { SUMMARY, SUMMARY_TERMS, MEMORY };
+enum { SUMMARY, SUMMARY_TERMS, PARTS };
 
 static bool declare(at_model *model, at_error *error)
 {
@@ -39,7 +39,7 @@ static bool declare(at_model *model, at_error *error)
     return error->code == AT_OK;
 }
 
-static at_parts encode(at_model *model, const at_pass *pass, const at_source *source)
+static at_parts encode(const at_model *model, const at_pass *pass, const at_source *source)
 {
     const rnn_encdec *m = model->extra;
     at_tape *tape = pass->tape;
@@ -51,20 +51,20 @@ static at_parts encode(at_model *model, const at_pass *pass, const at_source *so
     at_tensor *c = at_dense_apply(tape, p, &m->V, last.h, AT_ACT_TANH); /* [B,H] */
     /* C c, of the gates and the candidate, does not change from step to step: [B,gates*H] */
     at_tensor *Cc = at_dense_apply(tape, p, &m->C, c, AT_ACT_NONE);
-    return (at_parts){.count = MEMORY, .part = {[SUMMARY] = c, [SUMMARY_TERMS] = Cc}};
+    return (at_parts){.count = PARTS, .part = {[SUMMARY] = c, [SUMMARY_TERMS] = Cc}};
 }
 
-static at_parts start(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory)
+static at_parts start(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded)
 {
     const rnn_encdec *m = model->extra;
     at_hidden h = at_hidden_zeros(pass->tape, &m->decoder, source->rows);
-    h.h = at_dense_apply(pass->tape, model->params, &m->V_decoder, memory->part[SUMMARY], AT_ACT_TANH);
+    h.h = at_dense_apply(pass->tape, model->params, &m->V_decoder, encoded->part[SUMMARY], AT_ACT_TANH);
     at_parts state = {.count = 1, .part = {at_place(pass, source->rows, 0)}};
     at_parts_add(&state, &h, 1);
     return state;
 }
 
-static at_decoded decode(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory,
+static at_decoded decode(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded,
                          at_parts *state, const int32_t *ids, int64_t n)
 {
     const rnn_encdec *m = model->extra;
@@ -80,9 +80,9 @@ static at_decoded decode(at_model *model, const at_pass *pass, const at_source *
     at_parts_take(state, 1, &m->decoder, &last, 1);
     at_tensor *e = at_drop(model, pass, at_embedding(at_param(tape, p, m->words), previous, AT_SHAPE(B, n)));
     at_tensor *x = at_cell_input(tape, p, &m->decoder, e); /* [B,n,gates*H] */
-    at_tensor *h = at_cell_run(tape, p, &m->decoder, x, memory->part[SUMMARY_TERMS], NULL, last, false, &last);
-    at_tensor *c = at_reshape(memory->part[SUMMARY], AT_SHAPE(B, 1, m->decoder.hidden)); /* the same at every step */
-    at_tensor *s = at_dense_apply(tape, p, &m->O_h, h, AT_ACT_NONE);                     /* [B,n,2L] */
+    at_tensor *h = at_cell_run(tape, p, &m->decoder, x, encoded->part[SUMMARY_TERMS], NULL, last, false, &last);
+    at_tensor *c = at_reshape(encoded->part[SUMMARY], AT_SHAPE(B, 1, m->decoder.hidden)); /* the same at every step */
+    at_tensor *s = at_dense_apply(tape, p, &m->O_h, h, AT_ACT_NONE);                      /* [B,n,2L] */
     s = at_add(s, at_dense_apply(tape, p, &m->O_y, e, AT_ACT_NONE));
     s = at_add(s, at_dense_apply(tape, p, &m->O_c, c, AT_ACT_NONE));
     s = at_drop(model, pass, at_maxout(s)); /* [B,n,L] */

@@ -27,7 +27,7 @@ static bool declare(at_model *model, at_error *error)
     return error->code == AT_OK;
 }
 
-static at_parts encode(at_model *model, const at_pass *pass, const at_source *source)
+static at_parts encode(const at_model *model, const at_pass *pass, const at_source *source)
 {
     const rnn_plain *m = model->extra;
     at_hidden last;
@@ -35,21 +35,21 @@ static at_parts encode(at_model *model, const at_pass *pass, const at_source *so
                                 AT_SHAPE(source->rows, source->length)); /* [B,S,gates*H] */
     x = at_cell_input(pass->tape, model->params, &m->encoder, x);
     at_cell_run(pass->tape, model->params, &m->encoder, x, NULL, source->lengths, (at_hidden){0}, false, &last);
-    at_parts memory = {0};
-    at_parts_add(&memory, &last, 1);
-    return memory;
+    at_parts encoded = {0};
+    at_parts_add(&encoded, &last, 1);
+    return encoded;
 }
 
-static at_parts start(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory)
+static at_parts start(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded)
 {
     (void)model, (void)pass, (void)source;
-    return *memory;
+    return *encoded;
 }
 
-static at_decoded decode(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory,
+static at_decoded decode(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded,
                          at_parts *state, const int32_t *ids, int64_t n)
 {
-    (void)memory;
+    (void)encoded;
     const rnn_plain *m = model->extra;
     at_tape *tape = pass->tape;
     at_params *p = model->params;

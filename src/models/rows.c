@@ -62,7 +62,7 @@ void at_sinusoids(const at_model_settings *s, int64_t first, int64_t count, at_r
 
 /* Places of a learned table [positions,d]. Training refuses what lies beyond its end; a translator, which may lose no
  * line, lets all of that stand at the last place. */
-static at_tensor *learned_places(at_model *model, const at_pass *pass, int learned, int64_t first, int64_t count)
+static at_tensor *learned_places(const at_model *model, const at_pass *pass, int learned, int64_t first, int64_t count)
 {
     const int64_t positions = model->settings.positions;
     at_tensor *table = at_param(pass->tape, model->params, learned);
@@ -79,7 +79,7 @@ static at_tensor *learned_places(at_model *model, const at_pass *pass, int learn
     return ids ? at_embedding(table, ids, AT_SHAPE(count)) : NULL;
 }
 
-at_tensor *at_places(at_model *model, const at_pass *pass, int learned, int64_t first, int64_t count)
+at_tensor *at_places(const at_model *model, const at_pass *pass, int learned, int64_t first, int64_t count)
 {
     const at_model_settings *s = &model->settings;
     const at_real *ready = at_ready_places(model);

@@ -161,7 +161,7 @@ static void draw(at_model *model, uint64_t seed)
 
 /* The stream through a stack: `x` is what sub-layers add to, `in` what the next one reads. */
 typedef struct stream {
-    at_model *model;
+    const at_model *model;
     const at_pass *pass;
     const side *stack;
     int sublayer;
@@ -173,7 +173,7 @@ static at_tensor *norm(const stream *s, const at_norm *n, at_tensor *x)
     return at_norm_apply(s->pass->tape, s->model->params, n, x);
 }
 
-static stream enter(at_model *model, const at_pass *pass, const side *stack, at_tensor *x)
+static stream enter(const at_model *model, const at_pass *pass, const side *stack, at_tensor *x)
 {
     stream s = {.model = model, .pass = pass, .stack = stack, .x = x, .in = x};
     if (is_pre(model))
@@ -212,7 +212,8 @@ static at_tensor *leave(const stream *s)
 /* ---- The two sides -------------------------------------------------------------------------------------------- */
 
 /* x = E y sqrt(d) + P for the rows: [N,d] */
-static at_tensor *embed(at_model *model, const at_pass *pass, int words, int places, const at_rows *rows, int64_t first)
+static at_tensor *embed(const at_model *model, const at_pass *pass, int words, int places, const at_rows *rows,
+                        int64_t first)
 {
     at_tensor *x = at_embedding(at_param(pass->tape, model->params, words), rows->ids, AT_SHAPE(rows->total));
     if (model->settings.scale_embedding)
@@ -224,7 +225,7 @@ static at_tensor *embed(at_model *model, const at_pass *pass, int words, int pla
 }
 
 /* The features R of a source: [N,d], the sentences' rows one after another. */
-static at_tensor *features(at_model *model, const at_pass *pass, const at_source *source, at_rows *rows)
+static at_tensor *features(const at_model *model, const at_pass *pass, const at_source *source, at_rows *rows)
 {
     const transformer *m = model->extra;
     if (!at_rows_of(pass, source->ids, source->rows, source->length, source->lengths, rows))
@@ -239,10 +240,10 @@ static at_tensor *features(at_model *model, const at_pass *pass, const at_source
 
 /* The memory: of each decoder layer the keys and values of the source [N,2GD], made once for all its words. With a
  * cache they go there, and nothing is left to hand on. */
-static at_parts encode(at_model *model, const at_pass *pass, const at_source *source)
+static at_parts encode(const at_model *model, const at_pass *pass, const at_source *source)
 {
     const transformer *m = model->extra;
-    at_parts memory = {0};
+    at_parts encoded = {0};
     at_rows rows;
     at_tensor *kv[MOST_LAYERS], *R = model->kind->alone ? NULL : features(model, pass, source, &rows);
     const int layers = R ? m->decoder.layers : 0;
@@ -253,38 +254,39 @@ static at_parts encode(at_model *model, const at_pass *pass, const at_source *so
                        at_tape_error(pass->tape));
     } else {
         for (int l = 0; l < layers; l++)
-            memory.part[memory.count++] = kv[l];
+            encoded.part[encoded.count++] = kv[l];
     }
-    return memory;
+    return encoded;
 }
 
-static at_parts start(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory)
+static at_parts start(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded)
 {
-    (void)model, (void)memory;
+    (void)model, (void)encoded;
     return (at_parts){.count = 1, .part = {at_place(pass, source->rows, 0)}};
 }
 
 /* The decoder's layers over rows of target words that lie on the tape whole. */
-static at_tensor *decode_whole(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory,
-                               const at_rows *rows, at_cross_weights *weights)
+static at_tensor *decode_whole(const at_model *model, const at_pass *pass, const at_source *source,
+                               const at_parts *encoded, const at_rows *rows, at_cross_weights *weights)
 {
     const transformer *m = model->extra;
-    at_rows memory_rows;
-    if (!model->kind->alone && !at_rows_of(pass, NULL, source->rows, source->length, source->lengths, &memory_rows))
+    at_rows source_rows;
+    if (!model->kind->alone && !at_rows_of(pass, NULL, source->rows, source->length, source->lengths, &source_rows))
         return NULL;
     stream s = enter(model, pass, &m->decoder, embed(model, pass, m->words, m->places, rows, 0));
     for (int l = 0; l < m->decoder.layers && at_tape_ok(pass->tape); l++) {
         const layer *at = &m->decoder.layer[l];
         add(&s, at_self_attention(model, pass, &at->self, rows, s.in));
         if (!model->kind->alone)
-            add(&s, at_cross_attention(model, pass, &at->cross, rows, s.in, &memory_rows, memory->part[l], weights));
+            add(&s, at_cross_attention(model, pass, &at->cross, rows, s.in, &source_rows, encoded->part[l], weights));
         feed_forward(&s, at);
     }
     return leave(&s);
 }
 
 /* The same for the next words of every row, the ones before being in the cache. Rows [n B,d], time first. */
-static at_tensor *decode_cached(at_model *model, const at_pass *pass, const at_rows *rows, at_cross_weights *weights)
+static at_tensor *decode_cached(const at_model *model, const at_pass *pass, const at_rows *rows,
+                                at_cross_weights *weights)
 {
     const transformer *m = model->extra;
     at_cache *cache = pass->cache;
@@ -302,7 +304,7 @@ static at_tensor *decode_cached(at_model *model, const at_pass *pass, const at_r
     return leave(&s);
 }
 
-static at_tensor *output(at_model *model, const at_pass *pass, at_tensor *x)
+static at_tensor *output(const at_model *model, const at_pass *pass, at_tensor *x)
 {
     const transformer *m = model->extra;
     at_tensor *w = at_param(pass->tape, model->params, m->output < 0 ? m->words : m->output);
@@ -310,7 +312,7 @@ static at_tensor *output(at_model *model, const at_pass *pass, at_tensor *x)
     return at_linear(x, w, b, AT_ACT_NONE); /* [N,V] */
 }
 
-static at_decoded decode(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory,
+static at_decoded decode(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded,
                          at_parts *state, const int32_t *ids, int64_t n)
 {
     const transformer *m = model->extra;
@@ -328,7 +330,7 @@ static at_decoded decode(at_model *model, const at_pass *pass, const at_source *
     if (!(pass->cache ? at_rows_in_step(pass, ids, B, n, &rows) : at_rows_of(pass, ids, B, n, pass->lengths, &rows)))
         return (at_decoded){0};
     at_tensor *x = pass->cache ? decode_cached(model, pass, &rows, &weights)
-                               : decode_whole(model, pass, source, memory, &rows, &weights);
+                               : decode_whole(model, pass, source, encoded, &rows, &weights);
     at_tensor *logits = output(model, pass, x);
     if (!logits)
         return (at_decoded){0};
@@ -342,7 +344,7 @@ static at_decoded decode(at_model *model, const at_pass *pass, const at_source *
     return (at_decoded){.logits = logits, .packed = packed, .weights = weights.mean, .guided = weights.guided};
 }
 
-static at_tensor *encode_only(at_model *model, const at_pass *pass, const at_source *source)
+static at_tensor *encode_only(const at_model *model, const at_pass *pass, const at_source *source)
 {
     at_rows rows;
     return features(model, pass, source, &rows);

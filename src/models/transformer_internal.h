@@ -26,7 +26,7 @@ enum { AT_READY_PLACES = 256 };
 const at_real *at_ready_places(const at_model *model);
 /* The vectors of places first .. first + count - 1: [count,d]; NULL if the model adds none (or the tape has failed).
  * `learned`: the parameter, or -1. */
-at_tensor *at_places(at_model *model, const at_pass *pass, int learned, int64_t first, int64_t count);
+at_tensor *at_places(const at_model *model, const at_pass *pass, int learned, int64_t first, int64_t count);
 
 /* ---- multihead.c: MultiHead(Q,K,V) = [head_1; ...; head_h] W_O ---- */
 
@@ -56,19 +56,20 @@ typedef struct at_cross_weights {
 at_cross_weights at_cross_weights_begin(const at_pass *pass, const at_source *source, int64_t n, int layers);
 
 /* The keys and values of the source R [N,d]: [N,2GD] */
-at_tensor *at_cross_memory(at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *source,
+at_tensor *at_cross_memory(const at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *source,
                            at_tensor *R);
 /* x [N,d] -> [N,d] */
-at_tensor *at_self_attention(at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows,
+at_tensor *at_self_attention(const at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows,
                              at_tensor *x);
-at_tensor *at_cross_attention(at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows,
+at_tensor *at_cross_attention(const at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows,
                               at_tensor *x, const at_rows *source, at_tensor *memory, at_cross_weights *weights);
 /* The same for the next words of every row of a search (at_rows_in_step), the first of which is word `first`. The
  * layer's keys and values lie in the cache, at `column` of a word's numbers, and for cross-attention as source `layer`.
  */
-at_tensor *at_self_attention_cached(at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows,
-                                    at_tensor *x, int64_t first, int64_t column);
-at_tensor *at_cross_attention_cached(at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows,
-                                     at_tensor *x, int64_t first, int layer, at_cross_weights *weights);
+at_tensor *at_self_attention_cached(const at_model *model, const at_pass *pass, const at_multihead *m,
+                                    const at_rows *rows, at_tensor *x, int64_t first, int64_t column);
+at_tensor *at_cross_attention_cached(const at_model *model, const at_pass *pass, const at_multihead *m,
+                                     const at_rows *rows, at_tensor *x, int64_t first, int layer,
+                                     at_cross_weights *weights);
 
 #endif

@@ -129,7 +129,7 @@ static const setting table[] = {
     {{STEP, "guided-weight", "FACTOR", "0.1", "weight of the links' cross-entropy beside that of the words"},
      VALUE_NUMBER,
      AT(guided_weight)},
-    {{STEP, "reinforce", "FACTOR", "1", "hard attention: weight of the reward's term"}, VALUE_NUMBER, AT(baseline)},
+    {{STEP, "reinforce", "FACTOR", "1", "hard attention: weight of the reward's term"}, VALUE_NUMBER, AT(reinforce)},
     {{STEP, "entropy", "FACTOR", "0.01", "hard attention: weight of the entropy's term"}, VALUE_NUMBER, AT(entropy)},
 
     {{ENDS, "epochs", "N", NULL, "passes over the data (default: 20 if no other limit is given)"},

@@ -1,17 +1,20 @@
-/* A handful of pairs of equal length in one batch, as in the listings of textbooks: the trainer's loss and optimiser
- * over ids, with no text and no file around them. */
+/* A handful of pairs of equal length in one batch, as in the listings of textbooks: loss and optimiser over ids, without
+ * text or files. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/train_internal.h"
+#include "train/loss_internal.h"
+#include "train/optimise.h"
 
 struct at_listing {
     int64_t symbols, pairs, source_length, target_length;
     int32_t *source, *input, *target; /* [pairs, length] */
     int64_t *source_lengths, *target_lengths;
     uint64_t seed, given;
-    at_train_settings settings;
-    at_trainer trainer; /* of it: the model, the arena, the random numbers, the baseline */
+    at_model_settings settings;
+    at_model *model; /* NULL until it is first needed */
+    at_optimiser *optimiser;
+    at_loss loss;
 };
 
 static bool ids_fit(const char *what, const int32_t *ids, int64_t count, int64_t symbols, at_error *error)
@@ -55,26 +58,23 @@ at_listing *at_listing_new(const at_listing_task *task, uint64_t seed, at_error 
         return NULL;
     at_listing *listing = calloc(1, sizeof *listing);
     if (listing) {
-        *listing = (at_listing){.symbols = task->symbols,
-                                .pairs = P,
-                                .source_length = S,
-                                .target_length = T,
-                                .source = copy_of(task->source, P * S, sizeof(int32_t)),
-                                .input = copy_of(task->input, P * T, sizeof(int32_t)),
-                                .target = copy_of(task->target, P * T, sizeof(int32_t)),
-                                .source_lengths = lengths_of(P, S),
-                                .target_lengths = lengths_of(P, T),
-                                .seed = seed,
-                                .settings = {.baseline = 1, .entropy = 0.01},
-                                .trainer = {.arena = at_arena_new(), .rng = {.seed = seed}}};
-        listing->settings.optimiser = (at_optimiser_settings){
-            .kind = AT_ADAM, .learning_rate = 0.001, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8};
-        listing->trainer.settings = &listing->settings;
+        *listing = (at_listing){
+            .symbols = task->symbols,
+            .pairs = P,
+            .source_length = S,
+            .target_length = T,
+            .source = copy_of(task->source, P * S, sizeof(int32_t)),
+            .input = copy_of(task->input, P * T, sizeof(int32_t)),
+            .target = copy_of(task->target, P * T, sizeof(int32_t)),
+            .source_lengths = lengths_of(P, S),
+            .target_lengths = lengths_of(P, T),
+            .seed = seed,
+            .loss = {.arena = at_arena_new(), .rng = {.seed = seed}, .options = {.reinforce = 1, .entropy = 0.01}}};
     }
     if (listing && listing->source && listing->input && listing->target && listing->source_lengths &&
-        listing->target_lengths && listing->trainer.arena)
+        listing->target_lengths && listing->loss.arena)
         return listing;
-    at_fail(error, AT_FAILED, "memory is out: a listing of %lld pairs cannot be kept", (long long)P);
+    at_no_memory(error, "a listing of %lld pairs", (long long)P);
     at_listing_free(listing);
     return NULL;
 }
@@ -83,9 +83,9 @@ void at_listing_free(at_listing *listing)
 {
     if (!listing)
         return;
-    at_optimiser_free(listing->trainer.optimiser);
-    at_model_free(listing->trainer.translator.model);
-    at_arena_free(listing->trainer.arena);
+    at_optimiser_free(listing->optimiser);
+    at_model_free(listing->model);
+    at_arena_free(listing->loss.arena);
     free(listing->source);
     free(listing->input);
     free(listing->target);
@@ -96,27 +96,29 @@ void at_listing_free(at_listing *listing)
 
 bool at_listing_set(at_listing *listing, const char *name, const char *value, at_error *error)
 {
-    if (listing->trainer.translator.model)
+    if (listing->model)
         return at_fail(error, AT_FAILED, "--%s comes too late: the listing has its model already", name);
-    return at_field_set(&listing->settings.model, &listing->given, name, value, error);
+    return at_field_set(&listing->settings, &listing->given, name, value, error);
 }
 
-/* The model is drawn when it is first needed, so that its settings can come one by one before. */
+/* The model is made when it is first needed, after its settings have been set one by one. */
 static bool has_model(at_listing *listing, at_error *error)
 {
-    at_trainer *trainer = &listing->trainer;
-    if (error->code != AT_OK || trainer->optimiser)
+    static const at_optimiser_settings adam = {
+        .kind = AT_ADAM, .learning_rate = 0.001, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8};
+    if (error->code != AT_OK || listing->optimiser)
         return error->code == AT_OK;
-    at_model_settings *settings = &listing->settings.model;
+    at_model_settings *settings = &listing->settings;
     if (!at_model_settings_complete(settings, listing->given, error))
         return false;
     settings->source_size = settings->target_size = listing->symbols;
-    if (!trainer->translator.model)
-        trainer->translator.model = at_model_new(settings, listing->seed, error);
-    if (!trainer->translator.model)
+    if (!listing->model)
+        listing->model = at_model_new(settings, listing->seed, error);
+    if (!listing->model)
         return false;
-    trainer->optimiser = at_optimiser_new(&listing->settings.optimiser, trainer->translator.model->params, error);
-    return trainer->optimiser != NULL;
+    listing->loss.model = listing->model;
+    listing->optimiser = at_optimiser_new(&adam, listing->model->params, error);
+    return listing->optimiser != NULL;
 }
 
 bool at_listing_train(at_listing *listing, int64_t epochs, double *loss, at_error *error)
@@ -137,8 +139,8 @@ bool at_listing_train(at_listing *listing, int64_t epochs, double *loss, at_erro
     for (int64_t i = 0; i < epochs; i++) {
         double sum, norm;
         bool skipped;
-        if (!at_batch_loss(&listing->trainer, &all, true, &sum, error) ||
-            !at_optimiser_step(listing->trainer.optimiser, 1 / (double)tokens, &norm, &skipped, error))
+        if (!at_batch_loss(&listing->loss, &all, true, &sum, error) ||
+            !at_optimiser_step(listing->optimiser, 1 / (double)tokens, &norm, &skipped, error))
             return false;
         *loss = sum / (double)tokens;
     }
@@ -147,7 +149,7 @@ bool at_listing_train(at_listing *listing, int64_t epochs, double *loss, at_erro
 
 bool at_listing_attends(const at_listing *listing)
 {
-    const at_model *model = listing->trainer.translator.model;
+    const at_model *model = listing->model;
     for (const char *word = model ? model->kind->fields : NULL; word; word = strchr(word, ' '))
         if (strncmp(word += strspn(word, " "), "score", 5) == 0)
             return true;
@@ -160,15 +162,15 @@ bool at_listing_read(at_listing *listing, const int32_t *source, const int32_t *
     const int64_t S = listing->source_length, T = listing->target_length, V = listing->symbols;
     if (!has_model(listing, error) || !ids_fit("source", source, S, V, error) || !ids_fit("input", input, T, V, error))
         return false;
-    at_model *model = listing->trainer.translator.model;
-    at_arena_reset(listing->trainer.arena);
-    const at_pass pass = {.tape = at_tape_new(listing->trainer.arena, false)};
+    const at_model *model = listing->model;
+    at_arena_reset(listing->loss.arena);
+    const at_pass pass = {.tape = at_tape_new(listing->loss.arena, false)};
     if (!pass.tape)
-        return at_fail(error, AT_FAILED, "memory is out: a listing cannot be read");
+        return at_no_memory(error, "a listing");
     const at_source one = {.rows = 1, .length = S, .ids = source, .lengths = &S};
-    at_parts memory = at_model_encode(model, &pass, &one);
-    at_parts state = at_model_start(model, &pass, &one, &memory);
-    at_decoded decoded = at_model_decode(model, &pass, &one, &memory, &state, input, T);
+    at_parts encoded = at_model_encode(model, &pass, &one);
+    at_parts state = at_model_start(model, &pass, &one, &encoded);
+    at_decoded decoded = at_model_decode(model, &pass, &one, &encoded, &state, input, T);
     if (!decoded.logits)
         return at_fail(error, AT_FAILED, "%s", at_tape_error(pass.tape)->text);
     if (weights && !decoded.weights)

@@ -33,7 +33,7 @@ static bool update(at_run *run, bool *moved, bool *skipped, at_error *error)
     at_batch batch;
     *moved = *skipped = false;
     for (int64_t i = 0; i < most && at_batches_next(t->batches, &batch); i++) {
-        if (!at_batch_loss(t, &batch, true, &loss, error))
+        if (!at_batch_loss(&t->loss, &batch, true, &loss, error))
             return false;
         cost += loss;
         tokens += (double)batch.target_tokens;

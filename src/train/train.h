@@ -27,8 +27,8 @@ typedef struct at_train_settings {
     double label_smoothing;
     const char *guided_alignment; /* NULL, or links of the training pairs' words that the model's guided_head learns */
     double guided_weight;         /* of that loss beside the words' */
-    double baseline, entropy; /* hard attention: REINFORCE's lambda_r (1) and lambda_e; b is a 0.9/0.1 moving average */
-    int64_t epochs, updates;  /* 0: no limit by it */
+    double reinforce, entropy;    /* hard attention: lambda_r and lambda_e of its gradient (loss.c) */
+    int64_t epochs, updates;      /* 0: no limit by it */
     double minutes;
     int64_t early_stopping;   /* validations without a better score; 0: never */
     const char *valid_metric; /* loss, perplexity, or a metric of attend score */

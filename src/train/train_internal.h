@@ -1,6 +1,6 @@
 /* A trainer in memory, and what each file does with it:
  *
- *     train_prepare.c  checks the settings and makes the trainer     train_loss.c   the loss of a batch and its gradients
+ *     train_prepare.c  checks the settings and makes the trainer     loss.c         the loss of a batch and its gradients
  *     train_data.c     vocabularies, corpora and batches             train_valid.c  the score of the validation data
  *     train.c          the loop                                      train_state.c  models and the state on disk
  *     train_report.c   news for the listener, lines for the log      train_log.c    the log and its lock */
@@ -9,6 +9,7 @@
 
 #include "text/draws.h"
 #include "train/average_internal.h"
+#include "train/loss_internal.h"
 #include "train/train.h"
 
 /* The progress of training, beside the parameters and moments. All of it influences later updates, so all of it is in
@@ -22,7 +23,7 @@ typedef struct at_progress {
     uint64_t seed, counter;         /* of the random numbers */
     double best;                    /* score */
     double cost, tokens;            /* summed since the last validation */
-    double baseline;                /* hard attention: the moving average of log p(y|s) of a sentence */
+    double baseline;                /* of the loss */
 } at_progress;
 
 typedef struct at_trainer {
@@ -40,8 +41,7 @@ typedef struct at_trainer {
     at_optimiser *optimiser;
     at_average *average; /* of the last validations; NULL: none */
     at_real *swapped;    /* holds the parameters while the model has their average, else NULL */
-    at_arena *arena;     /* of the tapes */
-    at_rng rng;
+    at_loss loss;        /* the model's, with the random numbers and the baseline of training */
     at_progress progress;
 
     char *last_path, *state_path, *log_path;
@@ -81,10 +81,6 @@ bool at_run_report(at_run *run, at_error *error);
 /* A validation's line for the log, and its entry in the history that model files carry. */
 bool at_run_log_validation(at_run *run, double score, bool better, at_error *error);
 bool at_run_add_history(at_run *run, double score, at_error *error);
-
-/* train_loss.c: the summed cross-entropy of a batch on the trainer's tape. With `learn`, its gradients are added to the
- * block, and hard attention adds its score-function terms. *loss: the sum. */
-bool at_batch_loss(at_trainer *trainer, const at_batch *batch, bool learn, double *loss, at_error *error);
 
 /* train_valid.c: the score of the validation data by the settings' metric. */
 bool at_validate(at_trainer *trainer, double *score, at_error *error);

@@ -62,12 +62,19 @@ static bool prepare_model(at_trainer *trainer, at_error *error)
     trainer->optimiser = t->model ? at_optimiser_new(&trainer->settings->optimiser, t->model->params, error) : NULL;
     if (trainer->optimiser && trainer->settings->average > 1)
         trainer->average = at_average_new(trainer->settings->average, t->model->params, error);
-    trainer->arena = at_arena_new();
-    if (!trainer->arena)
+    const at_train_settings *s = trainer->settings;
+    trainer->loss = (at_loss){.model = t->model,
+                              .arena = at_arena_new(),
+                              /* a different stream from the one that initialised the parameters */
+                              .rng = {.seed = s->seed ^ 0x9e3779b97f4a7c15u},
+                              .options = {.label_smoothing = s->label_smoothing,
+                                          .reinforce = s->reinforce,
+                                          .entropy = s->entropy,
+                                          .guide = trainer->guide,
+                                          .guided_weight = s->guided_weight}};
+    if (!trainer->loss.arena)
         at_no_memory(error, "training");
     trainer->progress = (at_progress){.epoch = 1, .best = NAN};
-    /* A different stream from the one that initialised the parameters. */
-    trainer->rng = (at_rng){.seed = trainer->settings->seed ^ 0x9e3779b97f4a7c15u};
     return error->code == AT_OK && at_trainer_identify(trainer, error);
 }
 
@@ -159,7 +166,7 @@ void at_trainer_release(at_trainer *trainer)
     at_lines_free(trainer->valid_lines);
     at_optimiser_free(trainer->optimiser);
     at_average_free(trainer->average);
-    at_arena_free(trainer->arena);
+    at_arena_free(trainer->loss.arena);
     free(trainer->last_path);
     free(trainer->state_path);
     free(trainer->log_path);

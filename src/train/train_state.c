@@ -115,7 +115,7 @@ bool at_trainer_identify(at_trainer *trainer, at_error *error)
         at_buffer_print(&lines, "\n--label-smoothing %.17g\n", s->label_smoothing);
         at_buffer_print(&lines, "--subword-sampling %.17g\n", s->subword_sampling);
         at_buffer_print(&lines, "--valid-metric %s\n", s->valid_metric);
-        at_buffer_print(&lines, "a baseline of %.17g and an entropy of %.17g\n", s->baseline, s->entropy);
+        at_buffer_print(&lines, "a baseline of %.17g and an entropy of %.17g\n", s->reinforce, s->entropy);
         if (trainer->guide)
             at_buffer_print(&lines, "--guided-weight %.17g and alignments (%016llx)\n", s->guided_weight,
                             (unsigned long long)at_guide_hash(trainer->guide));
@@ -192,8 +192,9 @@ static bool save_state(at_trainer *trainer, at_error *error)
         return at_fail(error, AT_FAILED, "cannot write '%s': memory ran out", trainer->state_path);
     int64_t count[COUNTS];
     double number[NUMBERS];
-    trainer->progress.seed = trainer->rng.seed;
-    trainer->progress.counter = trainer->rng.counter;
+    trainer->progress.seed = trainer->loss.rng.seed;
+    trainer->progress.counter = trainer->loss.rng.counter;
+    trainer->progress.baseline = trainer->loss.baseline;
     progress_to_numbers(&trainer->progress, count, number);
     at_array counts = {.dtype = AT_I64, .rank = 1, .dim = {COUNTS}, .data = count};
     at_array numbers = {.dtype = AT_F64, .rank = 1, .dim = {NUMBERS}, .data = number};
@@ -234,7 +235,8 @@ static bool take_state(at_trainer *trainer, const at_tensors *file, at_error *er
         (trainer->average && !at_average_load(trainer->average, file, error)))
         return false;
     numbers_to_progress(count->data, number->data, &trainer->progress);
-    trainer->rng = (at_rng){.seed = trainer->progress.seed, .counter = trainer->progress.counter};
+    trainer->loss.rng = (at_rng){.seed = trainer->progress.seed, .counter = trainer->progress.counter};
+    trainer->loss.baseline = trainer->progress.baseline;
     at_buffer_add(&trainer->history, history, strlen(history));
     return true;
 }

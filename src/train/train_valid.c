@@ -62,7 +62,7 @@ static bool mean_loss(at_trainer *trainer, double *loss, at_error *error)
     if (!at_batches_go(trainer->valid_batches, 1, 0, error))
         return false;
     while (at_batches_next(trainer->valid_batches, &batch)) {
-        if (!at_batch_loss(trainer, &batch, false, &part, error))
+        if (!at_batch_loss(&trainer->loss, &batch, false, &part, error))
             return false;
         sum += part;
         tokens += (double)batch.target_tokens;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "tape/ops.h"
-#include "train/train_internal.h"
+#include "train/loss_internal.h"
 
 enum { KEYS = 3, STEPS = 2, PATHS = 9, DRAWS = 30000 };
 
@@ -30,26 +30,27 @@ static const at_batch batch = {.rows = 1,
                                .source_tokens = KEYS,
                                .target_tokens = STEPS};
 
-static at_trainer trainer;
-static at_train_settings settings = {.baseline = 1, .entropy = 0.3};
+static at_model *model;
+static at_loss job;
+static const at_loss_options options = {.reinforce = 1, .entropy = 0.3};
 
 static void begin(void)
 {
     at_error error = {0};
-    at_model_settings model = {.model = "bahdanau",
-                               .embedding = 2,
-                               .hidden = 2,
-                               .attention = 2,
-                               .maxout = 2,
-                               .normaliser = "hard",
-                               .source_size = 7,
-                               .target_size = 6};
-    assert_true(at_model_settings_complete(&model, 0, &error));
-    trainer = (at_trainer){.settings = &settings, .arena = at_arena_new(), .rng = {.seed = 3}};
-    trainer.translator.model = at_model_new(&model, 5, &error);
-    assert_non_null(trainer.translator.model);
+    at_model_settings settings = {.model = "bahdanau",
+                                  .embedding = 2,
+                                  .hidden = 2,
+                                  .attention = 2,
+                                  .maxout = 2,
+                                  .normaliser = "hard",
+                                  .source_size = 7,
+                                  .target_size = 6};
+    assert_true(at_model_settings_complete(&settings, 0, &error));
+    model = at_model_new(&settings, 5, &error);
+    assert_non_null(model);
+    job = (at_loss){.model = model, .arena = at_arena_new(), .rng = {.seed = 3}, .options = options};
     /* Parameters large enough for the draws to matter and to be far from uniform. */
-    at_params *params = trainer.translator.model->params;
+    at_params *params = model->params;
     at_rng rng = {.seed = 8};
     for (int64_t i = 0; i < at_params_count(params); i++)
         at_params_values(params)[i] = 1.5 * at_rng_normal(&rng);
@@ -58,8 +59,8 @@ static void begin(void)
 
 static void end(void)
 {
-    at_model_free(trainer.translator.model);
-    at_arena_free(trainer.arena);
+    at_model_free(model);
+    at_arena_free(job.arena);
 }
 
 /* What one run of the draws gives: -log p(y|s), log p(s), H(s), and which keys were drawn. */
@@ -68,17 +69,18 @@ typedef struct outcome {
     int path;
 } outcome;
 
-static outcome look(uint64_t counter)
+static bool expectation; /* instead of samples */
+
+static outcome decode(uint64_t counter)
 {
-    at_model *model = trainer.translator.model;
-    at_arena_reset(trainer.arena);
-    at_tape *tape = at_tape_new(trainer.arena, false);
+    at_arena_reset(job.arena);
+    at_tape *tape = at_tape_new(job.arena, false);
     at_rng rng = {.seed = 99, .counter = counter};
-    at_pass pass = {.tape = tape, .rng = &rng};
+    at_pass pass = {.tape = tape, .rng = &rng, .expectation = expectation};
     at_source source = {1, KEYS, source_ids, source_lengths};
-    at_parts memory = at_model_encode(model, &pass, &source);
-    at_parts state = at_model_start(model, &pass, &source, &memory);
-    at_decoded d = at_model_decode(model, &pass, &source, &memory, &state, input_ids, STEPS);
+    at_parts encoded = at_model_encode(model, &pass, &source);
+    at_parts state = at_model_start(model, &pass, &source, &encoded);
+    at_decoded d = at_model_decode(model, &pass, &source, &encoded, &state, input_ids, STEPS);
     at_tensor *loss = at_cross_entropy(at_reshape(d.logits, AT_SHAPE(STEPS, 6)), target_ids, 0);
     assert_non_null(loss);
     outcome o = {.loss = loss->value[0]};
@@ -96,12 +98,12 @@ static outcome look(uint64_t counter)
 static outcome central(double *value, uint64_t counter, int path)
 {
     const double h = 1e-5, now = *value;
-    at_params *params = trainer.translator.model->params;
+    at_params *params = model->params;
     outcome side[2];
     for (int s = 0; s < 2; s++) {
         *value = now + (s ? -h : h);
         at_params_changed(params);
-        side[s] = look(counter);
+        side[s] = decode(counter);
         assert_int_equal(side[s].path, path);
     }
     *value = now;
@@ -116,7 +118,6 @@ static outcome central(double *value, uint64_t counter, int path)
  * The baseline is not in it: sum_s p(s) grad log p(s) = 0. */
 static void exact(double *gradient, int64_t count)
 {
-    at_model *model = trainer.translator.model;
     double *values = at_params_values(model->params);
     uint64_t counter[PATHS];
     outcome at[PATHS];
@@ -124,7 +125,7 @@ static void exact(double *gradient, int64_t count)
     int seen = 0;
     for (uint64_t c = 0; seen < PATHS; c += 16) {
         assert_true(c < 16 * 200000);
-        outcome o = look(c);
+        outcome o = decode(c);
         if (!found[o.path]) {
             found[o.path] = true;
             counter[o.path] = c;
@@ -141,11 +142,11 @@ static void exact(double *gradient, int64_t count)
         for (int s = 0; s < PATHS; s++) {
             outcome d = central(&values[i], counter[s], s);
             hard += exp(at[s].log_prob) *
-                    (d.loss + settings.baseline * at[s].loss * d.log_prob - settings.entropy * d.entropy);
+                    (d.loss + options.reinforce * at[s].loss * d.log_prob - options.entropy * d.entropy);
         }
-        model->attention.normaliser = AT_SOFTMAX;
+        expectation = true;
         double soft = central(&values[i], 0, 0).loss;
-        model->attention.normaliser = AT_HARD;
+        expectation = false;
         gradient[i] = 0.5 * soft + 0.5 * hard;
     }
 }
@@ -155,7 +156,7 @@ static void the_mean_is_exact(void **state)
     (void)state;
     begin();
     at_error error = {0};
-    at_params *params = trainer.translator.model->params;
+    at_params *params = model->params;
     int64_t count = at_params_count(params);
     double *should = calloc((size_t)count, sizeof *should), *sum = calloc((size_t)count, sizeof *sum);
     double *squares = calloc((size_t)count, sizeof *squares), *g = at_params_grads(params);
@@ -163,7 +164,7 @@ static void the_mean_is_exact(void **state)
     for (int n = 0; n < DRAWS; n++) {
         double loss;
         memset(g, 0, (size_t)count * sizeof *g);
-        assert_true(at_batch_loss(&trainer, &batch, true, &loss, &error));
+        assert_true(at_batch_loss(&job, &batch, true, &loss, &error));
         for (int64_t i = 0; i < count; i++) {
             sum[i] += g[i];
             squares[i] += g[i] * g[i];
@@ -205,11 +206,11 @@ static void the_baseline_moves_by_sentences(void **state)
     two.target_tokens = 3;
     int moved = 0;
     for (int i = 0; i < 40; i++) {
-        double before = trainer.progress.baseline, loss;
-        assert_true(at_batch_loss(&trainer, &two, true, &loss, &error));
-        if (trainer.progress.baseline == before)
+        double before = job.baseline, loss;
+        assert_true(at_batch_loss(&job, &two, true, &loss, &error));
+        if (job.baseline == before)
             continue;
-        assert_true(fabs(trainer.progress.baseline - (0.9 * before - 0.1 * loss / 2)) < 1e-12);
+        assert_true(fabs(job.baseline - (0.9 * before - 0.1 * loss / 2)) < 1e-12);
         moved++;
     }
     assert_true(moved > 5 && moved < 35);
@@ -222,7 +223,7 @@ static void the_baseline_counts_once(void **state)
     (void)state;
     begin();
     at_error error = {0};
-    at_params *params = trainer.translator.model->params;
+    at_params *params = model->params;
     int64_t count = at_params_count(params);
     double *first = calloc((size_t)count, sizeof *first), *g = at_params_grads(params), loss;
     uint64_t start = 0;
@@ -233,14 +234,14 @@ static void the_baseline_counts_once(void **state)
     } while (at_rng_uniform(&probe) < 0.5); /* such a batch would not draw */
     const double baseline[2] = {0, -1.5};
     for (int b = 0; b < 2; b++) {
-        trainer.rng = (at_rng){.seed = 99, .counter = start};
-        trainer.progress.baseline = baseline[b];
+        job.rng = (at_rng){.seed = 99, .counter = start};
+        job.baseline = baseline[b];
         memset(g, 0, (size_t)count * sizeof *g);
-        assert_true(at_batch_loss(&trainer, &batch, true, &loss, &error));
+        assert_true(at_batch_loss(&job, &batch, true, &loss, &error));
         if (b == 0)
             memcpy(first, g, (size_t)count * sizeof *g);
     }
-    int path = look(probe.counter).path;
+    int path = decode(probe.counter).path;
     for (int64_t i = 0; i < count; i++) {
         double should = baseline[1] * central(&at_params_values(params)[i], probe.counter, path).log_prob;
         assert_true(fabs(g[i] - first[i] - should) < 1e-7);

@@ -483,13 +483,13 @@ static void test_heads_make_the_average(void **unused)
 static const at_model_kind *watched;
 static int64_t steps, steady_steps, taken, before;
 
-static at_decoded watch(at_model *model, const at_pass *pass, const at_source *source, const at_parts *memory,
+static at_decoded watch(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded,
                         at_parts *state, const int32_t *ids, int64_t n)
 {
     steps++;
     if (steps > steady_steps) /* what was taken since the step before */
         taken += asked - before;
-    at_decoded decoded = watched->decode(model, pass, source, memory, state, ids, n);
+    at_decoded decoded = watched->decode(model, pass, source, encoded, state, ids, n);
     before = asked;
     return decoded;
 }

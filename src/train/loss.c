@@ -1,0 +1,117 @@
+#include "train/loss_internal.h"
+
+#include <math.h>
+
+#include "tape/block.h"
+#include "tape/ops.h"
+#include "train/guide_internal.h"
+
+/* log p(y_t) of one row of logits [V]: e_y - max - log sum exp(e - max) */
+static double log_probability(const at_real *logits, int64_t size, int32_t target)
+{
+    at_real top = logits[0];
+    for (int64_t v = 1; v < size; v++)
+        top = logits[v] > top ? logits[v] : top;
+    double sum = 0;
+    for (int64_t v = 0; v < size; v++)
+        sum += exp((double)(logits[v] - top));
+    return (double)(logits[target] - top) - log(sum);
+}
+
+/* The Monte-Carlo gradient of hard attention, with one sample s per sentence:
+ *
+ *     grad log p(y|s) + lambda_r (log p(y|s) - b) grad log p(s) + lambda_e grad H(s)
+ *
+ * The first term is the cross-entropy's. The other two are added here as gradients of log_prob and entropy, with the
+ * sign of a loss. b = 0.9 b + 0.1 log p(y|s), with the mean over the sentences of the batch. */
+static void add_reinforce_gradients(at_loss *loss, const at_batch *batch, const at_decoded *decoded)
+{
+    at_real *log_prob = at_tensor_grad(decoded->log_prob);
+    at_real *entropy = decoded->entropy ? at_tensor_grad(decoded->entropy) : NULL;
+    int64_t steps = batch->target_length, size = decoded->logits->shape.dim[2];
+    double total = 0, before = loss->baseline;
+    for (int64_t row = 0; row < batch->rows; row++) {
+        double reward = 0;
+        int64_t n = batch->target_lengths[row];
+        for (int64_t t = row * steps; t < row * steps + n; t++)
+            reward += log_probability(decoded->logits->value + t * size, size, batch->target[t]);
+        total += reward;
+        for (int64_t t = row * steps; t < row * steps + n; t++) {
+            if (log_prob)
+                log_prob[t] -= (at_real)(loss->options.reinforce * (reward - before));
+            if (entropy)
+                entropy[t] -= (at_real)loss->options.entropy;
+        }
+    }
+    if (isfinite(total))
+        loss->baseline = 0.9 * before + 0.1 * total / (double)batch->rows;
+}
+
+/* -sum_t sum_s a_ts log(w_ts + 1e-9) over the linked target units t of the batch: a_t is 1/n for each of the n source
+ * units linked to t. The constant only keeps the logarithm finite. */
+static at_tensor *guided_loss(const at_loss *loss, const at_batch *batch, at_tape *tape, at_tensor *weights)
+{
+    const at_shape shape = AT_SHAPE(batch->rows, batch->target_length, batch->source_length);
+    at_real *links = at_room(tape, (size_t)at_shape_count(shape) * sizeof *links);
+    at_tensor *tiny = at_tensor_make(tape, AT_SHAPE(1));
+    if (!weights || !links || !tiny)
+        return NULL;
+    *tiny->value = (at_real)1e-9;
+    at_guide_fill(loss->options.guide, batch, links);
+    at_tensor *gold = at_leaf(tape, shape, links, NULL, false);
+    at_tensor *sum = at_sum(at_mul(at_log(at_add(weights, tiny)), gold), -1);
+    return at_scale(sum, -(at_real)loss->options.guided_weight);
+}
+
+/* The targets [B,T] without padding, in the order of packed logits. */
+static const int32_t *packed_targets(at_tape *tape, const at_batch *batch)
+{
+    int32_t *targets = at_room(tape, (size_t)batch->target_tokens * sizeof *targets);
+    int64_t count = 0;
+    for (int64_t row = 0; targets && row < batch->rows; row++)
+        for (int64_t t = 0; t < batch->target_lengths[row]; t++)
+            targets[count++] = batch->target[row * batch->target_length + t];
+    return targets;
+}
+
+bool at_batch_loss(at_loss *loss, const at_batch *batch, bool learn, double *sum, at_error *error)
+{
+    if (error->code != AT_OK)
+        return false;
+    const at_model *model = loss->model;
+    const at_loss_options *options = &loss->options;
+    at_arena_reset(loss->arena);
+    at_tape *tape = at_tape_new(loss->arena, learn);
+    if (!tape)
+        return at_no_memory(error, "a batch");
+    at_pass pass = {.tape = tape, .rng = learn ? &loss->rng : NULL, .lengths = batch->target_lengths};
+    /* Half of the batches use the expectation under the softmax instead of a sample, which reduces the variance of the
+     * estimator (Xu et al. 2015). */
+    if (learn && model->attention.normaliser == AT_HARD)
+        pass.expectation = at_rng_uniform(&loss->rng) < 0.5;
+    const bool guides = learn && options->guide;
+    if (guides)
+        at_model_guided(&model->settings, &pass.guided_layer, &pass.guided_head);
+    at_source source = {batch->rows, batch->source_length, batch->source, batch->source_lengths};
+    at_parts encoded = at_model_encode(model, &pass, &source);
+    at_parts state = at_model_start(model, &pass, &source, &encoded);
+    at_decoded decoded = at_model_decode(model, &pass, &source, &encoded, &state, batch->input, batch->target_length);
+    const int32_t *targets = batch->target;
+    at_tensor *flat = decoded.logits; /* [sum of lengths, V] */
+    if (decoded.packed)
+        targets = packed_targets(tape, batch);
+    else if (flat) /* [B, T, V] -> [B T, V] */
+        flat = at_reshape(flat, AT_SHAPE(batch->rows * batch->target_length, flat->shape.dim[2]));
+    const at_real smoothing = learn ? (at_real)options->label_smoothing : (at_real)0;
+    at_tensor *cross = targets ? at_cross_entropy(flat, targets, smoothing) : NULL; /* [1] */
+    if (learn && cross && decoded.log_prob)
+        add_reinforce_gradients(loss, batch, &decoded);
+    at_tensor *total = cross && guides ? at_add(cross, guided_loss(loss, batch, tape, decoded.guided)) : cross;
+    if (!total || (learn && !at_backward(total))) {
+        const at_error *why = at_tape_error(tape);
+        return why->code != AT_OK ? at_fail(error, why->code, "%s", why->text)
+                                  : at_fail(error, AT_FAILED, "model '%s' returned no logits", model->kind->name);
+    }
+    *sum = (double)cross->value[0];
+    return true;
+}

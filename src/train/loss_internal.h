@@ -1,0 +1,28 @@
+/* The loss of a batch and its gradients: cross-entropy by teacher forcing, REINFORCE for hard attention, and the
+ * cross-entropy of known alignments. */
+#ifndef AT_LOSS_INTERNAL_H
+#define AT_LOSS_INTERNAL_H
+
+#include "models/model.h"
+#include "text/corpus.h"
+
+typedef struct at_loss_options {
+    double label_smoothing;
+    double reinforce, entropy;    /* hard attention: the factors lambda_r and lambda_e of its two terms */
+    const struct at_guide *guide; /* known alignments for the model's guided head; NULL: none */
+    double guided_weight;         /* factor of their cross-entropy */
+} at_loss_options;
+
+typedef struct at_loss {
+    const at_model *model;
+    at_arena *arena; /* of the tape; reset by every call */
+    at_rng rng;      /* of dropout and of hard attention's samples */
+    at_loss_options options;
+    double baseline; /* hard attention: the moving average b of log p(y|s) of a sentence; every batch updates it */
+} at_loss;
+
+/* The summed cross-entropy of a batch in *sum. With `learn`, dropout and the options apply and the gradients are added
+ * to those of the model's parameters; without, the loss changes nothing but the arena. */
+bool at_batch_loss(at_loss *loss, const at_batch *batch, bool learn, double *sum, at_error *error);
+
+#endif
