@@ -48,11 +48,11 @@ at_tensor *at_cell_input(at_tape *tape, at_params *params, const at_cell *cell, 
     return cell->w < 0 ? at_add(x, b) : at_linear(x, at_param(tape, params, cell->w), b, AT_ACT_NONE);
 }
 
-/* A sequence of one. */
+/* A sequence of one step. */
 at_hidden at_cell_step(at_tape *tape, at_params *params, const at_cell *cell, at_tensor *x_product, at_hidden before)
 {
     at_hidden after;
     at_tensor *x = x_product ? at_reshape(x_product, AT_SHAPE(x_product->shape.dim[0], 1, -1)) : NULL;
-    at_cell_run(tape, params, cell, x, NULL, NULL, before, false, &after);
+    at_cell_run(tape, params, cell, &(at_sequence){.x = x, .first = before}, &after);
     return at_tape_ok(tape) ? after : (at_hidden){0};
 }

@@ -23,12 +23,12 @@ static void rnn_backward(const at_gate_back *back, int64_t hidden)
 
 /* ---- gru: r = s(x_r + u_r)  z = s(x_z + u_z)  n = tanh(x_n + U (r o h'))  h = z o h' + (1 - z) o n ----
  *
- * Kept: r, z, n. */
+ * Saved: r, z, n. */
 
 /* r, z and r o h' */
 static void gru_reset(const at_gate_row *row, int64_t hidden)
 {
-    at_real *r = row->kept;
+    at_real *r = row->saved;
     for (int64_t i = 0; i < 2 * hidden; i++)
         r[i] = row->x[i] + row->u[i];
     at_rows_sigmoid(r, r, 2 * hidden);
@@ -38,9 +38,9 @@ static void gru_reset(const at_gate_row *row, int64_t hidden)
 
 static void gru_forward(const at_gate_row *row, int64_t hidden)
 {
-    at_real *z = row->kept + hidden, *n = z + hidden;
+    at_real *z = row->saved + hidden, *n = z + hidden;
     for (int64_t i = 0; i < hidden; i++)
-        n[i] = row->x[2 * hidden + i] + row->again[i];
+        n[i] = row->x[2 * hidden + i] + row->u_reset[i];
     at_rows_tanh(n, n, hidden);
     for (int64_t i = 0; i < hidden; i++)
         row->h1[i] = z[i] * row->h0[i] + (1 - z[i]) * n[i];
@@ -49,13 +49,13 @@ static void gru_forward(const at_gate_row *row, int64_t hidden)
 /* dh' = dh z;  dn = dh (1 - z) (1 - n^2) before its tanh;  dz = dh (h' - n) z (1 - z) */
 static void gru_backward(const at_gate_back *back, int64_t hidden)
 {
-    const at_real *z = back->row.kept + hidden, *n = z + hidden;
+    const at_real *z = back->row.saved + hidden, *n = z + hidden;
     at_real *x_grad = back->x_grad;
     for (int64_t i = 0; i < hidden; i++) {
         at_real dh = back->h1_grad[i];
         at_real dz = dh * (back->row.h0[i] - n[i]) * (z[i] * (1 - z[i]));
         x_grad[hidden + i] = back->u_grad[hidden + i] = dz;
-        x_grad[2 * hidden + i] = back->again_grad[i] = dh * (1 - z[i]) * (1 - n[i] * n[i]);
+        x_grad[2 * hidden + i] = back->u_reset_grad[i] = dh * (1 - z[i]) * (1 - n[i] * n[i]);
         back->h0_grad[i] = dh * z[i];
     }
 }
@@ -63,7 +63,7 @@ static void gru_backward(const at_gate_back *back, int64_t hidden)
 /* With d = dn U, the gradient of r o h':  dr = d h' r (1 - r);  dh' += d r */
 static void gru_reset_backward(const at_gate_back *back, int64_t hidden)
 {
-    const at_real *r = back->row.kept, *d = back->reset_grad;
+    const at_real *r = back->row.saved, *d = back->reset_grad;
     for (int64_t i = 0; i < hidden; i++) {
         back->x_grad[i] = back->u_grad[i] = d[i] * back->row.h0[i] * (r[i] * (1 - r[i]));
         back->h0_grad[i] += d[i] * r[i];
@@ -72,18 +72,18 @@ static void gru_reset_backward(const at_gate_back *back, int64_t hidden)
 
 /* ---- gru, reset after: n = tanh(x_n + r o u_n), the rest as above ----
  *
- * Kept: r, z, n, u_n. */
+ * Saved: r, z, n, u_n. */
 
 static void gru_after_forward(const at_gate_row *row, int64_t hidden)
 {
     const at_real *x = row->x, *u = row->u, *u_n = u + 2 * hidden;
-    at_real *r = row->kept, *z = r + hidden, *n = z + hidden, *kept_u = n + hidden;
+    at_real *r = row->saved, *z = r + hidden, *n = z + hidden, *saved_u = n + hidden;
     for (int64_t i = 0; i < 2 * hidden; i++)
         r[i] = x[i] + u[i];
     at_rows_sigmoid(r, r, 2 * hidden);
     for (int64_t i = 0; i < hidden; i++) {
         n[i] = x[2 * hidden + i] + r[i] * u_n[i];
-        kept_u[i] = u_n[i];
+        saved_u[i] = u_n[i];
     }
     at_rows_tanh(n, n, hidden);
     for (int64_t i = 0; i < hidden; i++)
@@ -93,7 +93,7 @@ static void gru_after_forward(const at_gate_row *row, int64_t hidden)
 /* dh' = dh z;  dn = dh (1 - z) (1 - n^2) before its tanh;  dz = dh (h' - n) z (1 - z);  dr = dn u_n r (1 - r) */
 static void gru_after_backward(const at_gate_back *back, int64_t hidden)
 {
-    const at_real *r = back->row.kept, *z = r + hidden, *n = z + hidden, *u_n = n + hidden;
+    const at_real *r = back->row.saved, *z = r + hidden, *n = z + hidden, *u_n = n + hidden;
     at_real *x_grad = back->x_grad, *u_grad = back->u_grad;
     for (int64_t i = 0; i < hidden; i++) {
         at_real dh = back->h1_grad[i], dn = dh * (1 - z[i]) * (1 - n[i] * n[i]);
@@ -109,11 +109,11 @@ static void gru_after_backward(const at_gate_back *back, int64_t hidden)
 
 /* ---- lstm: i, f, o = s(x + u)  g = tanh(x_g + u_g)  c = f o c' + i o g  h = o o tanh(c) ----
  *
- * Kept: i, f, o, g, tanh(c). */
+ * Saved: i, f, o, g, tanh(c). */
 
 static void lstm_forward(const at_gate_row *row, int64_t hidden)
 {
-    at_real *in = row->kept, *forget = in + hidden, *out = forget + hidden, *g = out + hidden, *t = g + hidden;
+    at_real *in = row->saved, *forget = in + hidden, *out = forget + hidden, *g = out + hidden, *t = g + hidden;
     for (int64_t i = 0; i < 4 * hidden; i++)
         in[i] = row->x[i] + row->u[i];
     at_rows_sigmoid(in, in, 3 * hidden);
@@ -129,7 +129,7 @@ static void lstm_forward(const at_gate_row *row, int64_t hidden)
  * dc' = d f */
 static void lstm_backward(const at_gate_back *back, int64_t hidden)
 {
-    const at_real *in = back->row.kept, *forget = in + hidden, *out = forget + hidden, *g = out + hidden,
+    const at_real *in = back->row.saved, *forget = in + hidden, *out = forget + hidden, *g = out + hidden,
                   *t = g + hidden;
     at_real *x_grad = back->x_grad;
     for (int64_t i = 0; i < hidden; i++) {

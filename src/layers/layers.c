@@ -1,4 +1,4 @@
-/* Dense layers, and how parameters begin. */
+/* Dense layers, and the initial values of parameters. */
 #include "layers/layers.h"
 #include "base/hash.h"
 
@@ -26,7 +26,7 @@ at_tensor *at_dense_apply(at_tape *tape, at_params *params, const at_dense *laye
     return at_linear(x, at_param(tape, params, layer->w), b, act);
 }
 
-/* ---- How parameters begin ---- */
+/* ---- Initial values ---- */
 
 /* A stream of its own for every name: FNV-1a of it, spread over the seed. */
 static at_rng stream_of(const at_params *params, int index, uint64_t seed)
@@ -52,7 +52,7 @@ void at_init_normal(at_params *params, int index, double deviation, uint64_t see
     at_params_changed(params);
 }
 
-/* The sum of x_j y_j in double, over eight lanes so that the loop is a vector loop. */
+/* The sum of x_j y_j in double, over eight lanes so that the compiler vectorises the loop. */
 static double inner(const at_real *x, const at_real *y, int64_t size)
 {
     enum { LANES = 8 };
@@ -69,7 +69,7 @@ static double inner(const at_real *x, const at_real *y, int64_t size)
 }
 
 /* row -= (row . other) other for each of `count` others */
-static void remove_parts(at_real *row, const at_real *others, int64_t count, int64_t size)
+static void orthogonalise(at_real *row, const at_real *others, int64_t count, int64_t size)
 {
     for (int64_t k = 0; k < count; k++) {
         const at_real *other = others + k * size, part = (at_real)inner(row, other, size);
@@ -78,7 +78,7 @@ static void remove_parts(at_real *row, const at_real *others, int64_t count, int
     }
 }
 
-/* Gram and Schmidt on normal rows, each taken twice, which keeps them at right angles to rounding. */
+/* Gram-Schmidt on normal rows, twice for each, so that they are orthogonal to rounding. */
 void at_init_orthogonal(at_params *params, int index, uint64_t seed)
 {
     at_init_normal(params, index, 1, seed);
@@ -87,8 +87,8 @@ void at_init_orthogonal(at_params *params, int index, uint64_t seed)
     at_real *value = at_params_value(params, index);
     for (int64_t i = 0; i < rows; i++) {
         at_real *row = value + i * size, *block = value + i / size * size * size;
-        remove_parts(row, block, i % size, size);
-        remove_parts(row, block, i % size, size);
+        orthogonalise(row, block, i % size, size);
+        orthogonalise(row, block, i % size, size);
         const at_real length = (at_real)sqrt(inner(row, row, size));
         for (int64_t j = 0; j < size; j++)
             row[j] /= length;
@@ -96,8 +96,8 @@ void at_init_orthogonal(at_params *params, int index, uint64_t seed)
     at_params_changed(params);
 }
 
-/* The biases of NAME.b: zeros. The second of four gates, as NAME.U [4H,H] shows, is the lstm's forget gate, which
- * begins open. */
+/* The biases of NAME.b: zeros. The second of four gates, as NAME.U [4H,H] shows, is the lstm's forget gate, whose
+ * bias is 1. */
 static void init_bias(at_params *params, int index)
 {
     char name[120];

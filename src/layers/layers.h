@@ -1,5 +1,5 @@
-/* Layers: small records of parameter numbers, declared once, applied on any tape. Each is a composition of operations
- * written as its equation; sequences have a fused operation, with the composition as its judge in the tests. */
+/* Layers: small records of parameter indices, declared once, applied on any tape. Each is a composition of operations
+ * written as its equation; sequences have a fused operation, which the tests compare with the composition. */
 #ifndef AT_LAYERS_H
 #define AT_LAYERS_H
 
@@ -28,8 +28,8 @@ typedef struct at_cell {
     int w, u, b;   /* [gates*hidden, in], [gates*hidden, hidden], [gates*hidden] */
     int candidate; /* gru: the U of r o h' [hidden, hidden], which u [2*hidden, hidden] then lacks; else -1 */
 } at_cell;
-/* NAME.W, NAME.U, NAME.b, NAME.candidate.U. `in` 0: there is no W, because words come one-hot and W x is a row of a
- * table. */
+/* NAME.W, NAME.U, NAME.b, NAME.candidate.U. `in` 0: no W, for one-hot inputs, whose W x is a row of an
+ * embedding table. */
 at_cell at_cell_declare(at_params *params, const char *name, at_cell_kind kind, int64_t in, int64_t hidden,
                         at_error *error);
 int64_t at_cell_width(const at_cell *cell); /* gates*hidden */
@@ -43,18 +43,23 @@ at_hidden at_hidden_zeros(at_tape *tape, const at_cell *cell, int64_t rows);
 at_tensor *at_cell_input(at_tape *tape, at_params *params, const at_cell *cell, at_tensor *x);
 /* One step; x_product is W x + b [B, gates*hidden], so that all steps' products can be one gemm. */
 at_hidden at_cell_step(at_tape *tape, at_params *params, const at_cell *cell, at_tensor *x_product, at_hidden before);
-/* A whole sequence x [B, n, in] from `first` (NULL tensors: zeros) -> all h [B, n, hidden] and the last state of each
- * row, at its own length (lengths NULL: n). `backward`: from each row's last position to its first. Positions beyond a
- * length give zeros. */
-at_tensor *at_cell_sequence(at_tape *tape, at_params *params, const at_cell *cell, at_tensor *x, const int64_t *lengths,
-                            at_hidden first, bool backward, at_hidden *last);
-/* The same from the products W x + b [B, n, gates*hidden]; `extra` [B, gates*hidden], if not NULL, is added to the
- * recurrent products at every step: to U h', where a gru's reset comes after it. */
-at_tensor *at_cell_run(at_tape *tape, at_params *params, const at_cell *cell, at_tensor *x_product, at_tensor *extra,
-                       const int64_t *lengths, at_hidden first, bool backward, at_hidden *last);
 
-/* Layers of cells, each reading the one below (stack.c). With `both`, every layer reads its sequence both ways with
- * half the units each, and a state is [forward; backward]. */
+/* What a cell reads. */
+typedef struct at_sequence {
+    at_tensor *x;           /* [B, n, in]; for at_cell_run the products W x + b [B, n, gates*hidden] */
+    at_tensor *extra;       /* at_cell_run: [B, gates*hidden] added to U h' at every step; NULL: nothing */
+    const int64_t *lengths; /* [B]; NULL: n each */
+    at_hidden first;        /* the state before the first step; NULL tensors: zeros */
+    bool backward;          /* from each row's last position to its first */
+} at_sequence;
+/* All h [B, n, hidden], zeros at positions beyond a row's length, and in *last the state of each row after its own last
+ * step. */
+at_tensor *at_cell_sequence(at_tape *tape, at_params *params, const at_cell *cell, const at_sequence *in,
+                            at_hidden *last);
+at_tensor *at_cell_run(at_tape *tape, at_params *params, const at_cell *cell, const at_sequence *in, at_hidden *last);
+
+/* Layers of cells, each reading the one below (stack.c). With `both`, every layer is bidirectional, with half of the
+ * units for each direction, and a state is [forward; backward]. */
 enum { AT_MOST_LAYERS = 4 };
 typedef struct at_stack {
     int layers;
@@ -63,10 +68,17 @@ typedef struct at_stack {
 } at_stack;
 at_stack at_stack_declare(at_params *params, const char *name, at_cell_kind kind, int layers, int64_t in,
                           int64_t hidden, bool both, at_error *error);
-/* x [B,n,in] from `first` [layers] (NULL: zeros; never with both) -> the top layer's h [B,n,hidden], and the last state
- * of each layer. Between the layers a share 1 - keep is dropped; rng NULL: nothing. */
-at_tensor *at_stack_run(at_tape *tape, at_params *params, const at_stack *stack, at_tensor *x, const int64_t *lengths,
-                        const at_hidden *first, at_real keep, at_rng *rng, at_hidden *last);
+/* What a stack reads. */
+typedef struct at_stack_input {
+    at_tensor *x;           /* [B, n, in] */
+    const int64_t *lengths; /* [B]; NULL: n each */
+    const at_hidden *first; /* [layers]; NULL: zeros, and always NULL with `both` */
+    at_real keep;           /* share kept by dropout between the layers */
+    at_rng *rng;            /* NULL: no dropout */
+} at_stack_input;
+/* The top layer's h [B, n, hidden], and in last[layers] the last state of each layer. */
+at_tensor *at_stack_run(at_tape *tape, at_params *params, const at_stack *stack, const at_stack_input *in,
+                        at_hidden *last);
 
 /* Layer norm (sublayer.c): NAME.g, NAME.b [size]. */
 typedef struct at_norm {
@@ -75,7 +87,7 @@ typedef struct at_norm {
 } at_norm;
 at_norm at_norm_declare(at_params *params, const char *name, int64_t size, double eps, at_error *error);
 at_tensor *at_norm_apply(at_tape *tape, at_params *params, const at_norm *norm, at_tensor *x);
-/* LN(x + dropout(y)); *sum, if wanted, is x + dropout(y). keep 1: nothing is dropped, and rng may be NULL. */
+/* LN(x + dropout(y)); *sum, if `sum` is not NULL, is x + dropout(y). keep 1: no dropout, and rng may be NULL. */
 at_tensor *at_norm_residual(at_tape *tape, at_params *params, const at_norm *norm, at_tensor *x, at_tensor *y,
                             at_real keep, at_rng *rng, at_tensor **sum);
 
@@ -90,7 +102,8 @@ at_ffn at_ffn_declare(at_params *params, const char *name, int64_t size, int64_t
                       at_error *error);
 at_tensor *at_ffn_apply(at_tape *tape, at_params *params, const at_ffn *ffn, at_tensor *x, at_real keep, at_rng *rng);
 
-/* Parameters drawn from the seed by name, so adding one moves no other: uniform in +-scale, or normal. */
+/* Initial values, drawn from the seed and the name, so that adding a parameter changes no other: uniform in +-scale, or
+ * normal. */
 void at_init_uniform(at_params *params, int index, double scale, uint64_t seed);
 void at_init_normal(at_params *params, int index, double deviation, uint64_t seed);
 void at_init_orthogonal(at_params *params, int index, uint64_t seed); /* square blocks stacked */

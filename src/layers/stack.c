@@ -8,10 +8,11 @@ at_stack at_stack_declare(at_params *params, const char *name, at_cell_kind kind
 {
     at_stack stack = {.layers = layers, .both = both};
     if (layers < 1 || layers > AT_MOST_LAYERS)
-        at_fail(error, AT_FAILED, "%d recurrent layers are asked for, and there may be 1 to %d", layers,
+        at_fail(error, AT_USAGE, "`layers` is %d and must be from 1 to %d for recurrent layers", layers,
                 AT_MOST_LAYERS);
     if (both && hidden % 2)
-        at_fail(error, AT_FAILED, "the hidden size is %lld and must be even, since half of it reads each way",
+        at_fail(error, AT_USAGE,
+                "`hidden` is %lld and must be even: half of a bidirectional layer reads each direction",
                 (long long)hidden);
     const int64_t each = both ? hidden / 2 : hidden;
     for (int i = 0; i < layers && error->code == AT_OK; i++) {
@@ -26,24 +27,26 @@ at_stack at_stack_declare(at_params *params, const char *name, at_cell_kind kind
 }
 
 /* [a; b] along the last axis */
-static at_tensor *beside(at_tensor *a, at_tensor *b)
+static at_tensor *join(at_tensor *a, at_tensor *b)
 {
     return a && b ? at_concat((at_tensor *[]){a, b}, 2, a->shape.rank - 1) : NULL;
 }
 
-at_tensor *at_stack_run(at_tape *tape, at_params *params, const at_stack *stack, at_tensor *x, const int64_t *lengths,
-                        const at_hidden *first, at_real keep, at_rng *rng, at_hidden *last)
+at_tensor *at_stack_run(at_tape *tape, at_params *params, const at_stack *stack, const at_stack_input *in,
+                        at_hidden *last)
 {
+    at_tensor *x = in->x;
     for (int i = 0; i < stack->layers; i++) {
-        at_tensor *below = i > 0 && rng ? at_dropout(x, keep, rng) : x;
-        at_hidden begin = first ? first[i] : (at_hidden){0};
-        x = at_cell_sequence(tape, params, &stack->ahead[i], below, lengths, begin, false, &last[i]);
+        at_sequence below = {.x = i > 0 && in->rng ? at_dropout(x, in->keep, in->rng) : x,
+                             .lengths = in->lengths,
+                             .first = in->first ? in->first[i] : (at_hidden){0}};
+        x = at_cell_sequence(tape, params, &stack->ahead[i], &below, &last[i]);
         if (!stack->both)
             continue;
         at_hidden end;
-        at_tensor *back = at_cell_sequence(tape, params, &stack->back[i], below, lengths, begin, true, &end);
-        x = beside(x, back);
-        last[i] = (at_hidden){.h = beside(last[i].h, end.h), .c = beside(last[i].c, end.c)};
+        below.backward = true;
+        x = join(x, at_cell_sequence(tape, params, &stack->back[i], &below, &end));
+        last[i] = (at_hidden){.h = join(last[i].h, end.h), .c = join(last[i].c, end.c)};
     }
     return x;
 }

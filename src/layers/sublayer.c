@@ -1,4 +1,4 @@
-/* What stands around attention in a layer of a Transformer: norm and feed-forward. */
+/* The other sub-layers of a Transformer: norm and feed-forward. */
 #include <stdio.h>
 
 #include "layers/layers.h"

@@ -52,8 +52,9 @@ static at_parts encode(const at_model *model, const at_pass *pass, const at_sour
     at_tensor *x = at_embedding(at_param(tape, p, m->source_words), source->ids,
                                 AT_SHAPE(source->rows, source->length)); /* [B,S,E] */
     x = at_drop(model, pass, x);
-    at_tensor *ahead = at_cell_sequence(tape, p, &m->forward, x, source->lengths, (at_hidden){0}, false, &end);
-    at_tensor *back = at_cell_sequence(tape, p, &m->backward, x, source->lengths, (at_hidden){0}, true, &first);
+    at_tensor *ahead = at_cell_sequence(tape, p, &m->forward, &(at_sequence){.x = x, .lengths = source->lengths}, &end);
+    at_tensor *back = at_cell_sequence(tape, p, &m->backward,
+                                       &(at_sequence){.x = x, .lengths = source->lengths, .backward = true}, &first);
     at_tensor *h = at_concat((at_tensor *[]){ahead, back}, 2, 2); /* [B,S,2H] */
     /* U_a h_j does not change from step to step: [B,S,A] */
     at_tensor *keys = at_dense_apply(tape, p, &m->U_a, h, AT_ACT_NONE);

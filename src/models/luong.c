@@ -47,8 +47,11 @@ static at_parts encode(const at_model *model, const at_pass *pass, const at_sour
     at_hidden last[AT_MOST_LAYERS];
     at_tensor *x = at_embedding(at_param(pass->tape, model->params, m->source_words), source->ids,
                                 AT_SHAPE(source->rows, source->length)); /* [B,S,E] */
-    at_tensor *h = at_stack_run(pass->tape, model->params, &m->encoder, at_drop(model, pass, x), source->lengths, NULL,
-                                keep_of(model), pass->rng, last); /* [B,S,H] */
+    at_tensor *h = at_stack_run(
+        pass->tape, model->params, &m->encoder,
+        &(at_stack_input){
+            .x = at_drop(model, pass, x), .lengths = source->lengths, .keep = keep_of(model), .rng = pass->rng},
+        last); /* [B,S,H] */
     at_parts encoded = {.count = 1, .part = {h}};
     at_parts_add(&encoded, last, m->encoder.layers);
     return encoded;
@@ -137,7 +140,8 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
         h = fed_steps(model, &looks, encoded, x, layer, &attentional);
     } else {
         at_hidden last[AT_MOST_LAYERS];
-        h = at_stack_run(tape, p, &m->decoder, x, NULL, layer, keep_of(model), pass->rng, last);
+        h = at_stack_run(tape, p, &m->decoder,
+                         &(at_stack_input){.x = x, .first = layer, .keep = keep_of(model), .rng = pass->rng}, last);
         h = attend(model, &looks, encoded, h);
         for (int i = 0; i < m->decoder.layers; i++)
             layer[i] = last[i];

@@ -37,7 +37,7 @@ static at_parts encode(const at_model *model, const at_pass *pass, const at_sour
                                 AT_SHAPE(source->rows, source->length)); /* [B,S,gates*H] */
     x = at_cell_input(pass->tape, model->params, &m->encoder, x);
     at_tensor *h =
-        at_cell_run(pass->tape, model->params, &m->encoder, x, NULL, source->lengths, (at_hidden){0}, false, &last);
+        at_cell_run(pass->tape, model->params, &m->encoder, &(at_sequence){.x = x, .lengths = source->lengths}, &last);
     at_parts encoded = {.count = 1, .part = {at_drop(model, pass, h)}}; /* [B,S,H] */
     at_parts_add(&encoded, &last, 1);
     return encoded;
@@ -69,7 +69,7 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
     at_parts_take(state, 1, &m->decoder, &s, 1);
     at_tensor *y = at_embedding(at_param(tape, p, m->words), ids, AT_SHAPE(source->rows, n)); /* [B,n,gates*H] */
     y = at_cell_input(tape, p, &m->decoder, y);
-    at_tensor *h = at_cell_run(tape, p, &m->decoder, y, NULL, NULL, s, false, &s); /* [B,n,H] */
+    at_tensor *h = at_cell_run(tape, p, &m->decoder, &(at_sequence){.x = y, .first = s}, &s); /* [B,n,H] */
     h = at_drop(model, pass, h);
     at_looks looks = at_looks_begin(model, pass, source, &m->look, n, place);
     at_tensor *c = at_looks_next(&looks, h, encoded->part[0], encoded->part[0]); /* [B,n,H] */

@@ -47,7 +47,8 @@ static at_parts encode(const at_model *model, const at_pass *pass, const at_sour
     at_hidden last;
     at_tensor *x = at_embedding(at_param(tape, p, m->source_words), source->ids,
                                 AT_SHAPE(source->rows, source->length)); /* [B,S,E] */
-    at_cell_sequence(tape, p, &m->encoder, at_drop(model, pass, x), source->lengths, (at_hidden){0}, false, &last);
+    at_cell_sequence(tape, p, &m->encoder, &(at_sequence){.x = at_drop(model, pass, x), .lengths = source->lengths},
+                     &last);
     at_tensor *c = at_dense_apply(tape, p, &m->V, last.h, AT_ACT_TANH); /* [B,H] */
     /* C c, of the gates and the candidate, does not change from step to step: [B,gates*H] */
     at_tensor *Cc = at_dense_apply(tape, p, &m->C, c, AT_ACT_NONE);
@@ -80,7 +81,8 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
     at_parts_take(state, 1, &m->decoder, &last, 1);
     at_tensor *e = at_drop(model, pass, at_embedding(at_param(tape, p, m->words), previous, AT_SHAPE(B, n)));
     at_tensor *x = at_cell_input(tape, p, &m->decoder, e); /* [B,n,gates*H] */
-    at_tensor *h = at_cell_run(tape, p, &m->decoder, x, encoded->part[SUMMARY_TERMS], NULL, last, false, &last);
+    at_tensor *h = at_cell_run(tape, p, &m->decoder,
+                               &(at_sequence){.x = x, .extra = encoded->part[SUMMARY_TERMS], .first = last}, &last);
     at_tensor *c = at_reshape(encoded->part[SUMMARY], AT_SHAPE(B, 1, m->decoder.hidden)); /* the same at every step */
     at_tensor *s = at_dense_apply(tape, p, &m->O_h, h, AT_ACT_NONE);                      /* [B,n,2L] */
     s = at_add(s, at_dense_apply(tape, p, &m->O_y, e, AT_ACT_NONE));

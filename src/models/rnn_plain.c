@@ -34,7 +34,7 @@ static at_parts encode(const at_model *model, const at_pass *pass, const at_sour
     at_tensor *x = at_embedding(at_param(pass->tape, model->params, m->source_words), source->ids,
                                 AT_SHAPE(source->rows, source->length)); /* [B,S,gates*H] */
     x = at_cell_input(pass->tape, model->params, &m->encoder, x);
-    at_cell_run(pass->tape, model->params, &m->encoder, x, NULL, source->lengths, (at_hidden){0}, false, &last);
+    at_cell_run(pass->tape, model->params, &m->encoder, &(at_sequence){.x = x, .lengths = source->lengths}, &last);
     at_parts encoded = {0};
     at_parts_add(&encoded, &last, 1);
     return encoded;
@@ -57,7 +57,7 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
     at_parts_take(state, 0, &m->decoder, &s, 1);
     at_tensor *y = at_embedding(at_param(tape, p, m->words), ids, AT_SHAPE(source->rows, n)); /* [B,n,gates*H] */
     y = at_cell_input(tape, p, &m->decoder, y);
-    at_tensor *h = at_cell_run(tape, p, &m->decoder, y, NULL, NULL, s, false, &s); /* [B,n,H] */
+    at_tensor *h = at_cell_run(tape, p, &m->decoder, &(at_sequence){.x = y, .first = s}, &s); /* [B,n,H] */
     *state = (at_parts){0};
     at_parts_add(state, &s, 1);
     return (at_decoded){.logits = at_dense_apply(tape, p, &m->W_o, at_drop(model, pass, h), AT_ACT_NONE)};

@@ -113,10 +113,14 @@ static at_tensor *build_sequence(at_tape *tape, at_tensor *const *x, const void 
     at_hidden last;
     at_hidden first = s->first ? first_state(tape, s, x) : (at_hidden){0};
     if (!s->first)
-        return joined(at_cell_sequence(tape, s->params, &s->cell, x[0], s->lengths, first, s->backward, &last), last);
+        return joined(
+            at_cell_sequence(tape, s->params, &s->cell,
+                             &(at_sequence){.x = x[0], .lengths = s->lengths, .first = first, .backward = s->backward},
+                             &last),
+            last);
     at_tensor *product = at_cell_input(tape, s->params, &s->cell, x[0]);
-    at_tensor *out =
-        at_cell_run(tape, s->params, &s->cell, product, extra_of(s, x), s->lengths, first, s->backward, &last);
+    at_tensor *out = at_cell_run(tape, s->params, &s->cell,
+                                 &(at_sequence){product, extra_of(s, x), s->lengths, first, s->backward}, &last);
     return joined(out, last);
 }
 
@@ -341,13 +345,13 @@ static void test_refusals(void **state)
     const double numbers[18] = {0};
     at_tape *tape = at_tape_new(arena, false);
     at_tensor *x = at_leaf(tape, AT_SHAPE(1, 2, 8), numbers, NULL, false);
-    assert_null(at_cell_run(tape, s.params, &s.cell, x, NULL, NULL, (at_hidden){0}, false, &last));
+    assert_null(at_cell_run(tape, s.params, &s.cell, &(at_sequence){.x = x}, &last));
     assert_string_equal(at_tape_error(tape)->text, "cell_sequence: the input products are [1,2,8] and must be [B,n,9]");
     tape = at_tape_new(arena, false);
     x = at_leaf(tape, AT_SHAPE(1, 2, 9), numbers, NULL, false);
-    assert_null(at_cell_run(tape, s.params, &s.cell, x, NULL, (const int64_t[]){3}, (at_hidden){0}, false, &last));
+    assert_null(at_cell_run(tape, s.params, &s.cell, &(at_sequence){.x = x, .lengths = (const int64_t[]){3}}, &last));
     assert_string_equal(at_tape_error(tape)->text,
-                        "cell_sequence: length 3 of row 0 is outside 0 to 2, the steps there are");
+                        "cell_sequence: length 3 of row 0 is outside 0 to 2, the number of steps");
     tape = at_tape_new(arena, false);
     x = at_leaf(tape, AT_SHAPE(2, 9), numbers, NULL, false);
     at_tensor *h = at_leaf(tape, AT_SHAPE(1, 3), numbers, NULL, false);
