@@ -15,11 +15,11 @@
 #include <string.h>
 
 #include "attention/attention.h"
-#include "attention/axes.h"
+#include "attention/axes_internal.h"
 
 /* ---- The product of settings ---- */
 
-enum { MOST_CHOICES = 16, MOST_INPUTS = 16 };
+enum { MOST_CHOICES = 64, MOST_INPUTS = 16 };
 
 /* One way to fill an axis: its text, and which optional parameters (by their order in the entry) are left out. */
 typedef struct choice {
@@ -34,7 +34,7 @@ static int choice_count[AT_AXES];
 static inline int axis_of(const at_entry *entry)
 {
     for (int axis = 0; axis < AT_AXES; axis++)
-        if (strcmp(at_axes[axis].name, entry->axis) == 0)
+        if (strcmp(at_axis_name[axis], entry->axis) == 0)
             return axis;
     fail_msg("no axis '%s'", entry->axis);
     return -1;
@@ -97,14 +97,24 @@ static inline void add_input(attention_case *c, const char *name, at_shape shape
     c->shape[c->inputs++] = shape;
 }
 
-static inline int64_t size_named(const attention_case *c, const char *word)
+/* Settings that must parse. */
+static inline at_attention parsed(const at_settings *settings)
+{
+    at_attention attention;
+    at_error error = {0};
+    if (!at_attention_parse(settings, &attention, &error))
+        fail_msg("%s", error.text);
+    return attention;
+}
+
+static inline int64_t size_named(const attention_case *c, int axis, const char *word)
 {
     return strcmp(word, "A") == 0         ? c->A
            : strcmp(word, "D") == 0       ? c->D
            : strcmp(word, "Dv") == 0      ? c->Dv
            : strcmp(word, "H") == 0       ? c->attention.heads
-           : strcmp(word, "2K+1") == 0    ? 2 * c->attention.clip + 1
-           : strcmp(word, "BUCKETS") == 0 ? c->attention.buckets
+           : strcmp(word, "2K+1") == 0    ? 2 * c->attention.argument[axis] + 1
+           : strcmp(word, "BUCKETS") == 0 ? c->attention.argument[axis]
                                           : -1;
 }
 
@@ -128,7 +138,7 @@ static inline void add_parameters(attention_case *c, const choice *from)
         if (c->per_head && strcmp(dims[rank - 1], "H") != 0)
             shape.dim[shape.rank++] = c->attention.heads;
         for (int i = 0; i < rank; i++)
-            shape.dim[shape.rank++] = size_named(c, dims[i]);
+            shape.dim[shape.rank++] = size_named(c, axis_of(from->entry), dims[i]);
         if (!missing)
             add_input(c, name, shape);
     }
@@ -164,26 +174,31 @@ static inline at_attention_in in_of(const attention_case *c, at_tensor *const *x
                           .seed = 7,
                           .drop = {.share = c->drop, .seed = 11, .counter = 4}};
     for (int i = 3; i < c->inputs; i++)
-        *at_parameter_slot(&in, c->input_name[i]) = x[i];
+        *at_parameter_slot(&c->attention, &in, c->input_name[i]) = x[i];
     return in;
 }
 
-/* Why this combination makes no sense; NULL if it does. */
+/* Why this combination is refused; NULL if it is not. The text lives until the next call. */
 static inline const char *nonsense(const choice *const *chosen)
 {
-    const bool additive = strcmp(chosen[0]->entry->name, "additive") == 0;
-    const bool shaw = strcmp(chosen[3]->entry->name, "shaw") == 0;
-    if (additive && strcmp(chosen[3]->entry->name, "rope") == 0)
-        return "position 'rope' makes no sense with score 'additive': it turns the two sides of an inner product, and "
-               "there "
-               "is none";
-    if (shaw && chosen[3]->left_out == 3)
-        return "position 'shaw' needs parameter 'wK' or 'wV' or both, and neither is given";
-    if (additive && shaw && !(chosen[3]->left_out & 1))
-        return "parameter 'wK' makes no sense with score 'additive': there is no inner product for the key positions "
-               "to "
-               "enter";
-    return NULL;
+    static char why[200];
+    const at_attention score = parsed(&(at_settings){.score = chosen[AT_SCORE]->text});
+    const at_attention position = parsed(&(at_settings){.position = chosen[AT_POSITION]->text});
+    const bool inner = score.score->inner, tables = position.position->has_tables;
+    const char *name = score.score->entry.name;
+    if (!inner && position.position->rotates)
+        snprintf(why, sizeof why,
+                 "position '%s' does not go with score '%s': it rotates the two sides of an inner product, and there "
+                 "is none",
+                 position.position->entry.name, name);
+    else if (tables && chosen[AT_POSITION]->left_out == 3)
+        snprintf(why, sizeof why, "position 'shaw' needs parameter 'wK' or 'wV' or both, and neither is given");
+    else if (!inner && tables && !(chosen[AT_POSITION]->left_out & 1))
+        snprintf(why, sizeof why,
+                 "parameter 'wK' does not go with score '%s': there is no inner product for the key positions", name);
+    else
+        return NULL;
+    return why;
 }
 
 static inline void refuses(attention_case *c, const char *why)
@@ -223,7 +238,8 @@ static inline attention_case case_of(const char *label, const choice *const *cho
                                .position = chosen[3]->text,
                                .heads = heads[number % 7 % 3][0],
                                .kv_heads = heads[number % 7 % 3][1]};
-    const bool hard = strcmp(chosen[1]->text, "hard") == 0;
+    const at_attention normaliser = parsed(&(at_settings){.normaliser = chosen[AT_NORMALISER]->text});
+    const bool hard = at_attention_samples(&normaliser);
     c.sample = hard && number % 23 % 2;
     c.drop = !hard && number % 31 % 2 ? (at_real)0.3 : 0;
     snprintf(c.name, sizeof c.name, "%s case %d%s: %s %s %s %s, heads %d/%d", label, number,

@@ -117,12 +117,9 @@ static inline packed_results packed_room(const packed_case *p)
     return r;
 }
 
-static inline void ask(at_attention_in *in, const packed_results *r)
+static inline at_asked ask(const packed_results *r)
 {
-    in->weights = r->weights;
-    in->entropy = r->entropy;
-    in->key_sums = r->key_sums;
-    in->argmax = r->argmax;
+    return (at_asked){.weights = r->weights, .entropy = r->entropy, .key_sums = r->key_sums, .argmax = r->argmax};
 }
 
 static inline void lay_seeds(const packed_case *p, const at_attention_out *result, const at_real *log_seed)
@@ -144,7 +141,8 @@ static inline packed_results run_arrays(const packed_case *p)
         x[i] = at_leaf(tape, c->shape[i], p->value[i], i < 3 ? grads[i] : r.dp[i], true);
     at_attention_in in = in_of(c, x);
     in.lengths = p->key_count;
-    ask(&in, &r);
+    const at_asked asked = ask(&r);
+    in.asked = &asked;
     at_attention_out result = at_attention_run(tape, &c->attention, &in);
     if (!result.out)
         fail_msg("%s: %s", c->name, at_tape_error(tape)->text);
@@ -210,7 +208,8 @@ static inline packed_results run_packed(const packed_case *p)
     at_attention_in in = in_of(c, x);
     in.packed = &layout;
     in.lengths = NULL;
-    ask(&in, &r);
+    const at_asked asked = ask(&r);
+    in.asked = &asked;
     at_attention_out result = at_attention_run(tape, &c->attention, &in);
     if (!result.out)
         fail_msg("%s: %s", c->name, at_tape_error(tape)->text);
@@ -299,7 +298,7 @@ static inline void same_results(const packed_case *p, const packed_results *arra
     const attention_case *c = &p->c;
     same_numbers(p, "out", arrays->out, packed->out, c->B * c->Q * p->out_width);
     /* local-p's centres have queries of their own behind them here, whose gradients come in another order. */
-    if (c->attention.window == AT_LOCAL_P)
+    if (at_attention_predicts(&c->attention))
         near_numbers(p, "gradient of query", arrays->dq, packed->dq, at_shape_count(c->shape[0]), tolerance);
     else
         same_numbers(p, "gradient of query", arrays->dq, packed->dq, at_shape_count(c->shape[0]));
@@ -338,7 +337,7 @@ static inline void check_key_rows(packed_case *p, bool weights)
         x[i] = at_leaf(tape, c->shape[i], p->value[i], NULL, false);
     at_attention_in in = in_of(c, x);
     in.lengths = p->key_count;
-    in.weights = weights ? arrays.weights : NULL;
+    in.asked = &(at_asked){.weights = weights ? arrays.weights : NULL};
     const at_attention_out expected = at_attention_run(tape, &c->attention, &in);
     const int64_t q_width = c->shape[0].dim[2] + 3, q_rows = rows_needed(p->query_at, p->query_count, c->B);
     at_real *query = filled(p->arena, q_rows * q_width, NAN);
@@ -358,7 +357,7 @@ static inline void check_key_rows(packed_case *p, bool weights)
     in.lengths = NULL;
     in.query = at_leaf(tape, AT_SHAPE(q_rows, q_width), query, NULL, false);
     in.key = in.value = NULL;
-    in.weights = weights ? packed.weights : NULL;
+    in.asked = &(at_asked){.weights = weights ? packed.weights : NULL};
     const at_attention_out result = at_attention_run(tape, &c->attention, &in);
     if (!expected.out || !result.out)
         fail_msg("%s: %s", c->name, at_tape_error(tape)->text);

@@ -11,34 +11,34 @@ int64_t at_round_up(int64_t n, int64_t multiple)
     return (n + multiple - 1) / multiple * multiple;
 }
 
-int64_t at_row_of(const job *j, int64_t b, int64_t h, int64_t i)
+int64_t at_row_of(const at_job *j, int64_t b, int64_t h, int64_t i)
 {
-    return (b * j->heads + h) * j->queries + i;
+    return (b * j->H + h) * j->Q + i;
 }
 
-int64_t at_pair_tasks(const job *j)
+int64_t at_pair_tasks(const at_job *j)
 {
-    return j->brief ? j->batch : j->batch * j->kv_heads * j->parts;
+    return j->is_short ? j->B : j->B * j->G * j->parts;
 }
 
-void at_pairs_of_task(const job *j, int64_t index, int worker, at_pair *run)
+void at_pairs_of_task(const at_job *j, int64_t index, int worker, at_pair *run)
 {
     char *scratch = j->scratch + (size_t)worker * j->scratch_size;
-    if (!j->brief) {
-        run(j, scratch, index / j->parts / j->kv_heads, index / j->parts % j->kv_heads, index % j->parts);
+    if (!j->is_short) {
+        run(j, scratch, index / j->parts / j->G, index / j->parts % j->G, index % j->parts);
         return;
     }
-    for (int64_t g = 0; g < j->kv_heads; g++)
+    for (int64_t g = 0; g < j->G; g++)
         run(j, scratch, index, g, 0);
 }
 
-bool at_next_pair(const job *j, int64_t *b, int64_t *g)
+bool at_next_pair(const at_job *j, int64_t *b, int64_t *g)
 {
-    if (++*g == j->kv_heads) {
+    if (++*g == j->G) {
         *g = 0;
         ++*b;
     }
-    return j->brief && *b < j->batch;
+    return j->is_short && *b < j->B;
 }
 
 void at_fetch_add(tile_fetch *fetch, const at_real *at, int64_t row, int64_t rows, int64_t size)
@@ -72,35 +72,34 @@ const at_real *at_table_of(const at_tensor *table, const at_real *panels, int64_
     return panels + (table->shape.rank == 3 ? h * each : 0);
 }
 
-void at_block_load(const job *j, block *blk, cutter *scratch, int64_t b, int64_t h, const int64_t *index,
+void at_block_load(const at_job *j, block *blk, cutter *scratch, int64_t b, int64_t h, const int64_t *index,
                    int64_t first_query, int64_t rows)
 {
-    const at_fused *what = &j->what;
     int64_t width = at_isa()->tile->width, keys = at_key_count(j, b), lowest = keys, highest = 0, farthest = -j->reach;
     blk->b = b;
     blk->h = h;
-    blk->g = h / (j->heads / j->kv_heads);
+    blk->g = h / (j->H / j->G);
     blk->rows = rows;
     blk->keys = keys;
     blk->fetch = NULL;
     blk->q_row = j->size_panels + width;
     blk->q = at_cut(scratch, TILE_ROWS * blk->q_row);
-    at_real *tables = at_cut(scratch, what->key_table ? TILE_ROWS * j->bias_row : 0);
-    at_real factor = what->additive ? 1 : what->scale * j->unit;
+    at_real *tables = at_cut(scratch, j->key_table ? TILE_ROWS * j->bias_row : 0);
+    at_real factor = j->pairwise ? 1 : j->scale * j->score_factor;
     const row_kernels *k = at_isa()->rows;
-    const at_real *q = what->q->value + at_start_of(&j->q, b, h, 0);
-    int64_t query_row = j->q.row, entries = 2 * j->reach + 1, spans = at_span_row(what->spans, b, h, 0);
+    const at_real *q = j->q->value + at_start_of(&j->q_rows, b, h, 0);
+    int64_t query_row = j->q_rows.row, entries = 2 * j->reach + 1, spans = at_span_row(&j->spans, b, h, 0);
     for (int64_t r = 0; r < rows; r++) {
         int64_t i = index ? index[r] : first_query + r;
-        int32_t lo = what->spans->lo[spans + i], hi = what->spans->hi[spans + i];
+        int32_t lo = j->spans.lo[spans + i], hi = j->spans.hi[spans + i];
         blk->index[r] = i;
         blk->lo[r] = lo < 0 ? 0 : lo;
         blk->hi[r] = hi > keys ? (int32_t)keys : hi;
-        blk->place[r] = (int32_t)(what->start + i);
+        blk->position[r] = (int32_t)(j->bias_start + i);
         if (blk->lo[r] < blk->hi[r]) {
             lowest = blk->lo[r] < lowest ? blk->lo[r] : lowest;
             highest = blk->hi[r] > highest ? blk->hi[r] : highest;
-            farthest = blk->hi[r] - 1 - blk->place[r] > farthest ? blk->hi[r] - 1 - blk->place[r] : farthest;
+            farthest = blk->hi[r] - 1 - blk->position[r] > farthest ? blk->hi[r] - 1 - blk->position[r] : farthest;
         }
     }
     if (!index)
@@ -109,23 +108,23 @@ void at_block_load(const job *j, block *blk, cutter *scratch, int64_t b, int64_t
     for (int64_t r = 0; index && r < rows; r++)
         k->copy(blk->q + r * blk->q_row, 0, j->size_panels, q + index[r] * query_row, 0, 1, j->size, factor, NULL);
     blk->entries = (farthest < j->reach ? farthest : j->reach) + j->reach + 1;
-    if (what->key_table) { /* P = q wK^T, a table for each row; q has scale and unit in it */
+    if (j->key_table) { /* P = q wK^T, a table for each row; q has scale and unit in it */
         int64_t each = at_round_up(entries, width) * j->size;
         at_isa()->tile->multiply(rows, j->size, blk->entries, blk->q, blk->q_row,
-                                 at_table_of(what->key_table, j->key_panels_of, h, each), j->size * width,
+                                 at_table_of(j->key_table, j->key_table_panels, h, each), j->size * width,
                                  tables + width, j->bias_row, false);
         for (int64_t r = 0; r < rows; r++)
             at_pad_table(tables + r * j->bias_row, blk->entries, entries);
     }
-    for (int64_t r = 0; what->centre && r < rows; r++)
-        blk->centre[r] = what->centre->value[at_row_of(j, b, h, blk->index[r])];
+    for (int64_t r = 0; j->centre && r < rows; r++)
+        blk->centre[r] = j->centre->value[at_row_of(j, b, h, blk->index[r])];
     blk->from = lowest / TILE_KEYS * TILE_KEYS;
     blk->to = highest;
-    blk->table = (tile_table){.reach = j->reach, .place = blk->place};
-    if (what->key_table)
-        blk->table = (tile_table){.at = tables + width, .row = j->bias_row, .reach = j->reach, .place = blk->place};
-    else if (what->bias)
-        blk->table.at = j->bias + h * j->bias_row + width;
+    blk->table = (tile_table){.reach = j->reach, .place = blk->position};
+    if (j->key_table)
+        blk->table = (tile_table){.at = tables + width, .row = j->bias_row, .reach = j->reach, .place = blk->position};
+    else if (j->bias)
+        blk->table.at = j->bias_table + h * j->bias_row + width;
 }
 
 tile at_block_tile(const block *blk, int64_t from, at_real *s, int64_t s_row)
@@ -143,19 +142,27 @@ tile at_block_tile(const block *blk, int64_t from, at_real *s, int64_t s_row)
     return t;
 }
 
-static void compute_score(const job *j, const block *blk, const tile *t, const at_real *kt, const at_real *v)
+void at_score_vector(const at_job *j, int64_t h, at_real factor, at_real *vector)
 {
-    if (j->what.additive)
-        at_isa()->tile->additive(t, j->size, blk->q, blk->q_row, kt, v, j->what.act);
+    const at_tensor *v = j->score_vector;
+    const at_real *from = v ? v->value + (v->shape.rank == 2 ? h * j->size : 0) : NULL;
+    for (int64_t a = 0; j->pairwise && a < j->size; a++)
+        vector[a] = from ? factor * from[a] : factor;
+}
+
+static void compute_score(const at_job *j, const block *blk, const tile *t, const at_real *kt, const at_real *v)
+{
+    if (j->pairwise)
+        j->pairwise->tile(t, j->size, blk->q, blk->q_row, kt, v, j->attention.argument[AT_SCORE]);
     else
         at_isa()->tile->score(t, j->size, blk->q, blk->q_row, kt);
 }
 
 /* Between the tile and the scores that are kept. */
-static void move_scores(const job *j, const block *blk, const tile *t, bool back)
+static void move_scores(const at_job *j, const block *blk, const tile *t, bool back)
 {
     for (int64_t i = 0; i < t->rows; i++) {
-        at_real *kept = j->scores + at_row_of(j, blk->b, blk->h, blk->index[i]) * j->keys + t->from;
+        at_real *kept = j->scores + at_row_of(j, blk->b, blk->h, blk->index[i]) * j->K + t->from;
         at_real *s = t->s + i * t->s_row;
         memcpy(back ? s : kept, back ? kept : s, (size_t)(t->to - t->from) * sizeof *s);
         for (int64_t c = t->to - t->from; back && c < at_round_up(t->to - t->from, at_isa()->tile->width); c++)
@@ -163,14 +170,14 @@ static void move_scores(const job *j, const block *blk, const tile *t, bool back
     }
 }
 
-void at_block_score(const job *j, const block *blk, const tile *t, const at_real *kt, const at_real *v)
+void at_block_score(const at_job *j, const block *blk, const tile *t, const at_real *kt, const at_real *v)
 {
     compute_score(j, blk, t, kt, v);
     if (j->scores)
         move_scores(j, blk, t, false);
 }
 
-void at_block_score_again(const job *j, const block *blk, const tile *t, const at_real *kt, const at_real *v)
+void at_block_score_again(const at_job *j, const block *blk, const tile *t, const at_real *kt, const at_real *v)
 {
     if (j->scores)
         move_scores(j, blk, t, true);
@@ -188,15 +195,15 @@ void at_drop_factors(const at_weight_drop *drop, int64_t b, int64_t h, int64_t i
                            1 - drop->share);
 }
 
-void at_block_drop(const job *j, const block *blk, const tile *t)
+void at_block_drop(const at_job *j, const block *blk, const tile *t)
 {
     at_real factor[TILE_KEYS];
-    for (int64_t i = 0; j->what.drop.share > 0 && i < t->rows; i++) {
+    for (int64_t i = 0; j->in.drop.share > 0 && i < t->rows; i++) {
         const int64_t lo = blk->lo[i] > t->from ? blk->lo[i] : t->from, hi = blk->hi[i] < t->to ? blk->hi[i] : t->to;
         at_real *row = t->s + i * t->s_row + lo - t->from;
         if (lo >= hi)
             continue;
-        at_drop_factors(&j->what.drop, blk->b, blk->h, blk->index[i], lo, hi, factor);
+        at_drop_factors(&j->in.drop, blk->b, blk->h, blk->index[i], lo, hi, factor);
         at_isa()->passes->masked(row, row, factor, hi - lo, false);
     }
 }

@@ -1,7 +1,7 @@
 /* Heads: MultiHead = [head_1; ...; head_h] W_O. A head is a slice of columns, so splitting and joining are views; only
  * the plain path and per-head parameters bring the heads to the front. Fewer key/value heads than query heads (grouped,
  * multi-query) share each of theirs among H/G neighbours. */
-#include "attention/axes.h"
+#include "attention/axes_internal.h"
 
 at_tensor *at_split_heads(at_tensor *x, int64_t heads)
 {
@@ -30,7 +30,7 @@ at_tensor *at_repeat_heads(at_tensor *x, int64_t heads)
     const int64_t B = x->shape.dim[0], n = x->shape.dim[1], G = x->shape.dim[2], size = x->shape.dim[3];
     at_real *zeros = at_arena_zeros(at_tape_arena(x->tape), (size_t)(heads / G) * sizeof *zeros);
     if (!zeros) {
-        at_fail(at_tape_error(x->tape), AT_FAILED, "memory is out: no room to repeat the key heads");
+        at_no_memory(at_tape_error(x->tape), "repeated key heads");
         return NULL;
     }
     at_tensor *spread = at_leaf(x->tape, AT_SHAPE(heads / G, 1), zeros, NULL, false);

@@ -1,11 +1,11 @@
-/* Packed rows: sequences one after another without padding. The fused operation reads them where they lie; what it
- * cannot take that way is unpacked into [B,n,width] arrays, goes the ordinary way and is packed again. */
+/* Packed rows: sequences one after another without padding. The fused operation reads them where they lie; other calls
+ * unpack them into [B,n,width] arrays and pack the result again. */
 #include <string.h>
 
-#include "attention/axes.h"
+#include "attention/axes_internal.h"
 #include "tape/block.h"
 
-/* ---- What can be wrong with them ---- */
+/* ---- The check ---- */
 
 /* One operand of the call. */
 typedef struct operand {
@@ -17,25 +17,25 @@ typedef struct operand {
 
 /* Marks the rows of every sequence, which must lie inside the tensor and, where each adds to a gradient or an output of
  * its own, apart from each other. */
-static bool check_rows(const at_operands *o, const operand *x, bool apart)
+static bool check_rows(const at_job *j, const operand *x, bool apart)
 {
-    at_error *error = at_tape_error(o->tape);
+    at_error *error = at_tape_error(j->tape);
     const int64_t rows = x->tensor->shape.dim[0];
-    at_arena *arena = at_tape_arena(o->tape);
+    at_arena *arena = at_tape_arena(j->tape);
     at_mark mark = at_arena_mark(arena);
     char *taken = apart ? at_arena_zeros(arena, (size_t)rows + 1) : NULL;
     if (apart && !taken)
-        return at_fail(error, AT_FAILED, "memory is out: no room to check %lld rows", (long long)rows);
+        return at_no_memory(error, "the check of %lld rows", (long long)rows);
     bool fits = true;
-    for (int64_t b = 0; fits && b < o->B; b++) {
+    for (int64_t b = 0; fits && b < j->B; b++) {
         const int64_t at = x->at[b], count = x->count[b];
         if (at < 0 || count < 0 || at > rows || count > rows - at)
-            fits = at_fail(error, AT_FAILED, "sequence %lld has %lld rows of %s from row %lld on, and there are %lld",
+            fits = at_fail(error, AT_SHAPE, "sequence %lld has %lld rows of %s from row %lld on, and there are %lld",
                            (long long)b, (long long)count, x->name, (long long)at, (long long)rows);
         if (!fits || !apart)
             continue;
         if (memchr(taken + at, 1, (size_t)count))
-            fits = at_fail(error, AT_FAILED, "sequence %lld shares rows of %s with another; each needs its own",
+            fits = at_fail(error, AT_SHAPE, "sequence %lld shares rows of %s with another; each needs its own",
                            (long long)b, x->name);
         memset(taken + at, 1, (size_t)count);
     }
@@ -43,87 +43,83 @@ static bool check_rows(const at_operands *o, const operand *x, bool apart)
     return fits;
 }
 
-static bool check_columns(const at_operands *o, const operand *x)
+static bool check_columns(const at_job *j, const operand *x)
 {
     if (!x->tensor)
-        return at_fail(at_tape_error(o->tape), AT_FAILED, "%s [rows,width] is not given", x->name);
+        return at_fail(at_tape_error(j->tape), AT_FAILED, "%s [rows,width] is not given", x->name);
     const at_shape *s = &x->tensor->shape;
     if (s->rank != 2 || s->dim[0] < 0)
-        return at_fail(at_tape_error(o->tape), AT_FAILED, "%s has shape %s but needs [rows,width], being packed",
-                       x->name, AT_TEXT(*s));
+        return at_fail(at_tape_error(j->tape), AT_SHAPE, "%s has shape %s but packed rows need [rows,width]", x->name,
+                       AT_TEXT(*s));
     if (x->column < 0 || x->width > s->dim[1] || x->column > s->dim[1] - x->width)
-        return at_fail(at_tape_error(o->tape), AT_FAILED,
-                       "%s has shape %s, in which %lld columns from column %lld on do not lie", x->name, AT_TEXT(*s),
+        return at_fail(at_tape_error(j->tape), AT_SHAPE,
+                       "%s has shape %s, which does not hold %lld columns from column %lld on", x->name, AT_TEXT(*s),
                        (long long)x->width, (long long)x->column);
     return true;
 }
 
-static bool check_key_rows(const at_operands *o, const at_packed *p)
+static bool check_key_rows(const at_job *j, const at_packed *p)
 {
-    at_error *error = at_tape_error(o->tape);
-    if (o->in->key || o->in->value)
+    at_error *error = at_tape_error(j->tape);
+    if (j->in.key || j->in.value)
         return at_fail(error, AT_FAILED, "keys are given by their rows, so key and value must not be given as well");
-    if (o->in->query->wants_grad && at_tape_records(o->tape))
-        return at_fail(error, AT_FAILED, "keys given by their rows have no way back, and the query wants a gradient");
+    if (j->in.query->wants_grad && at_tape_records(j->tape))
+        return at_fail(error, AT_UNSUPPORTED,
+                       "keys given by their rows have no backward pass, and the query wants a gradient");
     if (p->k_column < 0 || p->v_column < 0)
-        return at_fail(error, AT_FAILED, "keys start at column %lld and values at %lld; neither may be negative",
+        return at_fail(error, AT_SHAPE, "keys start at column %lld and values at %lld; neither may be negative",
                        (long long)p->k_column, (long long)p->v_column);
     for (int64_t b = 0; b < p->batch; b++)
         if (p->query_count[b] > 1 || p->key_count[b] < 0 || p->key_count[b] > p->key_row_stride)
             return at_fail(
-                error, AT_FAILED,
+                error, AT_SHAPE,
                 "sequence %lld has %lld queries and %lld keys given by their rows; it may have one query and "
                 "%lld keys",
                 (long long)b, (long long)p->query_count[b], (long long)p->key_count[b], (long long)p->key_row_stride);
     return true;
 }
 
-bool at_packed_check(at_operands *o)
+bool at_packed_check(at_job *j)
 {
-    const at_attention_in *in = o->in;
-    const at_packed *p = in->packed;
-    at_error *error = at_tape_error(o->tape);
-    o->B = p->batch, o->H = o->attention->heads, o->G = o->attention->kv_heads, o->D = p->size, o->Dv = p->value_size;
-    if (o->B < 0 || o->D < 1 || o->Dv < 1)
-        return at_fail(error, AT_FAILED, "packed rows of %lld sequences have heads of size %lld and %lld",
-                       (long long)o->B, (long long)o->D, (long long)o->Dv);
-    if (in->lengths || in->WQ || in->WK || in->WV)
-        return at_fail(error, AT_FAILED, "packed rows bring their lengths and are projected already: they take no %s",
-                       in->lengths ? "lengths"
-                       : in->WQ    ? "parameter 'WQ'"
-                       : in->WK    ? "parameter 'WK'"
-                                   : "parameter 'WV'");
+    const at_packed *p = j->in.packed;
+    at_error *error = at_tape_error(j->tape);
+    j->B = p->batch, j->H = j->attention.heads, j->G = j->attention.kv_heads, j->D = p->size, j->Dv = p->value_size;
+    if (j->B < 0 || j->D < 1 || j->Dv < 1)
+        return at_fail(error, AT_SHAPE, "packed rows of %lld sequences have heads of size %lld and %lld",
+                       (long long)j->B, (long long)j->D, (long long)j->Dv);
+    if (j->in.lengths || j->in.WQ || j->in.WK || j->in.WV)
+        return at_fail(error, AT_FAILED,
+                       "packed rows have their own lengths and are projected already: they take no %s",
+                       j->in.lengths ? "lengths"
+                       : j->in.WQ    ? "parameter 'WQ'"
+                       : j->in.WK    ? "parameter 'WK'"
+                                     : "parameter 'WV'");
     if (!p->query_at || !p->query_count || !p->key_count || (!p->key_row && !p->key_at))
         return at_fail(error, AT_FAILED,
-                       "packed rows need the place and the number of each sequence's queries and keys");
-    const operand query = {"query", in->query, p->query_at, p->query_count, p->q_column, o->H * o->D};
-    const operand key = {"key", in->key, p->key_at, p->key_count, p->k_column, o->G * o->D};
-    const operand value = {"value", in->value, p->key_at, p->key_count, p->v_column, o->G * o->Dv};
-    if (!check_columns(o, &query) || !check_rows(o, &query, true))
+                       "packed rows need the first row and the number of each sequence's queries and keys");
+    const operand query = {"query", j->in.query, p->query_at, p->query_count, p->q_column, j->H * j->D};
+    const operand key = {"key", j->in.key, p->key_at, p->key_count, p->k_column, j->G * j->D};
+    const operand value = {"value", j->in.value, p->key_at, p->key_count, p->v_column, j->G * j->Dv};
+    if (!check_columns(j, &query) || !check_rows(j, &query, true))
         return false;
     if (p->key_row
-            ? !check_key_rows(o, p)
-            : !check_columns(o, &key) || !check_columns(o, &value) || !check_rows(o, &key, key.tensor->wants_grad) ||
-                  !check_rows(o, &value, value.tensor->wants_grad))
+            ? !check_key_rows(j, p)
+            : !check_columns(j, &key) || !check_columns(j, &value) || !check_rows(j, &key, key.tensor->wants_grad) ||
+                  !check_rows(j, &value, value.tensor->wants_grad))
         return false;
-    o->Q = at_largest_count(p->query_count, o->B), o->K = at_largest_count(p->key_count, o->B);
-    if (o->B > INT32_MAX || o->K > INT32_MAX || o->Q > INT32_MAX)
-        return at_fail(error, AT_FAILED, "batch %lld, queries %lld and keys %lld may each be at most %d",
-                       (long long)o->B, (long long)o->Q, (long long)o->K, INT32_MAX);
+    j->Q = at_largest_count(p->query_count, j->B), j->K = at_largest_count(p->key_count, j->B);
+    if (j->B > INT32_MAX || j->K > INT32_MAX || j->Q > INT32_MAX)
+        return at_fail(error, AT_SHAPE, "batch %lld, queries %lld and keys %lld may each be at most %d",
+                       (long long)j->B, (long long)j->Q, (long long)j->K, INT32_MAX);
     return true;
 }
 
-bool at_packed_direct(const at_operands *o)
+bool at_packed_direct(const at_job *j)
 {
-    const at_attention_in *in = o->in;
-    const at_score score = o->attention->score;
-    if (!in->packed || o->attention->plain || at_position_at((int)o->attention->position)->rotates)
+    const at_attention *a = &j->attention;
+    if (!j->in.packed || !at_fused_can(a) || a->position->rotates || (a->score->prepare && !j->in.prepared))
         return false;
-    if (score == AT_GENERAL || (score == AT_ADDITIVE && !in->prepared))
-        return false;
-    return !in->packed->key_row ||
-           (in->drop.share == 0 && at_fused_takes_rows(o->attention->normaliser, score == AT_ADDITIVE, o->H,
-                                                       in->argmax || in->entropy || in->key_sums));
+    return !j->in.packed->key_row || at_fused_takes_rows(j);
 }
 
 /* ---- Unpacking and packing ---- */
@@ -182,43 +178,43 @@ static at_tensor *unpack(at_tensor *x, int64_t batch, int64_t most, const int64_
     return move(x, &m, AT_SHAPE(batch, most, size), true);
 }
 
-at_tensor *at_unpack_queries(const at_operands *o)
+at_tensor *at_unpack_queries(const at_job *j)
 {
-    const at_packed *p = o->in->packed;
-    return unpack(o->in->query, o->B, o->Q, p->query_at, p->query_count, p->q_column, o->H * o->D);
+    const at_packed *p = j->in.packed;
+    return unpack(j->in.query, j->B, j->Q, p->query_at, p->query_count, p->q_column, j->H * j->D);
 }
 
-/* [B,K,size] from rows that lie anywhere. */
-static at_tensor *collect_rows(const at_operands *o, int64_t column, int64_t size)
+/* [B,K,size] from the rows that key_row points to. */
+static at_tensor *collect_rows(const at_job *j, int64_t column, int64_t size)
 {
-    const at_packed *p = o->in->packed;
-    at_tensor *out = at_tensor_make(o->tape, AT_SHAPE(o->B, o->K, size));
+    const at_packed *p = j->in.packed;
+    at_tensor *out = at_tensor_make(j->tape, AT_SHAPE(j->B, j->K, size));
     if (!out)
         return NULL;
     memset(out->value, 0, (size_t)at_shape_count(out->shape) * sizeof(at_real));
-    for (int64_t b = 0; b < o->B; b++)
-        for (int64_t j = 0; j < p->key_count[b]; j++)
-            memcpy(out->value + (b * o->K + j) * size, p->key_row[b * p->key_row_stride + j] + column,
+    for (int64_t b = 0; b < j->B; b++)
+        for (int64_t key = 0; key < p->key_count[b]; key++)
+            memcpy(out->value + (b * j->K + key) * size, p->key_row[b * p->key_row_stride + key] + column,
                    (size_t)size * sizeof(at_real));
     return out;
 }
 
-void at_unpack(const at_operands *o, at_attention_in *in)
+void at_unpack(at_job *j)
 {
-    const at_packed *p = o->in->packed;
-    const int64_t k = o->G * o->D, v = o->G * o->Dv;
-    in->query = at_unpack_queries(o);
-    in->key = p->key_row ? collect_rows(o, p->k_column, k)
-                         : unpack(in->key, o->B, o->K, p->key_at, p->key_count, p->k_column, k);
-    in->value = p->key_row ? collect_rows(o, p->v_column, v)
-                           : unpack(in->value, o->B, o->K, p->key_at, p->key_count, p->v_column, v);
+    const at_packed *p = j->in.packed;
+    const int64_t k = j->G * j->D, v = j->G * j->Dv;
+    j->in.query = at_unpack_queries(j);
+    j->in.key = p->key_row ? collect_rows(j, p->k_column, k)
+                           : unpack(j->in.key, j->B, j->K, p->key_at, p->key_count, p->k_column, k);
+    j->in.value = p->key_row ? collect_rows(j, p->v_column, v)
+                             : unpack(j->in.value, j->B, j->K, p->key_at, p->key_count, p->v_column, v);
 }
 
-at_tensor *at_pack(const at_operands *o, at_tensor *x, int64_t rows)
+at_tensor *at_pack(const at_job *j, at_tensor *x, int64_t rows)
 {
     if (!x)
         return NULL;
-    const at_packed *p = o->in->packed;
-    const moved m = {o->B, o->Q, x->shape.dim[2], 0, x->shape.dim[2], p->query_at, p->query_count};
+    const at_packed *p = j->in.packed;
+    const moved m = {j->B, j->Q, x->shape.dim[2], 0, x->shape.dim[2], p->query_at, p->query_count};
     return move(x, &m, AT_SHAPE(rows, x->shape.dim[2]), false);
 }

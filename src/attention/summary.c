@@ -1,42 +1,42 @@
-/* What can be asked for beside the output, read off the whole weights: the plain path's answer, and the measure of the
- * fused path's running ones. */
+/* What can be asked for beside the output, computed from the whole weights: the plain path's results, which the tests
+ * compare the fused path's with. */
 #include <math.h>
 #include <string.h>
 
-#include "attention/axes.h"
+#include "attention/axes_internal.h"
 
-static void copy_rows(const at_operands *o, const at_tensor *w)
+static void copy_rows(const at_job *j, const at_tensor *w)
 {
-    const at_attention_in *in = o->in;
-    const int64_t count = in->rows ? in->row_count : o->Q;
-    for (int64_t bh = 0; count > 0 && bh < o->B * o->H; bh++)
+    const at_asked *asked = j->asked;
+    const int64_t count = j->asked_rows;
+    for (int64_t bh = 0; count > 0 && bh < j->B * j->H; bh++)
         for (int64_t r = 0; r < count; r++)
-            memcpy(in->weights + (bh * count + r) * o->K, w->value + (bh * o->Q + (in->rows ? in->rows[r] : r)) * o->K,
-                   (size_t)o->K * sizeof(at_real));
+            memcpy(asked->weights + (bh * count + r) * j->K,
+                   w->value + (bh * j->Q + (asked->rows ? asked->rows[r] : r)) * j->K, (size_t)j->K * sizeof(at_real));
 }
 
-void at_weights_report(const at_operands *o, const at_tensor *w)
+void at_weights_report(const at_job *j, const at_tensor *w)
 {
-    const at_attention_in *in = o->in;
-    if (in->weights)
-        copy_rows(o, w);
-    if (in->key_sums)
-        memset(in->key_sums, 0, (size_t)(o->B * o->H * o->K) * sizeof(at_real));
-    for (int64_t row = 0; row < o->B * o->H * o->Q; row++) {
-        const int64_t r = at_span_row(&o->spans, row / (o->H * o->Q), row / o->Q % o->H, row % o->Q);
-        const int64_t lo = o->spans.lo[r], hi = o->spans.hi[r];
-        const at_real *wi = w->value + row * o->K;
+    const at_asked *asked = j->asked;
+    if (asked->weights)
+        copy_rows(j, w);
+    if (asked->key_sums)
+        memset(asked->key_sums, 0, (size_t)(j->B * j->H * j->K) * sizeof(at_real));
+    for (int64_t row = 0; row < j->B * j->H * j->Q; row++) {
+        const int64_t r = at_span_row(&j->spans, row / (j->H * j->Q), row / j->Q % j->H, row % j->Q);
+        const int64_t lo = j->spans.lo[r], hi = j->spans.hi[r];
+        const at_real *wi = w->value + row * j->K;
         int64_t best = hi > lo ? lo : -1; /* the first of equals; -1: there is none */
         double entropy = 0;
-        for (int64_t j = lo; j < hi; j++) {
-            best = wi[j] > wi[best] ? j : best;
-            entropy -= wi[j] > 0 ? (double)wi[j] * log((double)wi[j]) : 0;
-            if (in->key_sums)
-                in->key_sums[row / o->Q * o->K + j] += wi[j];
+        for (int64_t key = lo; key < hi; key++) {
+            best = wi[key] > wi[best] ? key : best;
+            entropy -= wi[key] > 0 ? (double)wi[key] * log((double)wi[key]) : 0;
+            if (asked->key_sums)
+                asked->key_sums[row / j->Q * j->K + key] += wi[key];
         }
-        if (in->argmax)
-            in->argmax[row] = (int32_t)best;
-        if (in->entropy)
-            in->entropy[row] = (at_real)entropy;
+        if (asked->argmax)
+            asked->argmax[row] = (int32_t)best;
+        if (asked->entropy)
+            asked->entropy[row] = (at_real)entropy;
     }
 }

@@ -5,7 +5,7 @@
 #ifndef AT_CACHE_H
 #define AT_CACHE_H
 
-#include "attention/fused.h"
+#include "attention/types.h"
 
 typedef struct at_cache at_cache;
 

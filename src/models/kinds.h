@@ -48,12 +48,13 @@ int64_t at_place_of(const at_tensor *place);
 /* ---- Looking at the source through the one attention operator (look.c) ---- */
 
 typedef struct at_look {
-    bool ready;    /* additive: queries are W_a q and keys U_a k already */
-    int64_t width; /* of queries and keys */
-    int W, U, v, b, Wp, vp, wK, wV, bias;
+    bool prepared;                              /* additive: queries are W_a q and keys U_a k already */
+    int64_t width;                              /* of queries and keys */
+    int parameter[AT_AXES][AT_MOST_PARAMETERS]; /* numbers in at_params, -1: none */
 } at_look;
 
-/* The parameters that the settings' score, window and position take, as NAME.W_a and so on. */
+/* The parameters that the settings' choices declare, as NAME.W_a and so on. `ready`: a score that takes prepared queries
+ * and keys gets them. */
 bool at_look_declare(at_model *model, at_look *look, const char *name, int64_t width, int64_t value_width, bool ready,
                      at_error *error);
 

@@ -19,38 +19,40 @@ bool at_look_declare(at_model *model, at_look *look, const char *name, int64_t w
     return at_look_declare_for(model, &model->attention, look, name, width, value_width, ready, error);
 }
 
+/* A parameter's name as papers write it, by its use: W -> W_a, Wp -> W_p, wK -> w_K. */
+static void subscript(const char *name, char *out, size_t size)
+{
+    const size_t length = strlen(name);
+    if (length <= 2)
+        snprintf(out, size, "%c_%c", name[0], length == 2 ? name[1] : 'a');
+    else
+        snprintf(out, size, "%s", name);
+}
+
 bool at_look_declare_for(at_model *model, const at_attention *a, at_look *look, const char *name, int64_t width,
                          int64_t value_width, bool ready, at_error *error)
 {
     const int64_t H = a->heads, D = width / H, Dv = value_width / H;
-    int64_t A = model->settings.attention;
-    *look = (at_look){ready, width, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+    const bool prepared = ready && at_attention_prepares(a);
+    *look = (at_look){.prepared = prepared, .width = width};
     if (width % H || value_width % H)
-        return at_fail(error, AT_FAILED, "--heads is %lld and must divide %lld, the size of what attention compares%s",
-                       (long long)H, (long long)(width % H ? width : value_width), width % H ? "" : " and gathers");
-    if (a->position == AT_ROPE && D % 2)
-        return at_fail(error, AT_FAILED,
-                       "position 'rope' turns pairs of numbers, so the head size must be even, and it is %lld",
+        return at_fail(error, AT_SHAPE, "`heads` is %lld and must divide %lld, the size of what attention compares%s",
+                       (long long)H, (long long)(width % H ? width : value_width), width % H ? "" : " and sums");
+    if (at_attention_rotates(a) && D % 2)
+        return at_fail(error, AT_SHAPE,
+                       "position 'rope' rotates pairs of numbers, so the head size must be even, and it is %lld",
                        (long long)D);
-    if (a->score == AT_GENERAL)
-        look->W = declare(model, name, "W_a", AT_SHAPE(D, D), error);
-    if (a->score == AT_ADDITIVE)
-        look->v = declare(model, name, "v_a", AT_SHAPE(ready ? D : A), error);
-    if (a->score == AT_ADDITIVE && !ready) {
-        look->W = declare(model, name, "W_a", AT_SHAPE(A, D), error);
-        look->U = declare(model, name, "U_a", AT_SHAPE(A, D), error);
-        look->b = declare(model, name, "b_a", AT_SHAPE(A), error);
-    }
-    if (a->window == AT_LOCAL_P) {
-        look->Wp = declare(model, name, "W_p", AT_SHAPE(A, D), error);
-        look->vp = declare(model, name, "v_p", AT_SHAPE(A), error);
-    }
-    if (a->position == AT_SHAW && a->score != AT_ADDITIVE && a->tables != AT_SHAW_VALUES)
-        look->wK = declare(model, name, "w_K", AT_SHAPE(2 * a->clip + 1, D), error);
-    if (a->position == AT_SHAW && a->tables != AT_SHAW_KEYS)
-        look->wV = declare(model, name, "w_V", AT_SHAPE(2 * a->clip + 1, Dv), error);
-    if (a->position == AT_T5)
-        look->bias = declare(model, name, "bias", AT_SHAPE(a->buckets, H), error);
+    for (int axis = 0; axis < AT_AXES; axis++)
+        for (int i = 0; i < AT_MOST_PARAMETERS; i++) {
+            look->parameter[axis][i] = -1;
+            if (i >= a->declared_count[axis])
+                continue;
+            char written[16];
+            const at_shape shape = at_parameter_shape(a, axis, i, prepared, model->settings.attention, D, Dv);
+            subscript(a->declared[axis][i].name, written, sizeof written);
+            if (shape.rank > 0)
+                look->parameter[axis][i] = declare(model, name, written, shape, error);
+        }
     return error->code == AT_OK;
 }
 
@@ -58,11 +60,11 @@ at_looks at_looks_begin(const at_model *model, const at_pass *pass, const at_sou
                         int64_t n, int64_t place)
 {
     at_attention attention = model->attention;
-    if (pass->expectation && attention.normaliser == AT_HARD)
-        attention.normaliser = AT_SOFTMAX;
+    if (pass->expectation)
+        at_attention_soften(&attention);
     if (pass->guided_head)
         attention.plain = true; /* the fused path has no gradient of the weights */
-    const bool hard = attention.normaliser == AT_HARD;
+    const bool hard = at_attention_samples(&attention);
     return (at_looks){.model = model,
                       .pass = pass,
                       .source = source,
@@ -77,10 +79,11 @@ at_looks at_looks_begin(const at_model *model, const at_pass *pass, const at_sou
 
 void at_look_params(at_tape *tape, at_params *params, const at_look *look, at_attention_in *in)
 {
-    const int index[] = {look->W, look->U, look->v, look->b, look->Wp, look->vp, look->wK, look->wV, look->bias};
-    at_tensor **slot[] = {&in->W, &in->U, &in->v, &in->b, &in->Wp, &in->vp, &in->wK, &in->wV, &in->bias};
-    for (size_t i = 0; i < sizeof index / sizeof *index; i++)
-        *slot[i] = index[i] < 0 ? NULL : at_param(tape, params, index[i]);
+    for (int axis = 0; axis < AT_AXES; axis++)
+        for (int i = 0; i < AT_MOST_PARAMETERS; i++) {
+            const int index = look->parameter[axis][i];
+            in->parameter[axis][i] = index < 0 ? NULL : at_param(tape, params, index);
+        }
 }
 
 /* The mean over the heads of w [B,H,Q,S], or the head that the pass asks for, into the rows of weights [B,n,S]. */
@@ -116,9 +119,9 @@ at_tensor *at_one_head(at_tensor *weights, int head)
 static at_tensor *entropy_of(const at_looks *looks, at_attention_in in)
 {
     at_attention soft = looks->attention;
-    soft.normaliser = AT_SOFTMAX;
+    at_attention_soften(&soft);
     soft.plain = true;
-    in.weights = NULL;
+    in.asked = NULL;
     in.sample = false;
     at_tensor *p = at_attention_run(looks->pass->tape, &soft, &in).weights; /* [B,H,Q,S] */
     at_tensor *tiny = at_tensor_make(looks->pass->tape, AT_SHAPE(1));
@@ -137,7 +140,7 @@ at_tensor *at_looks_next(at_looks *looks, at_tensor *query, at_tensor *key, at_t
     at_tape *tape = looks->pass->tape;
     at_rng *rng = looks->pass->rng;
     const int64_t Q = query->shape.dim[1];
-    const bool hard = attention->normaliser == AT_HARD, draws = hard && rng;
+    const bool hard = at_attention_samples(attention), draws = hard && rng;
     at_real *w =
         at_room(tape, (size_t)(looks->source->rows * attention->heads * Q * looks->source->length) * sizeof *w);
     at_attention_in in = {.query = query,
@@ -148,8 +151,8 @@ at_tensor *at_looks_next(at_looks *looks, at_tensor *query, at_tensor *key, at_t
                           .sample = draws,
                           .seed = draws ? (uint64_t)at_rng_u32(rng) << 32 | at_rng_u32(rng) : 0,
                           .drop = at_drop_of(looks->model, looks->pass),
-                          .prepared = look->ready && attention->score == AT_ADDITIVE,
-                          .weights = w};
+                          .prepared = look->prepared,
+                          .asked = &(at_asked){.weights = w}};
     at_look_params(tape, looks->model->params, look, &in);
     at_attention_out out = at_attention_run(tape, attention, &in);
     if (!w || !out.out)

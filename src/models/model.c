@@ -58,7 +58,7 @@ bool at_model_attention(const at_model_settings *settings, const at_model_kind *
                          .heads = (int)settings->heads};
     if (!at_attention_parse(&names, attention, error))
         return false;
-    if (attention->normaliser == AT_HARD && settings->attention_dropout > 0)
+    if (at_attention_samples(attention) && settings->attention_dropout > 0)
         return at_fail(error, AT_FAILED,
                        "--attention-dropout drops some of many weights, and the normaliser 'hard' has one");
     return true;

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "attention/axes.h"
 #include "models/transformer_internal.h"
 #include "tape/block.h"
 #include "tape/ops.h"
@@ -23,11 +22,7 @@ static bool take_words(const char *words, at_settings *names, char room[][32], a
     int used = 0;
     for (const char *at = words; *at; at += strcspn(at, ","), at += *at == ',') {
         const size_t length = strcspn(at, ","), name = strcspn(at, ",:");
-        int axis = -1;
-        for (int a = 0; a < AT_AXES && axis < 0; a++)
-            for (int i = 0; at_axes[a].entry(i) && axis < 0; i++)
-                if (strlen(at_axes[a].entry(i)->name) == name && strncmp(at_axes[a].entry(i)->name, at, name) == 0)
-                    axis = a;
+        const int axis = at_axis_of(at, name);
         if (axis < 0 || length >= 32 || used == AT_AXES)
             return at_fail(error, AT_FAILED,
                            "'%.*s' in '%s' is no score, normaliser, window or position; one word of each may stand "
@@ -51,12 +46,12 @@ static bool parse(const at_model *model, at_use use, at_attention *attention, at
                          .kv_heads = (int)(s->kv_heads ? s->kv_heads : s->heads)};
     if (!take_words(own_words(s, use), &names, room, error) || !at_attention_parse(&names, attention, error))
         return false;
-    if (attention->normaliser == AT_HARD)
+    if (at_attention_samples(attention))
         return at_fail(error, AT_FAILED,
                        "model '%s' cannot use the normaliser 'hard': its layers would draw thousands of times a "
                        "sentence, and REINFORCE learns from one draw a word; 'sparsemax' is sparse and learns",
                        s->model);
-    if (attention->window == AT_LOCAL_P && use == AT_USE_DECODER)
+    if (at_attention_predicts(attention) && use == AT_USE_DECODER)
         return at_fail(error, AT_FAILED,
                        "the decoder's self-attention cannot use the window 'local-p': its centre is a share of the "
                        "words, and a decoder does not know how many there will be; 'sliding' looks back a fixed way");
@@ -78,16 +73,16 @@ at_multihead at_multihead_declare(at_model *model, const char *name, at_use use,
         return m;
     }
     m.size = d / H;
-    if (m.attention.position == AT_ROPE && m.size % 2) {
+    if (at_attention_rotates(&m.attention) && m.size % 2) {
         at_fail(error, AT_FAILED,
                 "position 'rope' turns pairs of numbers, so the head size must be even, and --hidden %lld over --heads "
                 "%lld makes it %lld",
                 (long long)d, (long long)H, (long long)m.size);
         return m;
     }
-    m.turns = m.attention.position == AT_ROPE;
+    m.turns = at_attention_rotates(&m.attention);
     if (m.turns)
-        m.attention.position = AT_NONE;
+        at_attention_drop_position(&m.attention);
     const int64_t keys = 2 * G * m.size;
     snprintf(full, sizeof full, "%s.%s", name, use == AT_USE_CROSS ? "Q" : "QKV");
     m.in = at_dense_declare(model->params, full, d, use == AT_USE_CROSS ? d : d + keys, true, error);
@@ -167,7 +162,7 @@ static at_tensor *look(const at_model *model, const at_pass *pass, const at_mult
                           .packed = kept,
                           .query_start = start,
                           .drop = at_drop_of(model, pass),
-                          .weights = w};
+                          .asked = &(at_asked){.weights = w}};
     at_look_params(pass->tape, model->params, &m->look, &in);
     at_attention attention = m->attention;
     /* Of the layer that is guided the weights need a way back, which the plain path has. */

@@ -87,7 +87,7 @@ bool at_batch_loss(at_loss *loss, const at_batch *batch, bool learn, double *sum
     at_pass pass = {.tape = tape, .rng = learn ? &loss->rng : NULL, .lengths = batch->target_lengths};
     /* Half of the batches use the expectation under the softmax instead of a sample, which reduces the variance of the
      * estimator (Xu et al. 2015). */
-    if (learn && model->attention.normaliser == AT_HARD)
+    if (learn && at_attention_samples(&model->attention))
         pass.expectation = at_rng_uniform(&loss->rng) < 0.5;
     const bool guides = learn && options->guide;
     if (guides)

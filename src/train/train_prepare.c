@@ -26,7 +26,7 @@ static bool guided_head_exists(const at_model *model, at_error *error)
         return at_fail(error, AT_USAGE,
                        "model '%s' does not attend to a source, so `guided-alignment` has no head to train",
                        model->kind->name);
-    if (model->attention.normaliser == AT_HARD)
+    if (at_attention_samples(&model->attention))
         return at_fail(
             error, AT_USAGE,
             "`guided-alignment` trains attention weights, and the normaliser 'hard' samples positions instead");

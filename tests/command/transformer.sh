@@ -14,7 +14,7 @@ done
 refuse 2 "no position 'sinusoid'; did you mean 'sinusoidal'?" train $tiny --output m --position sinusoid
 refuse 2 "no table 'key' for position 'shaw'; did you mean 'keys'?" train $tiny --output m --position shaw:2:key
 refuse 2 "--heads is 3 and must divide --hidden, which is 16" train $tiny --output m --heads 3
-refuse 2 "kv_heads 2 must divide heads 1" train $tiny --output m --heads 1 --kv-heads 2
+refuse 2 "--kv-heads is 2 and must divide --heads, which is 1" train $tiny --output m --heads 1 --kv-heads 2
 refuse 2 "--hidden is 15 and must be even for --position sinusoidal" train $tiny --output m --hidden 15 --heads 1
 refuse 2 "--norm is 'both' and must be 'post' or 'pre'" train $tiny --output m --norm both
 refuse 2 "--activation is 'tanh' and must be 'relu', 'gelu' or 'swish'" train $tiny --output m --activation tanh

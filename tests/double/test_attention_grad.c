@@ -98,10 +98,12 @@ static results run(attention_case *c, const gradcheck_case *check, bool plain)
         for (int i = 0; i < c->inputs; i++)
             x[i] = at_leaf(tape, c->shape[i], r.s.value[i], NULL, false);
         at_attention_in in = in_of(c, x);
-        in.weights = part ? r.chosen : r.weights;
-        in.rows = part ? two : NULL;
-        in.row_count = part ? 2 : 0;
-        in.argmax = r.argmax, in.entropy = r.entropy, in.key_sums = r.key_sums;
+        in.asked = &(at_asked){.weights = part ? r.chosen : r.weights,
+                               .rows = part ? two : NULL,
+                               .row_count = part ? 2 : 0,
+                               .argmax = r.argmax,
+                               .entropy = r.entropy,
+                               .key_sums = r.key_sums};
         at_attention_out out = at_attention_run(tape, &c->attention, &in);
         if (!out.out)
             fail_msg("%s: %s", c->name, at_tape_error(tape)->text);
@@ -222,7 +224,7 @@ static void odd_sizes_agree(void **state)
             c.Q = sizes[i];
             c.K = sizes[(i + kind) % 7];
             c.A = c.Dv = sizes[kind % 7];
-            c.D = at_position_at((int)c.attention.position)->rotates ? 2 * sizes[kind % 5] : sizes[(kind + i) % 7];
+            c.D = at_attention_rotates(&c.attention) ? 2 * sizes[kind % 5] : sizes[(kind + i) % 7];
             c.has_lengths = false;
             c.projections = false;
             add_arrays(&c, chosen);
@@ -261,7 +263,7 @@ static void misfits_are_named(void **state)
          "value has shape [2,4,4] but needs [2,5,width], a row for each key"},
     };
     at_arena *arena = at_arena_new();
-    const at_attention attention = {.heads = 1, .kv_heads = 1};
+    const at_attention attention = parsed(&(at_settings){0});
     for (int i = 0; i < 5; i++) {
         at_tape *tape = at_tape_new(arena, false);
         at_attention_in in = {.query = at_leaf(tape, rows[i % 4].query, numbers, NULL, false),

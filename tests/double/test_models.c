@@ -6,7 +6,7 @@
 static bool draws(const at_model *model)
 {
     const at_model_settings *s = &model->settings;
-    return model->attention.normaliser == AT_HARD || s->dropout > 0 || s->attention_dropout > 0 || s->ffn_dropout > 0;
+    return at_attention_samples(&model->attention) || s->dropout > 0 || s->attention_dropout > 0 || s->ffn_dropout > 0;
 }
 
 /* Cross-entropy of the batch; hard attention's log-probabilities and entropies with weights of their own. */
@@ -15,7 +15,7 @@ static at_tensor *build_loss(at_tape *tape, at_tensor *const *x, const void *con
     (void)x;
     at_model *model = (at_model *)(uintptr_t)context;
     at_rng rng = {.seed = 5};
-    const bool hard = model->attention.normaliser == AT_HARD;
+    const bool hard = at_attention_samples(&model->attention);
     at_pass pass = {.tape = tape, .rng = draws(model) ? &rng : NULL};
     at_decoded d = case_decode(model, &pass, &whole_source, target_in, TARGET);
     at_tensor *loss = at_cross_entropy(at_reshape(d.logits, AT_SHAPE(ROWS * TARGET, WORDS)), target_out, 0);
@@ -68,7 +68,7 @@ static void test_guided_gradients(void **state)
         bool plain = true;
         for (int w = 0; w < 5; w++)
             plain = plain && !strstr(model_cases[i], sparse[w]);
-        if (at_model_heads(model, &layers, &heads) && model->attention.normaliser != AT_HARD && plain) {
+        if (at_model_heads(model, &layers, &heads) && !at_attention_samples(&model->attention) && plain) {
             gradcheck_case c = {.name = model_cases[i],
                                 .build = build_guided,
                                 .context = model,

@@ -76,9 +76,10 @@ static const int64_t two_at[] = {3, 0}, two_count[] = {1, 2};
 
 static at_tensor *build(at_tape *tape, at_tensor *const *x, const void *context)
 {
-    const at_attention attention = {.score = AT_GENERAL, .heads = 1, .kv_heads = 1};
+    const at_attention attention = parsed(&(at_settings){.score = "general"});
     const at_packed *packed = context;
-    at_attention_in in = {.query = x[0], .key = x[0], .value = x[0], .W = x[1], .packed = packed};
+    at_attention_in in = {.query = x[0], .key = x[0], .value = x[0], .packed = packed};
+    *at_parameter_slot(&attention, &in, "W") = x[1];
     return at_attention_run(tape, &attention, &in).out;
 }
 
@@ -129,7 +130,7 @@ static void shared_columns_add_up(void **state)
                                   .q_column = 0,
                                   .k_column = 1,
                                   .v_column = 2};
-        const at_attention attention = {.score = AT_SCALED, .heads = 2, .kv_heads = 2};
+        const at_attention attention = parsed(&(at_settings){.heads = 2});
         at_tape *tape = at_tape_new(arena, true);
         at_real *grad = filled(arena, B * N * WIDTH, 0);
         at_tensor *leaf = at_leaf(tape, AT_SHAPE(B * N, WIDTH), x, grad, true);
@@ -176,31 +177,31 @@ static const struct {
      {2, {3, 8}},
      {.q_column = 5},
      0,
-     "query has shape [3,8], in which 4 columns from column 5 on do not lie"},
+     "query has shape [3,8], which does not hold 4 columns from column 5 on"},
     {{2, {3, 8}},
      {2, {3, 8}},
      {.k_column = -1},
      0,
-     "key has shape [3,8], in which 4 columns from column -1 on do not lie"},
+     "key has shape [3,8], which does not hold 4 columns from column -1 on"},
     {{2, {3, 8}},
      {2, {3, 8}},
      {.v_column = 3},
      0,
-     "value has shape [3,8], in which 6 columns from column 3 on do not lie"},
-    {{2, {3, 3}}, {2, {3, 8}}, {0}, 0, "query has shape [3,3], in which 4 columns from column 0 on do not lie"},
-    {{3, {1, 3, 8}}, {2, {3, 8}}, {0}, 0, "query has shape [1,3,8] but needs [rows,width], being packed"},
+     "value has shape [3,8], which does not hold 6 columns from column 3 on"},
+    {{2, {3, 3}}, {2, {3, 8}}, {0}, 0, "query has shape [3,3], which does not hold 4 columns from column 0 on"},
+    {{3, {1, 3, 8}}, {2, {3, 8}}, {0}, 0, "query has shape [1,3,8] but packed rows need [rows,width]"},
     {{2, {3, 8}}, {2, {3, 8}}, {0}, 4, "key [rows,width] is not given"},
     {{2, {3, 8}}, {2, {3, 8}}, {.size = -1}, 0, "packed rows of 2 sequences have heads of size -1 and 3"},
     {{2, {3, 8}},
      {2, {3, 8}},
      {0},
      1,
-     "packed rows bring their lengths and are projected already: they take no lengths"},
+     "packed rows have their own lengths and are projected already: they take no lengths"},
     {{2, {3, 8}},
      {2, {3, 8}},
      {0},
      2,
-     "packed rows bring their lengths and are projected already: they take no parameter 'WK'"},
+     "packed rows have their own lengths and are projected already: they take no parameter 'WK'"},
     {{2, {3, 8}},
      {2, {3, 8}},
      {.key_row = row_list},
@@ -220,13 +221,13 @@ static const struct {
      {2, {3, 8}},
      {.key_row = row_list, .key_row_stride = 2, .query_count = ones},
      4 + 8,
-     "keys given by their rows have no way back, and the query wants a gradient"},
+     "keys given by their rows have no backward pass, and the query wants a gradient"},
 };
 
 static void bad_rows_are_refused(void **state)
 {
     (void)state;
-    const at_attention attention = {.score = AT_SCALED, .heads = 2, .kv_heads = 2};
+    const at_attention attention = parsed(&(at_settings){.heads = 2});
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         at_arena *arena = at_arena_new();
         at_tape *tape = at_tape_new(arena, true);

@@ -206,7 +206,9 @@ static void test_refusals(void **state)
     for (int i = 0; i < 3; i++) {
         at_tape *tape = at_tape_new(arena, false);
         at_tensor *x = at_leaf(tape, AT_SHAPE(1, 2, 2), numbers, NULL, false);
-        const at_attention attention = {.heads = 1, .kv_heads = 1, .normaliser = i == 2 ? AT_HARD : AT_SOFTMAX};
+        at_error error = {0};
+        at_attention attention;
+        assert_true(at_attention_parse(&(at_settings){.normaliser = i == 2 ? "hard" : "softmax"}, &attention, &error));
         const at_attention_in in = {.query = x,
                                     .key = x,
                                     .value = x,
@@ -217,7 +219,7 @@ static void test_refusals(void **state)
         assert_string_equal(at_tape_error(tape)->text,
                             i == 0   ? "the share of the weights to drop is 1 and must be from 0 to below 1"
                             : i == 1 ? "the share of the weights to drop is nan and must be from 0 to below 1"
-                                     : "normaliser 'hard' has one weight, of which no share can be dropped");
+                                     : "normaliser 'hard' has one weight per row, of which no share can be dropped");
     }
     at_arena_free(arena);
 }

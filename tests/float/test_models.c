@@ -179,7 +179,7 @@ static void test_settings(void **state)
     assert_string_equal(REFUSAL({"cell", "lstm"}, {"reset", "after"}),
                         "--reset is for --cell gru only, and the cell is 'lstm'");
     assert_string_equal(REFUSAL({"heads", "3"}),
-                        "--heads is 3 and must divide 256, the size of what attention compares");
+                        "`heads` is 3 and must divide 256, the size of what attention compares");
     assert_non_null(strstr(REFUSAL({"score", "aditive"}), "did you mean 'additive'"));
     assert_string_equal(REFUSAL({"input-feeding", "yes"}), "--input-feeding is 'yes' and must be true or false");
 }

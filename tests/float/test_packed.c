@@ -80,9 +80,7 @@ static void steps_are_the_whole(void **state)
                                 .position = positions[i],
                                 .heads = H,
                                 .kv_heads = G};
-        at_attention attention;
-        at_error error = {0};
-        assert_true(at_attention_parse(&settings, &attention, &error));
+        const at_attention attention = parsed(&settings);
         at_tape *tape = at_tape_new(arena, false);
         at_packed packed = {.batch = B,
                             .query_at = at,
@@ -95,12 +93,11 @@ static void steps_are_the_whole(void **state)
                             .v_column = (H + G) * D};
         at_tensor *rows = at_leaf(tape, AT_SHAPE(B * N, WIDTH), x, NULL, false);
         at_attention_in in = {.query = rows, .key = rows, .value = rows, .packed = &packed};
-        if (attention.position == AT_SHAW) {
-            in.wK = at_leaf(tape, AT_SHAPE(11, D), drawn(arena, 2, 11 * D), NULL, false);
-            in.wV = at_leaf(tape, AT_SHAPE(11, DV), drawn(arena, 3, 11 * DV), NULL, false);
+        for (int p = 0; p < attention.declared_count[AT_POSITION]; p++) {
+            const at_shape shape = at_parameter_shape(&attention, AT_POSITION, p, false, 0, D, DV);
+            at_real *values = drawn(arena, (uint64_t)(2 + p), at_shape_count(shape));
+            in.parameter[AT_POSITION][p] = at_leaf(tape, shape, values, NULL, false);
         }
-        if (attention.position == AT_T5)
-            in.bias = at_leaf(tape, AT_SHAPE(32, H), drawn(arena, 4, 32 * H), NULL, false);
         at_tensor *whole = at_attention_run(tape, &attention, &in).out;
         assert_non_null(whole);
         const at_real *list[B * N];

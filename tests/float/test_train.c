@@ -538,7 +538,7 @@ static void refusals(void **state)
         "no validation metric 'meteor'; there are loss, perplexity, bleu, chrf, chrf++, ter, wer, cer and accuracy");
     refused("valid-metric", "aer", "no validation metric 'aer'; did you mean 'ter', 'wer' or 'cer'?");
     fails(training_of("no", DATA, "heads", "3", NULL), &e,
-          "--heads is 3 and must divide 16, the size of what attention compares");
+          "`heads` is 3 and must divide 16, the size of what attention compares");
     fails(training_of("train", DATA, NULL), &e,
           "`output` would overwrite 'train', which `source` reads; choose another file");
     fails(training_of("no", DATA, "entropy", "1", NULL), &e,
