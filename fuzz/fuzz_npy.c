@@ -1,4 +1,4 @@
-/* Any bytes as a .npy file: an array whose values all lie in them, or a sentence. */
+/* Any bytes as a .npy file: an array whose values all lie in them, or an error message. */
 #include "io/dtype.h"
 #include "io/parse_internal.h"
 
@@ -10,9 +10,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     at_error error = {0};
     at_array *array = at_npy_parse(bytes, size, "fuzz.npy", &error);
-    if ((array == NULL) != (error.code != AT_OK) || strchr(error.text, '\n') != NULL)
+    if (!array != (error.code != AT_OK) || strchr(error.text, '\n'))
         abort();
-    if (array != NULL) {
+    if (array) {
         size_t data = (size_t)at_array_count(array) * at_dtype_rows[array->dtype].size;
         if (data > size || (data > 0 && memcmp(array->data, bytes + size - data, data) != 0))
             abort();

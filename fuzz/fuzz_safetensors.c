@@ -1,4 +1,4 @@
-/* Any bytes as a safetensors file: tensors that together are its data, or a sentence. */
+/* Any bytes as a safetensors file: tensors that together are its data, or an error message. */
 #include "base/utf8.h"
 #include "io/dtype.h"
 #include "io/parse_internal.h"
@@ -11,10 +11,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     at_error error = {0};
     at_tensors *tensors = at_tensors_parse(bytes, size, "fuzz.safetensors", &error);
-    if ((tensors == NULL) != (error.code != AT_OK) || strchr(error.text, '\n') != NULL || !at_is_utf8(error.text))
+    if (!tensors != (error.code != AT_OK) || strchr(error.text, '\n') || !at_is_utf8(error.text))
         abort();
     size_t total = 0;
-    for (int i = tensors == NULL ? 0 : at_tensors_count(tensors); i-- > 0;) {
+    for (int i = !tensors ? 0 : at_tensors_count(tensors); i-- > 0;) {
         const at_array *array = at_tensors_get(tensors, at_tensors_name(tensors, i));
         size_t data = (size_t)at_array_count(array) * at_dtype_rows[array->dtype].size;
         total += data;

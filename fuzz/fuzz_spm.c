@@ -1,4 +1,4 @@
-/* Any bytes as a .spm file: a sentence, or a model that SentencePiece loads and uses. */
+/* Any bytes as a .spm file: an error message, or a model that SentencePiece loads and uses. */
 #include "base/utf8.h"
 #include "text/spm_check_internal.h"
 #include "text/spm_internal.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool look(void *context, const at_spm_found *found)
+static bool check(void *context, const at_spm_found *found)
 {
     const at_spm_info *info = context;
     if (found->id < 0 || found->id >= info->count || found->begin > found->end)
@@ -21,10 +21,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     at_error error = {0};
     at_spm_info info;
     bool sound = at_spm_check(bytes, size, "fuzz.spm", &info, &error);
-    if (sound == (error.code != AT_OK) || strchr(error.text, '\n') != NULL || !at_is_utf8(error.text))
+    if (sound == (error.code != AT_OK) || strchr(error.text, '\n') || !at_is_utf8(error.text))
         abort();
     at_spm *spm = sound ? at_spm_load(bytes, size, &error) : NULL;
-    if (spm != NULL && !at_spm_encode(spm, line, sizeof line - 1, look, &info))
+    if (spm && !at_spm_encode(spm, line, sizeof line - 1, check, &info))
         abort();
     at_spm_free(spm);
     at_spm_info_free(&info);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# run.sh BUILD SECONDS: runs every fuzzer of the build directory for so long, two at a time, each starting from the files of
-# tests/ref that have its name as their ending; prints the findings and then "N passed, N failed".
+# run.sh BUILD SECONDS: runs every fuzzer of the build directory for so long, two at a time. fuzz_NAME starts from the *.NAME
+# files of fuzz/seeds and tests/ref, small ones alone: large ones make every run slow. Prints the findings and then
+# "N passed, N failed".
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
 build=$(cd "$1" && pwd)/fuzz
@@ -11,8 +12,8 @@ fuzz()
 {
     local name=$1 corpus=$build/corpus_$1 log=$build/$1.log
     mkdir -p "$corpus"
-    cp "$top"/tests/ref/*."${name#fuzz_}" "$corpus" 2>/dev/null
-    if "$build/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -artifact_prefix="$build/$name-" \
+    find "$top/fuzz/seeds" "$top/tests/ref" -name "*.${name#fuzz_}" -size -16k -exec cp {} "$corpus" \;
+    if "$build/$name" -max_total_time="$seconds" -max_len=16384 -timeout=10 -rss_limit_mb=2048 -artifact_prefix="$build/$name-" \
         -print_final_stats=1 "$corpus" >"$log" 2>&1; then
         echo "$name: nothing found in $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") runs"
     else

@@ -5,37 +5,43 @@
 
 #include "kernels/micro_internal.h"
 
+/* The numbers of a (0, 1, ...) and b (LANES, LANES + 1, ...) that the list names. gcc before 12 has it under an older
+ * name, clang under this one alone. */
+#if defined(__clang__) || __GNUC__ >= 12
+#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (veci){__VA_ARGS__})
+#endif
+
 /* LANES rows of LANES numbers turned in registers: column[j][i] = row[i][j]. */
 INLINE void turn_lanes(const vec *row, vec *column)
 {
 #ifdef AT_DOUBLE
-    vec a = __builtin_shuffle(row[0], row[1], (veci){0, 4, 2, 6}),
-        b = __builtin_shuffle(row[0], row[1], (veci){1, 5, 3, 7});
-    vec c = __builtin_shuffle(row[2], row[3], (veci){0, 4, 2, 6}),
-        d = __builtin_shuffle(row[2], row[3], (veci){1, 5, 3, 7});
-    column[0] = __builtin_shuffle(a, c, (veci){0, 1, 4, 5});
-    column[1] = __builtin_shuffle(b, d, (veci){0, 1, 4, 5});
-    column[2] = __builtin_shuffle(a, c, (veci){2, 3, 6, 7});
-    column[3] = __builtin_shuffle(b, d, (veci){2, 3, 6, 7});
+    vec a = SHUFFLE(row[0], row[1], 0, 4, 2, 6), b = SHUFFLE(row[0], row[1], 1, 5, 3, 7);
+    vec c = SHUFFLE(row[2], row[3], 0, 4, 2, 6), d = SHUFFLE(row[2], row[3], 1, 5, 3, 7);
+    column[0] = SHUFFLE(a, c, 0, 1, 4, 5);
+    column[1] = SHUFFLE(b, d, 0, 1, 4, 5);
+    column[2] = SHUFFLE(a, c, 2, 3, 6, 7);
+    column[3] = SHUFFLE(b, d, 2, 3, 6, 7);
 #else
     /* Join rows i and i+4 by halves, then two rounds of shuffles that stay inside the halves. */
     vec r[8], s[8];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
-        r[i] = __builtin_shuffle(row[i], row[i + 4], (veci){0, 1, 2, 3, 8, 9, 10, 11});
-        r[i + 4] = __builtin_shuffle(row[i], row[i + 4], (veci){4, 5, 6, 7, 12, 13, 14, 15});
+        r[i] = SHUFFLE(row[i], row[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        r[i + 4] = SHUFFLE(row[i], row[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
     }
 #pragma GCC unroll 4
     for (int i = 0; i < 8; i += 2) {
-        s[i] = __builtin_shuffle(r[i], r[i + 1], (veci){0, 8, 1, 9, 4, 12, 5, 13});
-        s[i + 1] = __builtin_shuffle(r[i], r[i + 1], (veci){2, 10, 3, 11, 6, 14, 7, 15});
+        s[i] = SHUFFLE(r[i], r[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        s[i + 1] = SHUFFLE(r[i], r[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
     }
 #pragma GCC unroll 2
     for (int h = 0; h < 8; h += 4) {
-        column[h] = __builtin_shuffle(s[h], s[h + 2], (veci){0, 1, 8, 9, 4, 5, 12, 13});
-        column[h + 1] = __builtin_shuffle(s[h], s[h + 2], (veci){2, 3, 10, 11, 6, 7, 14, 15});
-        column[h + 2] = __builtin_shuffle(s[h + 1], s[h + 3], (veci){0, 1, 8, 9, 4, 5, 12, 13});
-        column[h + 3] = __builtin_shuffle(s[h + 1], s[h + 3], (veci){2, 3, 10, 11, 6, 7, 14, 15});
+        column[h] = SHUFFLE(s[h], s[h + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+        column[h + 1] = SHUFFLE(s[h], s[h + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+        column[h + 2] = SHUFFLE(s[h + 1], s[h + 3], 0, 1, 8, 9, 4, 5, 12, 13);
+        column[h + 3] = SHUFFLE(s[h + 1], s[h + 3], 2, 3, 10, 11, 6, 7, 14, 15);
     }
 #endif
 }

@@ -510,7 +510,7 @@ static void test_steady_steps_take_no_memory(void **unused)
     const char *lines[BATCHES * ROWS];
     size_t sizes[BATCHES * ROWS];
     for (int i = 0; i < BATCHES * ROWS; i++) {
-        lines[i] = "abcdefgh" + i % ROWS / 4;
+        lines[i] = &"abcdefgh"[i % ROWS / 4];
         sizes[i] = 6;
     }
     int64_t watched_steps = 0;
