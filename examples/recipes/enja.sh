@@ -3,9 +3,9 @@
 #
 #   examples/recipes/enja.sh DATA en-ja|ja-en [OPTIONS OF attend train]
 #
-# DATA holds {train,dev,test}.{en,ja}.gz: words with blanks between. The checkpoint is the one with the least loss on dev; test is
-# looked at once, at the end. BLEU is over the given words, as `sacrebleu --tokenize none` counts it. Some test sentences occur in
-# training too: how many is printed, and the BLEU of the others alone. What comes after the direction replaces the settings
+# DATA holds {train,dev,test}.{en,ja}.gz: words separated by blanks. The checkpoint is the one with the lowest loss on dev; test is
+# scored once, at the end. BLEU is over the given words, as in `sacrebleu --tokenize none`. Some test sentences occur in
+# training too: how many is printed, and the BLEU of the others alone. Options after the direction replace the settings
 # below, as in: enja.sh data/enja ja-en --minutes 5
 # It takes ten to fourteen minutes of one core.
 . "$(dirname "$0")/recipe.bash"

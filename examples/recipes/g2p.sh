@@ -4,10 +4,10 @@
 #   examples/recipes/g2p.sh DATA LANGUAGE [OPTIONS OF attend train]
 #
 # DATA holds sig20_LANGUAGE_{train,dev,test}.tsv.gz: a word, a tab, its phones with blanks between. LANGUAGE is fre, hun or dut, or
-# eng_us of 2021, whose files begin with sig21_. The checkpoint is the one with the most dev words right by greedy search, tried
-# after every epoch; test is looked at once, at the end. WER is the share of words whose phones are not all right, PER the edit
-# distance over phones. What comes after LANGUAGE replaces the settings below, as in: g2p.sh data/g2p fre --minutes 2
-# It takes about three minutes of one core, twelve for English, and as much again for each of SEEDS.
+# eng_us of 2021, whose files begin with sig21_. The checkpoint is the one with the most dev words right by greedy search, evaluated
+# after every epoch; test is scored once, at the end. WER is the share of words whose phones are not all right, PER the edit
+# distance over phones. Options after LANGUAGE replace the settings below, as in: g2p.sh data/g2p fre --minutes 2
+# It takes about three minutes of one core, twelve for English, for each of SEEDS.
 . "$(dirname "$0")/recipe.bash"
 [ $# -ge 2 ] || usage
 language=$2 beam=5 year=20 dropout=0.3 updates=4520

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Inflection on the CoNLL-SIGMORPHON 2017 data: a lemma and what is asked of it in, its form out, letter by letter.
+# Inflection on the CoNLL-SIGMORPHON 2017 data: a lemma and the features of a form in, the form out, letter by letter.
 #
 #   examples/recipes/inflection.sh DATA LANGUAGE [OPTIONS OF attend train]
 #
-# DATA holds LANGUAGE-{train-high,dev,test}.gz: lemma, tab, form, tab, features with ; between. LANGUAGE is german or finnish. The
-# source's units are the letters of the lemma and then the features, each of them one unit: `l a u f e n [V] [PST] [2] [PL]`. The
-# checkpoint is the one with the most dev forms right by greedy search, tried after every epoch; test is looked at once, at the
+# DATA holds LANGUAGE-{train-high,dev,test}.gz: lemma, tab, form, tab, features separated by `;`. LANGUAGE is german or finnish. The
+# source units are the letters of the lemma and then the features, each of them one unit: `l a u f e n [V] [PST] [2] [PL]`. The
+# checkpoint is the one with the most dev forms right by greedy search, evaluated after every epoch; test is scored once, at the
 # end. Printed are the share of forms that are right and the mean Levenshtein distance. SIZE=medium trains on 1,000 words instead
-# of 10,000. What comes after LANGUAGE replaces the settings below, as in: inflection.sh data/inflection german --minutes 2
+# of 10,000. Options after LANGUAGE replace the settings below, as in: inflection.sh data/inflection german --minutes 2
 # It takes about six minutes of one core.
 . "$(dirname "$0")/recipe.bash"
 [ $# -ge 2 ] || usage

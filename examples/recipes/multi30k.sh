@@ -3,9 +3,9 @@
 #
 #   examples/recipes/multi30k.sh DATA [de-en|en-de] [OPTIONS OF attend train]
 #
-# DATA holds tok/{train,val,test_2016_flickr}.lc.norm.tok.{de,en}.gz of Multi30k: lower-cased, tokenised captions, which both sides
-# cut into the same subwords. The checkpoint is the one with the least loss on val; test 2016 is looked at once, at the end. BLEU
-# is over the given tokens, as multi-bleu.perl and `sacrebleu --tokenize none` count it. What comes after the direction replaces
+# DATA holds tok/{train,val,test_2016_flickr}.lc.norm.tok.{de,en}.gz of Multi30k: lower-cased, tokenised captions; both sides
+# share one set of subwords. The checkpoint is the one with the lowest loss on val; test 2016 is scored once, at the end. BLEU
+# is over the given tokens, as in multi-bleu.perl and `sacrebleu --tokenize none`. Options after the direction replace
 # the settings below, as in: multi30k.sh data/multi30k de-en --minutes 5
 #
 # RECURRENT=1 trains a bidirectional LSTM with Luong's attention instead. From German to English either takes about half an hour

@@ -1,13 +1,13 @@
-# What the recipes share; each of them reads this file first. ATTEND names the command (default: build/attend), OUTPUT keeps the
-# model, BEAM is how many hypotheses to keep, SPLITS what to score: dev alone while settings are chosen (default: dev test).
-# SEEDS='1 2 3' trains a model with each of these seeds, as many at once as there are processors, and they answer together
-# (default: 1 alone, on all processors).
+# Shared by the recipes; each of them sources this file first. Variables: ATTEND is the command (default: build/attend), OUTPUT
+# the file that keeps the model, BEAM the size of the beam, SPLITS what to score: dev only while settings are chosen (default:
+# dev test). SEEDS='1 2 3' trains an ensemble, one model for each of these seeds, as many at once as there are processors
+# (default: seed 1 only, on all processors).
 set -euo pipefail
-export LC_ALL=C # text is bytes here: letters are found by the bytes that begin them
+export LC_ALL=C # text is processed as bytes: a character starts at a byte that does not continue another
 recipe=$(basename "$0")
 # The first argument, DATA: the folder of the recipe's data, or one that holds it under the recipe's name.
 case ${1:-} in
--h | --help) # what stands at the recipe's head
+-h | --help) # the comment at the top of the recipe
     sed -n -e '1d' -e '/^#/!q' -e 's/^# \{0,1\}//p' "$0"
     exit
     ;;
@@ -22,19 +22,19 @@ trap 'stop_training; rm -rf "$work"' EXIT
 output=${OUTPUT:-$work/model.safetensors}
 models=()
 
-# The recipe's first lines, which say how it is called.
+# The first lines of the recipe, with its usage.
 usage() {
     sed -n '2,4s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
 
-# refuse CODE SENTENCE
+# refuse CODE MESSAGE
 refuse() {
     echo "$recipe: $2" >&2
     exit "$1"
 }
 
-# unpack FILE: what is in it.
+# unpack FILE: its decompressed contents.
 unpack() {
     [ -r "$1" ] || refuse 1 "there is no '$1'"
     gzip -dc "$1"
@@ -47,7 +47,7 @@ unpack_pairs() {
     cut -f2 "$work/$2.tsv" >"$work/$2.target"
 }
 
-# apart: on each line the letters set apart by blanks, and ▁ for a blank. together: back again.
+# apart: the characters of each line separated by blanks, and ▁ for a blank. together: the reverse.
 apart() {
     sed -e 's/ /\xe2\x96\x81/g' -e 's/[^\x80-\xbf]/ &/g' -e 's/^ //'
 }
@@ -55,9 +55,9 @@ together() {
     sed -e 's/ //g' -e 's/\xe2\x96\x81/ /g'
 }
 
-# learn OPTIONS...: train with the arrays data, shape, settings and limits, which the recipe fills. OPTIONS come last and so win;
-# --model among them drops the shape of another model, --epochs and --minutes the limits with the schedule that leads up to them,
-# and one measure of a batch the other.
+# learn OPTIONS...: trains with the arrays data, shape, settings and limits, which the recipe sets. OPTIONS come last and so win;
+# --model among them removes the shape of another model, --epochs and --minutes the limits and their schedule,
+# and one unit of the batch size the other.
 learn() {
     local option seed running=0
     for option; do
@@ -78,7 +78,7 @@ learn() {
         "$work/times"
 }
 
-# train_with SEED OPTIONS...: one of the models, beside those that are already running if there are several.
+# train_with SEED OPTIONS...: trains one of the models, in parallel with those that are running if there are several.
 train_with() {
     local seed=$1 model=$output${SEEDS:+.$1}
     local chosen=("${shape[@]}" "${settings[@]}" --seed "$seed" "${limits[@]}" "${@:2}")
@@ -93,13 +93,13 @@ train_with() {
     running=$((running + 1))
 }
 
-# one_ends: wait until one of the models is trained; a recipe ends where one of them fails.
+# one_ends: waits until one of the models is trained; the recipe ends if it failed.
 one_ends() {
     wait -n
     running=$((running - 1))
 }
 
-# stop_training: what still runs when the recipe ends early saves its state and goes.
+# stop_training: if the recipe ends early, running trainings save their state and exit.
 stop_training() {
     local left
     left=$(jobs -p)
@@ -107,7 +107,7 @@ stop_training() {
     wait
 }
 
-# answer SOURCES OPTIONS...: the lines of the model, or of the models together, for those of SOURCES.
+# answer SOURCES OPTIONS...: translations of SOURCES by the model, or by the ensemble.
 answer() {
     local sources=$1
     shift

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Transliteration of Arabic names into Latin letters, on google's ar2en data: letters in, letters out, in one command.
+# Transliteration of Arabic names into Latin letters, on Google's ar2en data: letters in, letters out, in one command.
 #
 #   examples/recipes/translit.sh DATA [OPTIONS OF attend train]
 #
 # DATA holds ar2en-{train,eval,test}.txt.gz: an Arabic word, a tab, its Latin spelling; eval is dev here. The checkpoint is the one
-# with the fewest dev letters wrong (CER) by greedy search, tried after every epoch; test is looked at once, at the end. WER is
-# the share of words that are not right in every letter, CER the edit distance over letters. What comes after DATA replaces the
+# with the fewest dev letters wrong (CER) by greedy search, evaluated after every epoch; test is scored once, at the end. WER is
+# the share of words that are not right in every letter, CER the edit distance over letters. Options after DATA replace the
 # settings below, as in: translit.sh data/translit --minutes 2
 # It takes about three minutes of one core.
 . "$(dirname "$0")/recipe.bash"
