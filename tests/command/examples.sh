@@ -67,7 +67,7 @@ EXPECTED
     prints errors <<'EXPECTED'
 (file not accessible|failed): cannot read 'no/such/file.npy': No such file or directory
 wrong setting or argument: no score 'scalled'; did you mean 'scaled'\?
-(sizes do not fit together|failed|wrong setting or argument): .*(HEADS|heads) 3.*
+sizes do not fit together: .*HEADS is 3.*8
 EXPECTED
     ./catalogue >output
     for name in $("$attend" list | awk '/^[a-z]/ { print }' | grep -oE '^(sliding:W|local-p:D|rope|bahdanau)'); do
