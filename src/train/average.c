@@ -1,5 +1,5 @@
 /* Parameters of the last validations, oldest first, and their mean. Every number of the mean is one sum in that order,
- * so its bits do not depend on threads, or on when the run was stopped and gone on with. */
+ * so its bits depend neither on threads nor on where a run was stopped and resumed. */
 #include "train/average_internal.h"
 
 #include <stdio.h>
@@ -14,8 +14,8 @@
 struct at_average {
     at_params *params;
     int64_t most, count, size; /* size: of the parameters */
-    at_real **kept;            /* [count] of [most], oldest first */
-    int64_t *updates;          /* [count] of [most], after which they were */
+    at_real **copy;            /* [count] of [most], oldest first */
+    int64_t *updates;          /* [count] of [most]: the update of each copy */
     at_real *mean;
 };
 
@@ -28,18 +28,18 @@ at_average *at_average_new(int64_t most, at_params *params, at_error *error)
     at_average *a = calloc(1, sizeof *a);
     if (a) {
         *a = (at_average){.params = params, .most = most, .size = at_params_count(params)};
-        a->kept = calloc((size_t)most, sizeof *a->kept);
+        a->copy = calloc((size_t)most, sizeof *a->copy);
         a->updates = calloc((size_t)most, sizeof *a->updates);
         a->mean = calloc((size_t)a->size + 1, sizeof *a->mean);
     }
-    bool whole = a && a->kept && a->updates && a->mean;
+    bool whole = a && a->copy && a->updates && a->mean;
     for (int64_t i = 0; whole && i < most; i++)
-        whole = (a->kept[i] = calloc((size_t)a->size + 1, sizeof **a->kept)) != NULL;
+        whole = (a->copy[i] = calloc((size_t)a->size + 1, sizeof **a->copy)) != NULL;
     if (whole)
         return a;
     at_average_free(a);
-    at_fail(error, AT_FAILED, "memory is out: --average %lld needs room for %lld times %lld parameters",
-            (long long)most, (long long)most + 1, (long long)at_params_count(params));
+    at_no_memory(error, "`average` %lld, which holds %lld times %lld parameters", (long long)most, (long long)most + 1,
+                 (long long)at_params_count(params));
     return NULL;
 }
 
@@ -47,25 +47,25 @@ void at_average_free(at_average *average)
 {
     if (!average)
         return;
-    for (int64_t i = 0; average->kept && i < average->most; i++)
-        free(average->kept[i]);
-    free(average->kept);
+    for (int64_t i = 0; average->copy && i < average->most; i++)
+        free(average->copy[i]);
+    free(average->copy);
     free(average->updates);
     free(average->mean);
     free(average);
 }
 
-void at_average_keep(at_average *average, int64_t now)
+void at_average_add(at_average *average, int64_t now)
 {
     at_average *a = average;
-    if (a->count == a->most) { /* the oldest goes, and its room is the newest's */
-        at_real *room = a->kept[0];
+    if (a->count == a->most) { /* the newest overwrites the oldest */
+        at_real *oldest = a->copy[0];
         a->count--;
-        memmove(a->kept, a->kept + 1, (size_t)a->count * sizeof *a->kept);
+        memmove(a->copy, a->copy + 1, (size_t)a->count * sizeof *a->copy);
         memmove(a->updates, a->updates + 1, (size_t)a->count * sizeof *a->updates);
-        a->kept[a->count] = room;
+        a->copy[a->count] = oldest;
     }
-    memcpy(a->kept[a->count], at_params_values(a->params), (size_t)a->size * sizeof **a->kept);
+    memcpy(a->copy[a->count], at_params_values(a->params), (size_t)a->size * sizeof **a->copy);
     a->updates[a->count++] = now;
 }
 
@@ -74,20 +74,20 @@ at_real *at_average_mean(at_average *average, int64_t now)
 {
     const at_average *a = average;
     const at_real *values = at_params_values(a->params);
-    int64_t end = a->count; /* of those before now */
+    int64_t end = a->count; /* of the copies before `now` */
     if (end > 0 && a->updates[end - 1] == now)
         end--;
     const int64_t first = end - (a->most - 1) > 0 ? end - (a->most - 1) : 0;
     for (int64_t i = 0; i < a->size; i++) {
         double sum = 0;
         for (int64_t k = first; k < end; k++)
-            sum += (double)a->kept[k][i];
+            sum += (double)a->copy[k][i];
         a->mean[i] = (at_real)((sum + (double)values[i]) / (double)(end - first + 1));
     }
     return a->mean;
 }
 
-/* ---- Into and out of a training state ------------------------------------------------------------------------- */
+/* ---- In a training state -------------------------------------------------------------------------------------- */
 
 static void name_of(int64_t index, char name[40])
 {
@@ -98,7 +98,7 @@ bool at_average_save(const at_average *average, at_tensors *tensors, at_error *e
 {
     char name[40];
     for (int64_t i = 0; i < average->count; i++) {
-        at_array array = {.dtype = real_type, .rank = 1, .dim = {average->size}, .data = average->kept[i]};
+        at_array array = {.dtype = real_type, .rank = 1, .dim = {average->size}, .data = average->copy[i]};
         name_of(i, name);
         if (!at_tensors_put(tensors, name, &array, error))
             return false;
@@ -115,22 +115,21 @@ bool at_average_load(at_average *average, const at_tensors *tensors, at_error *e
     if (error->code != AT_OK)
         return false;
     if (!updates || updates->dtype != AT_I64 || updates->rank != 1 || updates->dim[0] > a->most)
-        return at_fail(error, AT_FAILED,
-                       "the training state lacks '" UPDATES "', the updates of the last %lld "
-                       "validations",
+        return at_fail(error, AT_FORMAT,
+                       "the training state lacks '" UPDATES "', the updates of the last %lld validations",
                        (long long)a->most);
-    for (int64_t i = 0; i < updates->dim[0]; i++) { /* all are looked at before the first is taken */
+    for (int64_t i = 0; i < updates->dim[0]; i++) { /* check all before copying the first */
         name_of(i, name);
-        const at_array *kept = at_tensors_get(tensors, name);
-        if (!kept || kept->dtype != real_type || kept->rank != 1 || kept->dim[0] != a->size)
-            return at_fail(error, AT_FAILED, "'%s' of the training state does not hold %lld numbers, one per parameter",
+        const at_array *copy = at_tensors_get(tensors, name);
+        if (!copy || copy->dtype != real_type || copy->rank != 1 || copy->dim[0] != a->size)
+            return at_fail(error, AT_FORMAT, "'%s' of the training state does not hold %lld numbers, one per parameter",
                            name, (long long)a->size);
     }
     a->count = updates->dim[0];
     memcpy(a->updates, updates->data, (size_t)a->count * sizeof *a->updates);
     for (int64_t i = 0; i < a->count; i++) {
         name_of(i, name);
-        memcpy(a->kept[i], at_tensors_get(tensors, name)->data, (size_t)a->size * sizeof **a->kept);
+        memcpy(a->copy[i], at_tensors_get(tensors, name)->data, (size_t)a->size * sizeof **a->copy);
     }
     return true;
 }

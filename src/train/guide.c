@@ -1,12 +1,12 @@
-/* Links of words become links of units when they are read, and shares of a batch when it comes. */
-#include "base/grow.h"
-#include "base/hash.h"
+/* Links between words become links between units when the file is read. */
 #include "train/guide_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/grow.h"
+#include "base/hash.h"
 #include "score/judge.h"
 
 typedef struct unit_link {
@@ -14,7 +14,7 @@ typedef struct unit_link {
 } unit_link;
 
 struct at_guide {
-    unit_link *link; /* by line, and in a line by target */
+    unit_link *link; /* sorted by line, then by target */
     size_t used, room;
     size_t *start; /* [lines + 1] */
     int64_t lines;
@@ -22,37 +22,37 @@ struct at_guide {
 
 /* One side of the pair that is being read. */
 typedef struct side {
-    int32_t *ids, *places;
-    int64_t *words; /* which word each unit is part of */
+    int32_t *ids, *offsets; /* offsets: two per unit, where it begins and ends in the line */
+    int64_t *words;         /* the word of each unit */
     int64_t room, units, word_count;
 } side;
 
 static bool no_memory(at_error *error)
 {
-    return at_fail(error, AT_FAILED, "memory ran out for alignments");
+    return at_no_memory(error, "alignments");
 }
 
 static bool read_side(side *s, const at_vocabulary *vocabulary, const char *line, size_t size, at_error *error)
 {
     int64_t replaced;
-    s->units = (int64_t)size; /* a unit takes a byte at least, unless normalising adds some */
+    s->units = (int64_t)size; /* a unit has at least one byte, unless normalisation adds units */
     do {
         if (s->units >= s->room) {
             s->room = 2 * s->units + 16;
             free(s->ids);
-            free(s->places);
+            free(s->offsets);
             free(s->words);
             s->ids = malloc((size_t)s->room * sizeof *s->ids);
-            s->places = malloc((size_t)s->room * 2 * sizeof *s->places);
+            s->offsets = malloc((size_t)s->room * 2 * sizeof *s->offsets);
             s->words = malloc((size_t)s->room * sizeof *s->words);
         }
-        if (!s->ids || !s->places || !s->words)
+        if (!s->ids || !s->offsets || !s->words)
             return no_memory(error);
-        s->units = at_vocabulary_encode(vocabulary, line, size, s->ids, s->room, &replaced, s->places);
+        s->units = at_vocabulary_encode(vocabulary, line, size, s->ids, s->room, &replaced, s->offsets);
         if (s->units < 0)
             return no_memory(error);
     } while (s->units > s->room);
-    s->word_count = at_word_numbers(line, size, s->places, s->units, s->words);
+    s->word_count = at_word_numbers(line, size, s->offsets, s->units, s->words);
     return true;
 }
 
@@ -64,7 +64,7 @@ static bool add_link(at_guide *guide, unit_link link, at_error *error)
     return true;
 }
 
-/* Every unit of the one word with every unit of the other. */
+/* Links every unit of the source word with every unit of the target word. */
 static bool add_word_link(at_guide *guide, const side pair[2], uint64_t link, at_error *error)
 {
     const int64_t words[2] = {(int64_t)(link >> 32), (int64_t)(link & UINT32_MAX)};
@@ -83,17 +83,17 @@ static int by_target(const void *left, const void *right)
     return a->source < b->source ? -1 : a->source > b->source;
 }
 
-/* The line's links in order, each once. */
-static void settle(at_guide *guide, size_t first)
+/* Sorts the links of a line and removes duplicates. */
+static void sort_links(at_guide *guide, size_t first)
 {
     unit_link *link = guide->link + first;
-    size_t count = guide->used - first, kept = 0;
+    size_t count = guide->used - first, unique = 0;
     if (count > 0)
         qsort(link, count, sizeof *link, by_target);
     for (size_t i = 0; i < count; i++)
-        if (i == 0 || by_target(&link[i], &link[kept - 1]) != 0)
-            link[kept++] = link[i];
-    guide->used = first + kept;
+        if (i == 0 || by_target(&link[i], &link[unique - 1]) != 0)
+            link[unique++] = link[i];
+    guide->used = first + unique;
 }
 
 static bool read_line(at_guide *guide, const char *path, int64_t number, at_line line, const side pair[2],
@@ -106,20 +106,20 @@ static bool read_line(at_guide *guide, const char *path, int64_t number, at_line
         uint64_t link;
         bool sure;
         if (!at_link_read(unit, &link, &sure))
-            return at_fail(error, AT_FAILED,
+            return at_fail(error, AT_FORMAT,
                            "line %lld of '%s' is no alignment: '%.*s' should be a link such as 0-0, source and target",
                            (long long)number, path, unit.size > 40 ? 40 : (int)unit.size, unit.text);
         const int64_t words[2] = {(int64_t)(link >> 32), (int64_t)(link & UINT32_MAX)};
         for (int s = 0; s < 2; s++)
             if (words[s] >= pair[s].word_count)
-                return at_fail(error, AT_FAILED,
+                return at_fail(error, AT_FORMAT,
                                "line %lld of '%s' links %s word %lld, and the words of that line go from 0 to %lld",
                                (long long)number, path, s ? "target" : "source", (long long)words[s],
                                (long long)pair[s].word_count - 1);
         if (!add_word_link(guide, pair, link, error))
             return false;
     }
-    settle(guide, first);
+    sort_links(guide, first);
     guide->start[number] = guide->used;
     return true;
 }
@@ -133,7 +133,7 @@ static bool read_all(at_guide *guide, const char *path, const at_line_list *list
     if (!guide->start)
         no_memory(error);
     else if (list->count != guide->lines)
-        at_fail(error, AT_FAILED, "'%s' has %lld lines and the training data %lld; each pair needs its own", path,
+        at_fail(error, AT_FORMAT, "'%s' has %lld lines and the training data %lld; each pair needs its own", path,
                 (long long)list->count, (long long)guide->lines);
     for (int64_t i = 0; i < guide->lines && error->code == AT_OK; i++) {
         for (int s = 0; s < 2 && error->code == AT_OK; s++) {
@@ -146,7 +146,7 @@ static bool read_all(at_guide *guide, const char *path, const at_line_list *list
     }
     for (int s = 0; s < 2; s++) {
         free(pair[s].ids);
-        free(pair[s].places);
+        free(pair[s].offsets);
         free(pair[s].words);
     }
     return error->code == AT_OK;
@@ -196,7 +196,7 @@ void at_guide_fill(const at_guide *guide, const at_batch *batch, at_real *shares
     for (int64_t row = 0; row < batch->rows; row++) {
         const unit_link *link = guide->link + guide->start[batch->lines[row] - 1];
         const unit_link *end = guide->link + guide->start[batch->lines[row]], *next;
-        /* Units beyond the lengths were cut off with their links. */
+        /* Links of units that were cut off are ignored. */
         for (; link < end && link->target < batch->target_lengths[row] - 1; link = next) {
             int64_t count = 0;
             for (next = link; next < end && next->target == link->target; next++)

@@ -21,7 +21,7 @@ static bool ids_fit(const char *what, const int32_t *ids, int64_t count, int64_t
 {
     for (int64_t i = 0; i < count; i++)
         if (ids[i] < 0 || ids[i] >= symbols)
-            return at_fail(error, AT_FAILED, "%s %lld of a listing is the symbol %d and must be one from 0 to %lld",
+            return at_fail(error, AT_USAGE, "%s %lld of a listing is the symbol %d and must be one from 0 to %lld",
                            what, (long long)i, ids[i], (long long)symbols - 1);
     return true;
 }
@@ -47,7 +47,7 @@ at_listing *at_listing_new(const at_listing_task *task, uint64_t seed, at_error 
         return NULL;
     const int64_t P = task->pairs, S = task->source_length, T = task->target_length;
     if (P < 1 || S < 1 || T < 1 || P > MOST || S > MOST / P || T > MOST / P) {
-        at_fail(error, AT_FAILED,
+        at_fail(error, AT_USAGE,
                 "a listing has %lld pairs of lengths %lld and %lld, each must be at least 1 and a side at most %d",
                 (long long)P, (long long)S, (long long)T, MOST);
         return NULL;
@@ -97,7 +97,7 @@ void at_listing_free(at_listing *listing)
 bool at_listing_set(at_listing *listing, const char *name, const char *value, at_error *error)
 {
     if (listing->model)
-        return at_fail(error, AT_FAILED, "--%s comes too late: the listing has its model already", name);
+        return at_fail(error, AT_USAGE, "`%s` is set too late: the listing already has its model", name);
     return at_field_set(&listing->settings, &listing->given, name, value, error);
 }
 
@@ -172,9 +172,9 @@ bool at_listing_read(at_listing *listing, const int32_t *source, const int32_t *
     at_parts state = at_model_start(model, &pass, &one, &encoded);
     at_decoded decoded = at_model_decode(model, &pass, &one, &encoded, &state, input, T);
     if (!decoded.logits)
-        return at_fail(error, AT_FAILED, "%s", at_tape_error(pass.tape)->text);
+        return at_fail(error, at_tape_error(pass.tape)->code, "%s", at_tape_error(pass.tape)->text);
     if (weights && !decoded.weights)
-        return at_fail(error, AT_FAILED, "model '%s' has no attention, so it has no weights", model->kind->name);
+        return at_fail(error, AT_UNSUPPORTED, "model '%s' has no attention, so it has no weights", model->kind->name);
     for (int64_t t = 0; t < T; t++) {
         const at_real *row = decoded.logits->value + t * V; /* [V] */
         output[t] = 0;

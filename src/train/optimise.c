@@ -1,5 +1,5 @@
-/* One update of all parameters: a sum of squares, then one flat loop. Both go through fixed chunks of the block, and a
- * chunk is one thread's, so the bits are the same for any number of threads. */
+/* One update of all parameters: a sum of squares, then one flat loop. Both work on fixed chunks of the block, each by one
+ * thread, so the bits are the same for any number of threads. */
 #include "train/optimise.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ struct at_optimiser {
     at_params *params;
     int64_t count, chunks;
     int64_t steps;                     /* updates made; skipped ones do not count */
-    double rate;                       /* of the last update */
+    double rate;                       /* learning rate of the last update */
     at_real *first, *second, *average; /* [count] each; NULL: this optimiser has none */
     double *squares;                   /* [chunks] */
 };
@@ -25,29 +25,28 @@ struct at_optimiser {
 static bool check(const at_optimiser_settings *s, at_error *error)
 {
     if (!(s->learning_rate > 0) || !isfinite(s->learning_rate))
-        return at_fail(error, AT_USAGE, "the learning rate must be a number above 0, not %g", s->learning_rate);
+        return at_fail(error, AT_USAGE, "`learning-rate` must be a number above 0, not %g", s->learning_rate);
     if (!(s->beta1 >= 0 && s->beta1 < 1) || !(s->beta2 >= 0 && s->beta2 < 1))
         return at_fail(error, AT_USAGE, "the optimiser's decays must be from 0 to below 1, not %g and %g", s->beta1,
                        s->beta2);
     if (s->kind != AT_SGD && !(s->epsilon > 0))
         return at_fail(error, AT_USAGE, "the optimiser's epsilon must be above 0, not %g", s->epsilon);
     if (!(s->weight_decay >= 0) || !(s->clip_norm >= 0))
-        return at_fail(error, AT_USAGE, "the weight decay and the norm to clip at must be 0 or more, not %g and %g",
+        return at_fail(error, AT_USAGE, "`weight-decay` and `clip-norm` must be 0 or more, not %g and %g",
                        s->weight_decay, s->clip_norm);
     if (!(s->ema >= 0 && s->ema < 1))
-        return at_fail(error, AT_USAGE, "the decay of the moving average must be from 0 to below 1, not %g", s->ema);
+        return at_fail(error, AT_USAGE, "`ema` must be from 0 to below 1, not %g", s->ema);
     if (s->schedule == AT_COSINE && s->updates <= s->warmup)
         return at_fail(error, AT_USAGE,
-                       "the schedule 'cosine' needs to know the number of updates, which must be above the warm-up's "
-                       "%lld",
+                       "the schedule 'cosine' needs `updates`, which must be more than the %lld of `warmup`",
                        (long long)s->warmup);
     if (s->schedule == AT_NOAM && s->width < 1)
         return at_fail(error, AT_USAGE, "the schedule 'noam' needs the width of the model, 1 or more");
     return true;
 }
 
-/* A block of zeros as long as the parameters, if it is wanted. */
-static bool make(at_real **block, bool wanted, int64_t count)
+/* A block of zeros as long as the parameters, if `wanted`. */
+static bool make_block(at_real **block, bool wanted, int64_t count)
 {
     if (wanted)
         *block = calloc((size_t)count + 1, sizeof **block);
@@ -64,13 +63,13 @@ at_optimiser *at_optimiser_new(const at_optimiser_settings *settings, at_params 
         int64_t count = at_params_count(params), chunks = (count + CHUNK - 1) / CHUNK;
         *o = (at_optimiser){.settings = *settings, .params = params, .count = count, .chunks = chunks};
         o->squares = calloc((size_t)chunks + 1, sizeof *o->squares);
-        whole = o->squares && make(&o->first, settings->kind != AT_SGD, count) &&
-                make(&o->second, settings->kind != AT_SGD, count) && make(&o->average, settings->ema > 0, count);
+        whole = o->squares && make_block(&o->first, settings->kind != AT_SGD, count) &&
+                make_block(&o->second, settings->kind != AT_SGD, count) &&
+                make_block(&o->average, settings->ema > 0, count);
     }
     if (!whole) {
         at_optimiser_free(o);
-        at_fail(error, AT_FAILED, "memory is out: the optimiser's moments of %lld parameters do not fit",
-                (long long)at_params_count(params));
+        at_no_memory(error, "the optimiser's moments of %lld parameters", (long long)at_params_count(params));
         return NULL;
     }
     if (o->average)
@@ -91,7 +90,7 @@ void at_optimiser_free(at_optimiser *optimiser)
 
 /* ---- The norm ------------------------------------------------------------------------------------------------- */
 
-static void end_of_chunk(const at_optimiser *o, int64_t chunk, int64_t *from, int64_t *to)
+static void chunk_range(const at_optimiser *o, int64_t chunk, int64_t *from, int64_t *to)
 {
     *from = chunk * CHUNK;
     *to = *from + CHUNK < o->count ? *from + CHUNK : o->count;
@@ -102,7 +101,7 @@ static void add_squares(void *context, int64_t first, int64_t last)
     at_optimiser *o = context;
     for (int64_t chunk = first; chunk < last; chunk++) {
         int64_t from, to;
-        end_of_chunk(o, chunk, &from, &to);
+        chunk_range(o, chunk, &from, &to);
         o->squares[chunk] = at_isa()->update->squares(at_params_grads(o->params) + from, to - from);
     }
 }
@@ -118,12 +117,12 @@ static double gradient_norm(at_optimiser *o)
 
 /* ---- The update ----------------------------------------------------------------------------------------------- */
 
-/* The numbers of one update, in the type of the parameters. */
+/* The constants of one update, in the type of the parameters. */
 typedef struct update {
     at_optimiser *o;
-    at_real scale; /* of every gradient: the caller's and the clipping's */
+    at_real scale; /* of every gradient: the caller's factor times that of clipping */
     at_real rate, rho, epsilon;
-    at_real keep; /* of the moving average */
+    at_real keep; /* decay of the moving average */
     adam_pass adam;
 } update;
 
@@ -141,8 +140,9 @@ static void adadelta(const update *u, at_real *restrict w, const at_real *restri
         w[i] -= rate * d;
     }
 }
+
 /* w = w - rate g */
-static void descend(const update *u, at_real *restrict w, const at_real *restrict grad, int64_t count)
+static void sgd(const update *u, at_real *restrict w, const at_real *restrict grad, int64_t count)
 {
     const at_real step = u->rate * u->scale;
     for (int64_t i = 0; i < count; i++)
@@ -162,7 +162,7 @@ static void update_chunks(void *context, int64_t first, int64_t last)
     at_optimiser *o = u->o;
     for (int64_t chunk = first; chunk < last; chunk++) {
         int64_t from, to;
-        end_of_chunk(o, chunk, &from, &to);
+        chunk_range(o, chunk, &from, &to);
         at_real *w = at_params_values(o->params) + from, *g = at_params_grads(o->params) + from;
         if (o->settings.kind == AT_ADAM || o->settings.kind == AT_ADAMW) {
             at_isa()->update->adam(&u->adam, w, g, o->first + from, o->second + from,
@@ -170,7 +170,7 @@ static void update_chunks(void *context, int64_t first, int64_t last)
             continue;
         }
         if (o->settings.kind == AT_SGD)
-            descend(u, w, g, to - from);
+            sgd(u, w, g, to - from);
         else
             adadelta(u, w, g, o->first + from, o->second + from, to - from);
         if (o->average)
@@ -191,7 +191,7 @@ bool at_optimiser_step(at_optimiser *optimiser, double scale, double *norm, bool
         memset(at_params_grads(o->params), 0, (size_t)o->count * sizeof(at_real));
         return true;
     }
-    /* A norm above the limit is brought down to it: g = g limit / norm. */
+    /* Gradients with a larger norm are scaled down: g = g clip_norm / norm. */
     if (s->clip_norm > 0 && *norm > s->clip_norm)
         scale *= s->clip_norm / *norm;
     o->steps++;
@@ -199,7 +199,7 @@ bool at_optimiser_step(at_optimiser *optimiser, double scale, double *norm, bool
     double t = (double)o->steps;
     update u = {.o = o, .scale = (at_real)scale, .rate = (at_real)o->rate, .epsilon = (at_real)s->epsilon};
     u.rho = (at_real)s->beta1;
-    /* A young average forgets faster, or it would remember little but the first, random parameters. */
+    /* The decay grows with t; otherwise the random initial parameters would dominate the average for long. */
     u.keep = (at_real)fmin(s->ema, (1 + t) / (10 + t));
     /* m = b1 m + (1 - b1) g,  v = b2 v + (1 - b2) g^2,
      * w = shrink w - rate (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon)
@@ -232,11 +232,11 @@ at_real *at_optimiser_ema(at_optimiser *optimiser)
     return optimiser->average;
 }
 
-/* ---- Into and out of a training state ------------------------------------------------------------------------- */
+/* ---- In a training state -------------------------------------------------------------------------------------- */
 
 static const at_dtype real_type = sizeof(at_real) == sizeof(double) ? AT_F64 : AT_F32;
 
-/* The blocks there can be, by their names in the file. */
+/* The blocks by their names in the file. */
 typedef struct named_block {
     const char *name;
     at_real *values; /* NULL: this optimiser has no such block */
@@ -271,15 +271,15 @@ bool at_optimiser_load(at_optimiser *optimiser, const at_tensors *tensors, at_er
     list_blocks(optimiser, block);
     const at_array *steps = at_tensors_get(tensors, "training.steps"), *from[BLOCKS];
     if (!steps || steps->dtype != AT_I64 || steps->rank != 0 || *(const int64_t *)steps->data < 0)
-        return at_fail(error, AT_FAILED, "the training state lacks the number of updates, 'training.steps'");
-    for (int i = 0; i < BLOCKS; i++) { /* all are looked at before the first is taken */
+        return at_fail(error, AT_FORMAT, "the training state lacks the number of updates, 'training.steps'");
+    for (int i = 0; i < BLOCKS; i++) { /* check all before copying the first */
         from[i] = at_tensors_get(tensors, block[i].name);
         if (!from[i] != !block[i].values)
-            return at_fail(error, AT_FAILED,
-                           "the training state %s '%s': it was written with another optimiser or --ema",
+            return at_fail(error, AT_FORMAT,
+                           "the training state %s '%s': it was written with another `optimiser` or `ema`",
                            from[i] ? "has" : "lacks", block[i].name);
         if (from[i] && (from[i]->dtype != real_type || from[i]->rank != 1 || from[i]->dim[0] != optimiser->count))
-            return at_fail(error, AT_FAILED, "'%s' of the training state does not hold %lld numbers, one per parameter",
+            return at_fail(error, AT_FORMAT, "'%s' of the training state does not hold %lld numbers, one per parameter",
                            block[i].name, (long long)optimiser->count);
     }
     for (int i = 0; i < BLOCKS; i++)

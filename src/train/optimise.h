@@ -1,4 +1,4 @@
-/* Optimisers over the one block of parameters: flat loops, the same bits for any number of threads. */
+/* Optimisers over the one block of parameters: flat loops with the same bits for any number of threads. */
 #ifndef AT_OPTIMISE_H
 #define AT_OPTIMISE_H
 
@@ -16,26 +16,26 @@ typedef struct at_optimiser_settings {
     double clip_norm;    /* 0: none */
     double ema;          /* decay of the moving average of the parameters; 0: none */
     at_schedule schedule;
-    int64_t warmup, updates; /* updates: the length that cosine runs over */
+    int64_t warmup, updates; /* updates: the end of the cosine schedule */
     int64_t width;           /* d of noam */
 } at_optimiser_settings;
 
-/* The rate at update `step` (from 1): constant (with linear warm-up), noam d^-0.5 min(step^-0.5, step warmup^-1.5)
- * times learning_rate, inverse-sqrt, cosine. */
+/* The learning rate at update `step` (from 1): constant with linear warm-up, noam (learning_rate d^-0.5
+ * min(step^-0.5, step warmup^-1.5)), inverse-sqrt, or cosine. */
 double at_schedule_rate(const at_optimiser_settings *settings, int64_t step);
 
 typedef struct at_optimiser at_optimiser;
 at_optimiser *at_optimiser_new(const at_optimiser_settings *settings, at_params *params, at_error *error);
 void at_optimiser_free(at_optimiser *optimiser);
 
-/* One update from the gradients in the block (each multiplied by `scale`, e.g. 1/tokens), which are zeroed. Not finite:
- * nothing changes but the gradients, and *skipped is true. *norm: the norm before clipping. */
+/* One update from the gradients of the parameters, each multiplied by `scale` (such as 1/tokens); then they are set to
+ * zero. If they are not finite, the parameters stay as they are and *skipped is true. *norm: before clipping. */
 bool at_optimiser_step(at_optimiser *optimiser, double scale, double *norm, bool *skipped, at_error *error);
 int64_t at_optimiser_steps(const at_optimiser *optimiser);
 double at_optimiser_rate(const at_optimiser *optimiser);
-at_real *at_optimiser_ema(at_optimiser *optimiser); /* the averaged parameters, NULL without */
+at_real *at_optimiser_ema(at_optimiser *optimiser); /* the moving average of the parameters; NULL: none */
 
-/* For a training state: moments (and average) by name into and out of a safetensors file, bit for bit. */
+/* Writes moments and moving average to a training state and reads them back, bit for bit. */
 bool at_optimiser_save(const at_optimiser *optimiser, at_tensors *tensors, at_error *error);
 bool at_optimiser_load(at_optimiser *optimiser, const at_tensors *tensors, at_error *error);
 

@@ -1,4 +1,4 @@
-/* How the learning rate moves with the updates. */
+/* The learning rate as a function of the update. */
 #include "train/optimise.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@ double at_schedule_rate(const at_optimiser_settings *settings, int64_t step)
         return rate * rise;
     case AT_NOAM: /* d^-0.5 min(t^-0.5, t warmup^-1.5) */
         return rate * pow((double)settings->width, -0.5) * fmin(pow(t, -0.5), t * pow(warm, -1.5));
-    case AT_INVERSE_SQRT: /* min(t / warmup, sqrt(warmup / t)): the two meet where the warm-up ends */
+    case AT_INVERSE_SQRT: /* min(t / warmup, sqrt(warmup / t)), equal at the end of the warm-up */
         return rate * fmin(t / warm, sqrt(warm / t));
     case AT_COSINE: { /* (1 + cos(pi s)) / 2, s running from 0 after the warm-up to 1 at the last update */
         double past = t - (double)settings->warmup, length = (double)(settings->updates - settings->warmup);

@@ -96,7 +96,7 @@ static bool validate(at_run *run, at_error *error)
     if (!score_model(run, error))
         return false;
     if (t->average)
-        at_average_keep(t->average, t->progress.validated);
+        at_average_add(t->average, t->progress.validated);
     return true;
 }
 

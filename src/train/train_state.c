@@ -1,4 +1,4 @@
-/* What a trainer leaves on the disk: the models, the state to go on from, the log and its lock. */
+/* The files of a trainer: the models, and the state that a resumed run continues from. */
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -38,13 +38,13 @@ void at_trainer_swap_average(at_trainer *trainer)
     at_params_changed(params);
 }
 
-/* A model file holds the average, if there is one: it is what validation saw. */
+/* A model file holds the averaged parameters, if there is an average: those that were validated. */
 static bool save_model(at_trainer *trainer, const char *path, bool keep_previous, at_error *error)
 {
     at_buffer history = {0};
     at_buffer_print(&history, "[%s]", trainer->history.size > 0 ? trainer->history.bytes : "");
     if (history.failed)
-        return at_fail(error, AT_FAILED, "cannot write '%s': memory ran out", path);
+        return at_no_memory(error, "the history in '%s'", path);
     trainer->translator.history = history.bytes;
     at_trainer_swap_average(trainer);
     bool done = at_translator_save(&trainer->translator, path, keep_previous, error);
@@ -189,7 +189,7 @@ static bool save_state(at_trainer *trainer, at_error *error)
 {
     at_tensors *file = at_tensors_new();
     if (!file)
-        return at_fail(error, AT_FAILED, "cannot write '%s': memory ran out", trainer->state_path);
+        return at_no_memory(error, "the training state '%s'", trainer->state_path);
     int64_t count[COUNTS];
     double number[NUMBERS];
     trainer->progress.seed = trainer->loss.rng.seed;
@@ -211,7 +211,8 @@ static bool save_state(at_trainer *trainer, at_error *error)
     return done;
 }
 
-/* The state goes last: a run killed before that goes on from the state before, and writes the same models again. */
+/* The state is written last: a run killed before that resumes from the previous state and writes the same models
+ * again. */
 bool at_trainer_save(at_trainer *trainer, at_error *error)
 {
     bool validates = trainer->valid != NULL;
@@ -219,7 +220,7 @@ bool at_trainer_save(at_trainer *trainer, at_error *error)
            (trainer->progress.best_update > 0 || at_trainer_save_best(trainer, error)) && save_state(trainer, error);
 }
 
-static bool take_state(at_trainer *trainer, const at_tensors *file, at_error *error)
+static bool read_state(at_trainer *trainer, const at_tensors *file, at_error *error)
 {
     const char *path = trainer->state_path, *run = at_tensors_meta(file, "run"),
                *history = at_tensors_meta(file, "history");
@@ -228,7 +229,7 @@ static bool take_state(at_trainer *trainer, const at_tensors *file, at_error *er
         return false;
     if (!run || !history || !count || !number || count->dtype != AT_I64 || at_array_count(count) != COUNTS ||
         number->dtype != AT_F64 || at_array_count(number) != NUMBERS)
-        return at_fail(error, AT_FAILED, "'%s' lacks its place in the data; train anew without --resume", path);
+        return at_fail(error, AT_FORMAT, "'%s' lacks its position in the data; train without `resume`", path);
     if (!same_identity(trainer, run, error) ||
         !at_params_take(trainer->translator.model->params, file, path, "training.", error) ||
         !at_optimiser_load(trainer->optimiser, file, error) ||
@@ -241,8 +242,8 @@ static bool take_state(at_trainer *trainer, const at_tensors *file, at_error *er
     return true;
 }
 
-/* The update of a model's last validation; 0: none is known. */
-static int64_t judged_at(const char *path)
+/* The update of the last validation in a model file's history; 0: unknown. */
+static int64_t validated_at(const char *path)
 {
     at_error ignored = {0};
     at_tensors *file = at_tensors_read(path, &ignored);
@@ -255,21 +256,21 @@ static int64_t judged_at(const char *path)
     return update;
 }
 
-/* The end of the run before may have been judged, outside of the state, and found the best. A longer run would have the
- * best before it in the model's place, and so has this one. */
-static bool forget_end(at_trainer *trainer, at_error *error)
+/* The end of the previous run may have been validated outside of the state and saved as the best model. An uninterrupted
+ * run would still have the best model before it, so that one is restored. */
+static bool restore_best(at_trainer *trainer, at_error *error)
 {
     const char *output = trainer->settings->output;
     const int64_t best = trainer->progress.best_update;
     at_buffer previous = {0};
     bool done = true;
     at_buffer_print(&previous, "%s.previous", output);
-    const int64_t now = best > 0 ? judged_at(output) : 0;
-    if (now > best && !previous.failed && judged_at(previous.bytes) == best) {
+    const int64_t now = best > 0 ? validated_at(output) : 0;
+    if (now > best && !previous.failed && validated_at(previous.bytes) == best) {
         done = at_file_go_back(output, error);
         at_trainer_note(trainer,
-                        "'%s' goes back to the best of update %lld, as the end of the last run is no part of its "
-                        "state; the model of update %lld is '%s' until the next",
+                        "'%s' is again the best model of the state, that of update %lld; the model that the last run "
+                        "validated at its end, that of update %lld, is '%s' until the next save",
                         output, (long long)best, (long long)now, previous.bytes);
     }
     at_buffer_free(&previous);
@@ -281,11 +282,11 @@ bool at_trainer_resume(at_trainer *trainer, at_error *error)
     if (error->code != AT_OK)
         return false;
     if (access(trainer->state_path, F_OK) != 0) {
-        at_trainer_note(trainer, "there is no '%s' yet, so training starts from the beginning", trainer->state_path);
+        at_trainer_note(trainer, "'%s' does not exist yet, so training starts from the beginning", trainer->state_path);
         return true;
     }
     at_tensors *file = at_tensors_read(trainer->state_path, error);
-    bool done = file && take_state(trainer, file, error) && forget_end(trainer, error);
+    bool done = file && read_state(trainer, file, error) && restore_best(trainer, error);
     at_tensors_free(file);
     return done;
 }

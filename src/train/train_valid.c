@@ -1,4 +1,4 @@
-/* Validation: the loss by teacher forcing, or the lines by real decoding. */
+/* Validation: the loss by teacher forcing, or a metric of decoded lines. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "search/search.h"
 #include "train/train_internal.h"
 
-/* By teacher forcing; all others are those of attend score, by decoding, but the one of alignments. */
+/* The metrics by teacher forcing. All others are those of src/score, by decoding, except the ones of alignments. */
 static const char *const forced[] = {"loss", "perplexity"};
 enum { FORCED = sizeof forced / sizeof *forced, MOST_METRICS = 32 };
 
@@ -73,7 +73,7 @@ static bool mean_loss(at_trainer *trainer, double *loss, at_error *error)
 
 /* ---- By decoding ---------------------------------------------------------------------------------------------- */
 
-static bool keep_line(void *context, int64_t line, const at_found *found)
+static bool collect_line(void *context, int64_t line, const at_found *found)
 {
     at_line *hypotheses = context;
     const char *text = found->count > 0 ? found->best[0].text : "";
@@ -84,7 +84,7 @@ static bool keep_line(void *context, int64_t line, const at_found *found)
     return true;
 }
 
-/* The references as the model could have written them: a model of lower-case lines is not judged by capitals. */
+/* A reference after the model's own text normalisation, so that a lower-case model is not scored on capitals. */
 static char *clean_reference(const at_trainer *trainer, at_line line, size_t *size)
 {
     at_buffer text = {0};
@@ -105,16 +105,16 @@ static bool decode_score(at_trainer *trainer, const char *metric, double *score,
     at_line *references = calloc((size_t)count + 1, sizeof *references);
     bool done = lines && sizes && hypotheses && references;
     if (!done)
-        at_fail(error, AT_FAILED, "memory is out: there is no room to validate %lld lines", (long long)count);
+        at_no_memory(error, "the validation of %lld lines", (long long)count);
     for (int64_t i = 0; done && i < count; i++) {
         lines[i] = at_lines_text(trainer->valid_lines, i, 0, &sizes[i]);
         at_line line;
         line.text = at_lines_text(trainer->valid_lines, i, 1, &line.size);
         references[i].text = clean_reference(trainer, line, &references[i].size);
-        done = references[i].text || at_fail(error, AT_FAILED, "memory is out: a reference does not fit");
+        done = references[i].text || at_no_memory(error, "a reference");
     }
     at_search_settings search = {.beam = 1, .n_best = 1, .batch = 64, .max_length_factor = 2};
-    done = done && at_search(&trainer->translator, &search, lines, sizes, count, keep_line, hypotheses, error) &&
+    done = done && at_search(&trainer->translator, &search, lines, sizes, count, collect_line, hypotheses, error) &&
            at_score_lines(metric, hypotheses, count, references, count, score, error);
     for (int64_t i = 0; hypotheses && i < count; i++)
         free((char *)hypotheses[i].text);

@@ -46,7 +46,7 @@ for wrong in "--heads 3:--heads is 3 and must divide 256, the size of what atten
     "--layers 9:--layers is 9, and model 'luong' has at most 4" \
     "--cell gruu:--cell is 'gruu' and must be 'rnn', 'gru' or 'lstm'" \
     "--attention-dropout 0.999999999:--attention-dropout is '0.999999999' and must be a number from 0 to below 1, rounded to a float" \
-    "--score dot --position rope --hidden 6 --heads 2:position 'rope' turns pairs of numbers, so the head size must be even, and it is 3"; do
+    "--score dot --position rope --hidden 6 --heads 2:position 'rope' rotates pairs of numbers, so the head size must be even, and it is 3"; do
     refuse 2 "${wrong#*:}" train --model luong --source missing --target missing --output m ${wrong%%:*}
 done
 [ ! -e m ] && [ ! -e m.log.jsonl ] || fail "a refused run leaves files behind"

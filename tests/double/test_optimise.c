@@ -253,16 +253,16 @@ static void refusals(void **state)
     (void)state;
     at_optimiser_settings s = plain;
     s.learning_rate = 0;
-    refused(s, "the learning rate must be a number above 0, not 0");
+    refused(s, "`learning-rate` must be a number above 0, not 0");
     s = plain;
     s.beta2 = 1;
     refused(s, "the optimiser's decays must be from 0 to below 1, not 0.9 and 1");
     s = plain;
     s.ema = NAN;
-    refused(s, "the decay of the moving average must be from 0 to below 1, not nan");
+    refused(s, "`ema` must be from 0 to below 1, not nan");
     s = plain;
     s.schedule = AT_COSINE;
-    refused(s, "the schedule 'cosine' needs to know the number of updates, which must be above the warm-up's 0");
+    refused(s, "the schedule 'cosine' needs `updates`, which must be more than the 0 of `warmup`");
 
     /* A state of another optimiser, or of another model, changes nothing. */
     at_error error = {0};
@@ -274,8 +274,8 @@ static void refusals(void **state)
     at_tensors *saved = at_tensors_new();
     assert_true(at_optimiser_save(adam, saved, &error));
     assert_false(at_optimiser_load(sgd, saved, &error));
-    assert_string_equal(error.text, "the training state has 'training.first': it was written with another optimiser "
-                                    "or --ema");
+    assert_string_equal(error.text, "the training state has 'training.first': it was written with another `optimiser` "
+                                    "or `ema`");
     error = (at_error){0};
     assert_false(at_optimiser_load(larger, saved, &error));
     assert_string_equal(error.text,

@@ -167,7 +167,7 @@ static void ended_is_uninterrupted(void **state)
         run(training_of("near", ROUGH, "updates", ends[i], NULL), &h);
         h = (heard){0};
         run(training_of("near", ROUGH, "updates", "24", "resume", "true", NULL), &h);
-        went_back += strstr(h.note, "'near' goes back to the best of update ") != NULL;
+        went_back += strstr(h.note, "'near' is again the best model of the state, that of update ") != NULL;
         same_files("far", "near");
         same_files("far.last", "near.last");
         same_files("far.state", "near.state");

@@ -95,7 +95,7 @@ static void test_refusals(void **state)
     assert_true(at_listing_train(listing, 1, &loss, &error));
     assert_false(at_listing_attends(listing));
     assert_false(at_listing_set(listing, "hidden", "3", &error));
-    refused(&error, "--hidden comes too late: the listing has its model already");
+    refused(&error, "`hidden` is set too late: the listing already has its model");
     assert_false(at_listing_read(listing, source, input, output, weights, &error));
     refused(&error, "model 'rnn-plain' has no attention, so it has no weights");
     assert_false(at_listing_read(listing, (const int32_t[]){0, -1, 0}, input, output, NULL, &error));

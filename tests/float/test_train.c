@@ -544,7 +544,7 @@ static void refusals(void **state)
     fails(training_of("no", DATA, "entropy", "1", NULL), &e,
           "--reinforce and --entropy are for --normaliser hard only");
     fails(training_of("no", DATA, "schedule", "cosine", NULL), &e,
-          "the schedule 'cosine' needs to know the number of updates, which must be above the warm-up's 0");
+          "the schedule 'cosine' needs `updates`, which must be more than the 0 of `warmup`");
     fails(training_of("no", "source", "missing", "target", "train", NULL), &e,
           "cannot read 'missing': No such file or directory");
     fails(training_of("nowhere/no", DATA, NULL), &e, "cannot write 'nowhere/no': No such file or directory");
