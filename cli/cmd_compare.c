@@ -217,10 +217,17 @@ static int run(void *options, int word_count, char **words)
     return interrupted ? EXIT_INTERRUPTED : report(&error);
 }
 
+static const char *preset_name_at(int index)
+{
+    const compare_preset *preset = compare_preset_at(index);
+    return preset ? preset->name : NULL;
+}
+
 const cli_command command_compare = {
     .name = "compare",
     .words = "SPEC",
     .most_words = 1,
+    .word_at = preset_name_at,
     .line = "train a grid of settings and show in one table what came of it",
     .text =
         "SPEC is a file of `key = value` lines, or the name of a comparison that comes along: attend list compares. "

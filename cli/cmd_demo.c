@@ -11,6 +11,11 @@ const cli_demo *demo_at(int index)
     return index >= 0 && index < DEMOS ? demos[index] : NULL;
 }
 
+static const char *name_at(int index)
+{
+    return index < DEMOS ? demos[index]->name : NULL;
+}
+
 /* The worked example has no model to set. */
 static bool settings_fit(const cli_demo *demo, const demo_options *options, at_error *error)
 {
@@ -43,6 +48,7 @@ const cli_command command_demo = {
     .name = "demo",
     .words = "[NAME]",
     .most_words = 1,
+    .word_at = name_at,
     .line = "explain a mechanism step by step, with its numbers",
     .text = "Explains a mechanism step by step; every number shown is computed as you watch. Without a NAME the demos "
             "are listed.",

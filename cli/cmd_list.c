@@ -3,7 +3,7 @@
 
 #include "compare/compare.h"
 
-/* A topic shows the entries of one axis of the catalogue, the models, the demos, or the comparisons that come along. */
+/* A topic shows the entries of one axis of the catalogue, the models, the demos, or the comparisons that come with attend. */
 static const struct topic {
     const char *name, *axis;
 } topics[] = {
@@ -18,6 +18,11 @@ typedef struct table_line {
     char name[ENTRY_TEXT], title[200];
     const char *formula, *parameters, *paper;
 } table_line;
+
+static const char *topic_at(int index)
+{
+    return index < TOPICS ? topics[index].name : NULL;
+}
 
 static bool entry_at(const char *axis, int index, at_entry *out)
 {
@@ -70,7 +75,7 @@ static const char *cell(const table_line *line, int column)
     return cells[column] ? cells[column] : "";
 }
 
-/* Prints a topic as a table whose columns are as wide as their widest cell; a column of empty cells takes no room. */
+/* Prints a topic as a table whose columns are as wide as their widest cell; a column of empty cells is left out. */
 static void print_topic(const struct topic *topic)
 {
     int width[COLUMNS] = {0};
@@ -80,7 +85,7 @@ static void print_topic(const struct topic *topic)
             if (text_width(cell(&line, c)) > width[c])
                 width[c] = text_width(cell(&line, c));
     for (int i = 0; line_at(topic, i, &line); i++) {
-        int last = COLUMNS - 1, owed = 2; /* blanks before the next cell */
+        int last = COLUMNS - 1, owed = 2; /* spaces before the next cell */
         while (last > 0 && !*cell(&line, last))
             last--;
         for (int c = 0; c <= last; c++) {
@@ -122,12 +127,12 @@ const cli_command command_list = {
     .name = "list",
     .words = "[TOPIC]",
     .most_words = 1,
+    .word_at = topic_at,
     .line = "show what there is to choose from, with formulas and papers",
     .text = "Lists the scores, normalisers, windows and positions that attention is composed of, the models, the demos "
             "and the comparisons: name, formula, parameters, paper. TOPIC is scores, normalisers, windows, positions, "
             "models, demos or compares; without it all are shown. A name takes its number after a colon, as in "
-            "sliding:4; a parameter with a ? may be left "
-            "out.",
+            "sliding:4; a parameter with a ? is optional.",
     .size = sizeof(cli_common),
     .run = run,
 };

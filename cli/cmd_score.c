@@ -397,6 +397,7 @@ const cli_command command_score = {
     .name = "score",
     .words = "METRIC...",
     .most_words = INT_MAX,
+    .word_at = at_metric,
     .line = "judge lines by references: BLEU, chrF, TER, error rates, alignments",
     .text = "Reads lines from the standard input and judges them by the lines of --reference. Every score is in "
             "percent, over the whole text:\n\n"

@@ -1,16 +1,19 @@
-/* What --help and the man page say, from the tables of options. */
+/* The texts of --help, from the tables of options. */
 #ifndef HELP_H
 #define HELP_H
 
 #include "options.h"
 
-/* Of one command, on stdout. */
+/* Prints the help of one command on stdout. */
 void help_command(const cli_command *command);
 
-/* The overview of all commands. */
+/* Prints the overview of all commands. */
 void help_overview(FILE *stream, const cli_command *const *commands, int count);
 
-/* A man page of all commands as roff on stdout. */
-void help_manual(const cli_command *const *commands, int count);
+/* The option as it is typed: "--heads N", "--model, -m FILE". */
+void help_synopsis(const cli_option *option, char *out, size_t size);
+
+/* Its help, with its choices and its default. */
+void help_describe(const cli_option *option, char *out, size_t size);
 
 #endif

@@ -2,7 +2,9 @@
 #include <string.h>
 
 #include "commands.h"
+#include "completion.h"
 #include "help.h"
+#include "manual.h"
 #include "program.h"
 
 static const cli_command *const table[] = {&command_list,  &command_attention, &command_train,   &command_translate,
@@ -24,21 +26,24 @@ static const cli_command *find(const char *name, at_error *error)
     return NULL;
 }
 
-/* attend help [COMMAND | --man] */
+/* attend help [COMMAND | --man [COMMAND] | --completion SHELL] */
 static int help(int argc, char **argv)
 {
     at_error error = {0};
-    if (argc < 2 || strcmp(argv[1], "--help") == 0) {
+    const char *what = argc > 1 ? argv[1] : "--help";
+    const bool manual = strcmp(what, "--man") == 0;
+    if (strcmp(what, "--help") == 0) {
         help_overview(stdout, table, COMMANDS);
-    } else if (strcmp(argv[1], "--man") == 0) {
-        help_manual(table, COMMANDS);
+    } else if (strcmp(what, "--completion") == 0) {
+        completion_print(argc > 2 ? argv[2] : "", table, COMMANDS, &error);
+    } else if (manual && argc < 3) {
+        manual_overview(table, COMMANDS);
     } else {
-        const cli_command *command = find(argv[1], &error);
-        if (!command)
-            return report(&error);
-        help_command(command);
+        const cli_command *command = find(argv[manual ? 2 : 1], &error);
+        if (command)
+            (manual ? manual_command : help_command)(command);
     }
-    return EXIT_DONE;
+    return report(&error);
 }
 
 static int run(const cli_command *command, int argc, char **argv)

@@ -46,6 +46,7 @@ typedef struct cli_option {
     int64_t least, most;  /* of numbers; most 0: no upper bound */
     const char *axis;     /* the value is a name of this axis of the catalogue, with what follows a colon left alone */
     const char *also[3];  /* names beside those of the axis, NULL after the last */
+    const char *const *choices; /* values to complete, NULL after the last; NULL: none are known */
     const char *help;
     char letter;         /* 'm' if -m is short for it, else 0 */
     const char *implied; /* of a number: what the option alone means; NULL: it needs its number */
@@ -61,13 +62,14 @@ typedef struct cli_common {
 
 typedef struct cli_command {
     const char *name;
-    const char *words;         /* "[TOPIC]": what may stand after the name, for the usage line */
-    int most_words;            /* how many of them */
-    const char *line;          /* what it does, in one line */
-    const char *text;          /* more about it */
-    const char *examples;      /* lines of shell, or NULL */
-    const cli_option *options; /* its own, ended by a record with neither name nor help; NULL: none */
-    size_t size;               /* of its struct of options */
+    const char *words;                 /* "[TOPIC]": what may stand after the name, for the usage line */
+    int most_words;                    /* how many of them */
+    const char *(*word_at)(int index); /* names to complete there; NULL past the last, or if there are none */
+    const char *line;                  /* what it does, in one line */
+    const char *text;                  /* more about it */
+    const char *examples;              /* lines of shell, or NULL */
+    const cli_option *options;         /* its own, ended by a record with neither name nor help; NULL: none */
+    size_t size;                       /* of its struct of options */
     /* Or this gives the options, for a command whose options the library lists. */
     const cli_option *(*list)(void);
     int (*run)(void *options, int word_count, char **words);

@@ -29,9 +29,32 @@ write_basic_package_version_file(attendConfigVersion.cmake COMPATIBILITY SameMin
 install(FILES ${CMAKE_BINARY_DIR}/attendConfig.cmake ${CMAKE_BINARY_DIR}/attendConfigVersion.cmake DESTINATION ${PACKAGE_DIR})
 install(EXPORT attendTargets NAMESPACE attend:: DESTINATION ${PACKAGE_DIR})
 
-# The command writes its own manual page, from the table it reads its options by.
+# The command writes its own man pages and completion scripts, from the tables it parses its options by. Each cli/cmd_X.c is
+# a command X.
 if(NOT CMAKE_CROSSCOMPILING)
-  add_custom_command(OUTPUT attend.1 COMMAND attend help --man >attend.1 DEPENDS attend)
-  add_custom_target(manual ALL DEPENDS attend.1)
-  install(FILES ${CMAKE_BINARY_DIR}/attend.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  set(MAN ${CMAKE_BINARY_DIR}/man)
+  file(MAKE_DIRECTORY ${MAN})
+  add_custom_command(OUTPUT ${MAN}/attend.1 COMMAND attend help --man >${MAN}/attend.1 DEPENDS attend)
+  set(PAGES ${MAN}/attend.1)
+  file(GLOB command_files CONFIGURE_DEPENDS cli/cmd_*.c)
+  foreach(file ${command_files})
+    get_filename_component(name ${file} NAME_WE)
+    string(REGEX REPLACE "^cmd_" "" name ${name})
+    set(page ${MAN}/attend-${name}.1)
+    add_custom_command(OUTPUT ${page} COMMAND attend help --man ${name} >${page} DEPENDS attend)
+    list(APPEND PAGES ${page})
+  endforeach()
+  set(script ${CMAKE_SOURCE_DIR}/cmake/header_man.awk)
+  set(header ${CMAKE_SOURCE_DIR}/include/attend.h)
+  add_custom_command(OUTPUT ${MAN}/attend.h.3 DEPENDS ${script} ${header}
+                     COMMAND awk -v version=${PROJECT_VERSION} -f ${script} ${header} >${MAN}/attend.h.3)
+  set(COMPLETIONS ${CMAKE_BINARY_DIR}/attend.bash ${CMAKE_BINARY_DIR}/_attend)
+  add_custom_command(OUTPUT ${COMPLETIONS} DEPENDS attend
+                     COMMAND attend help --completion bash >${CMAKE_BINARY_DIR}/attend.bash
+                     COMMAND attend help --completion zsh >${CMAKE_BINARY_DIR}/_attend)
+  add_custom_target(manual ALL DEPENDS ${PAGES} ${MAN}/attend.h.3 ${COMPLETIONS})
+  install(FILES ${PAGES} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES ${MAN}/attend.h.3 DESTINATION ${CMAKE_INSTALL_MANDIR}/man3)
+  install(FILES ${CMAKE_BINARY_DIR}/attend.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME attend)
+  install(FILES ${CMAKE_BINARY_DIR}/_attend DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 endif()

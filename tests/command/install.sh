@@ -13,8 +13,9 @@ version=$("$prefix/bin/attend" --version)
 version=${version#attend }
 minor=${version%.*}
 for file in "$prefix/bin/attend" "$prefix/include/attend.h" "$libraries/libattend.a" "$libraries/libattend.so.$minor" \
-    "$prefix/share/man/man1/attend.1"; do
-    [ -e "$file" ] || fail "$file is missing"
+    "$prefix/share/man/man1/attend.1" "$prefix/share/man/man1/attend-train.1" "$prefix/share/man/man3/attend.h.3" \
+    "$prefix/share/bash-completion/completions/attend" "$prefix/share/zsh/site-functions/_attend"; do
+    [ -s "$file" ] || fail "$file is missing or empty"
 done
 readelf -d "$library" | grep -qF "soname: [libattend.so.$minor]" || fail "the soname is not libattend.so.$minor"
 if [ -e "$build/attend-bench" ]; then

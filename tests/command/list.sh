@@ -1,4 +1,4 @@
-# attend list, attend help, --version, and words that are not there.
+# attend list, attend help, --version, and names that do not exist.
 . "$(dirname "$0")/support.bash"
 
 golden list.txt list
@@ -36,18 +36,6 @@ code=0
 equal 2 "$code" "attend alone"
 [ ! -s out.txt ] || fail "attend alone prints to stdout"
 same_file err.txt "$here/help.txt"
-
-# The man page names every option and is sound roff.
-"$attend" help --man >attend.1
-for command in list attention train translate align show info score compare demo bench; do
-    for option in $("$attend" "$command" --help | grep -o '^  --[a-z-]*'); do
-        grep -qF -- "${option//-/\\-}" attend.1 || fail "the man page lacks $option of attend $command"
-    done
-done
-if command -v groff >/dev/null; then
-    said=$(groff -man -Tutf8 -ww -K utf8 attend.1 2>&1 >/dev/null || true)
-    equal "" "$said" "groff on the man page"
-fi
 
 # Colour is for terminals, and there only as long as NO_COLOR is unset.
 escape=$(printf '\033')
