@@ -7,12 +7,13 @@
  *     gradcheck(&(gradcheck_case){.name = "op:mul", .build = build, .inputs = 2, .shape = {AT_SHAPE(7, 9),
  * AT_SHAPE(9)}});
  *
- * The loss is a random projection of what `build` gives, L = sum_i r_i y_i, so every output counts with a weight of its
+ * The loss is a random projection of what `build` returns, L = sum_i r_i y_i, so every output counts with a weight of its
  * own. dL/dx is compared, sign and all, for every number of every input and, if `params` is given, of every parameter.
  * An operation with several outputs joins them with at_concat of at_reshape(..., {-1}).
  *
  * The convention: a case that checks an operation says so in a string literal "op:NAME", NAME being the name in its
- * `static const at_op`. tests/command/ops_checked.sh fails if an operation has no such literal in tests/double. */
+ * `static const at_op`. tests/command/ops_checked.sh fails if an operation has no such literal in tests/double, and the
+ * check fails if no operation of that name was recorded. */
 #ifndef GRADCHECK_H
 #define GRADCHECK_H
 
@@ -57,7 +58,7 @@ typedef struct gradcheck_state {
     at_arena *arena;
     int64_t count[GRADCHECK_INPUTS];
     double *value[GRADCHECK_INPUTS], *grad[GRADCHECK_INPUTS];
-    double *projection; /* r, drawn when the first result shows its size */
+    double *projection; /* r, drawn once the size of the result is known */
     int64_t outputs;
     int checked; /* numbers compared */
 } gradcheck_state;
@@ -93,6 +94,19 @@ static inline double gradcheck_loss(gradcheck_state *s)
     return loss;
 }
 
+/* A case "op:NAME ..." must have recorded the operation NAME. */
+static inline void gradcheck_recorded(const gradcheck_state *s, const at_tape *tape)
+{
+    const char *name = s->c->name;
+    if (strncmp(name, "op:", 3) != 0)
+        return;
+    const size_t length = strspn(name + 3, "abcdefghijklmnopqrstuvwxyz0123456789_");
+    for (const at_node *node = at_tape_last(tape); node; node = node->previous)
+        if (strlen(node->op->name) == length && strncmp(node->op->name, name + 3, length) == 0)
+            return;
+    fail_msg("%s: no operation '%.*s' was recorded", name, (int)length, name + 3);
+}
+
 /* Adds dL/dx to the gradients of one input, or of all for -1. */
 static inline void gradcheck_back(gradcheck_state *s, int wanted)
 {
@@ -101,9 +115,11 @@ static inline void gradcheck_back(gradcheck_state *s, int wanted)
     at_tensor *y = gradcheck_run(s, tape, wanted);
     double recorded = gradcheck_project(s, y);
     if (recorded != gradcheck_loss(s))
-        fail_msg("%s: a tape that records gives other values than one that does not", s->c->name);
+        fail_msg("%s: a tape that records has other values than one that does not", s->c->name);
+    if (wanted < 0)
+        gradcheck_recorded(s, tape);
     if (!at_backward_from(y, s->projection))
-        fail_msg("%s: the way back failed: %s", s->c->name, at_tape_error(tape)->text);
+        fail_msg("%s: the backward pass failed: %s", s->c->name, at_tape_error(tape)->text);
     at_arena_release(s->arena, mark);
 }
 
@@ -129,7 +145,7 @@ static inline void gradcheck_compare(gradcheck_state *s, const char *what, doubl
         double measured = gradcheck_difference(s, x + i);
         double scale = fmax(fmax(fabs(grad[i]), fabs(measured)), fmax(largest / 100, 1e-4));
         if (!(fabs(grad[i] - measured) <= tolerance * scale))
-            fail_msg("%s: gradient of %s, number %lld: the way back says %.12g, differences say %.12g", s->c->name,
+            fail_msg("%s: gradient of %s, number %lld: the backward pass says %.12g, differences say %.12g", s->c->name,
                      what, (long long)i, grad[i], measured);
         s->checked++;
     }
@@ -157,7 +173,7 @@ static inline void gradcheck_start(gradcheck_state *s)
         s->projection[i] = at_rng_normal(&rng);
 }
 
-/* Fails the test with a sentence if a gradient is wrong; gives how many numbers were compared. */
+/* Fails the test if a gradient is wrong; returns how many numbers were compared. */
 static inline int gradcheck(const gradcheck_case *c)
 {
     gradcheck_state s = {.c = c};

@@ -98,15 +98,25 @@ typedef struct at_choice {
 /* Reads the argument into a->argument[axis]. The axes before it in catalogue order are parsed already. */
 typedef bool at_argument_parser(const at_choice *choice, at_attention *a, at_error *error);
 
+/* The operands of a pairwise score on one tile, and their gradients. */
+typedef struct at_pairwise {
+    int64_t size;
+    const at_real *q; /* [rows, q_row] */
+    int64_t q_row;
+    const at_real *kt; /* keys as panels [panel][size][width] */
+    const at_real *v;  /* [size] */
+    int64_t argument;  /* of the setting */
+    at_real *dq;       /* backward only, like q, kt, and [size * lanes] */
+    at_real *dkt, *dv;
+} at_pairwise;
+
 /* The fused rule of a score. Without `tile` it is e = scale q.k; with it, a pairwise sum
  * e_ij = sum_a v_a f(q_ia, k_ja), whose kernels these are. v is score_vector times score_factor, or that factor alone
  * where `vector` is negative. */
 struct at_fused_score {
-    void (*tile)(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *kt, const at_real *v,
-                 int64_t argument);
-    void (*tile_back)(const tile *ds, int64_t size, const at_real *q, int64_t q_row, const at_real *kt,
-                      const at_real *v, int64_t argument, at_real *dq, int64_t dq_row, at_real *dkt, at_real *dv);
-    int vector; /* which parameter is v */
+    void (*tile)(const tile *t, const at_pairwise *p);       /* s_ij = e_ij */
+    void (*tile_back)(const tile *ds, const at_pairwise *p); /* dq, dkt and dv from ds */
+    int vector;                                              /* which parameter is v */
 };
 
 struct at_score_record {

@@ -23,11 +23,11 @@ typedef struct workspace {
     at_real *doffsets; /* dO wV^T: gradient of the sums by offset, padded tables [rows, bias_row] */
     at_real *offsets;  /* the sums of weights by offset themselves, [rows, offsets_row] */
     int64_t offsets_row;
-    at_real *dwk, *dwv; /* the head's sums for Shaw's tables, [2k+1, dk_row] and [2k+1, dv_row] */
+    at_real *dwk, *dwv; /* the head's sums for shaw's tables, [2k+1, dk_row] and [2k+1, dv_row] */
     at_real *dbias;     /* [rows, 2R+1] */
     cutter block;
     bool keys_not_finite;
-    tile_lines values; /* where one query reads them */
+    tile_lines values; /* in place, for a single query */
     bool single_query;
 } workspace;
 
@@ -101,8 +101,8 @@ typedef struct rows {
     tile_back back;
 } rows;
 
-/* The rows' statistics and dO; delta = dO . O, which is sum_j w_j dW_j for every rule that needs it (O has the weighed
- * value positions in it, as dW has theirs). */
+/* The rows' statistics and dO; delta = dO . O, which is sum_j w_j dW_j for every rule that needs it (O
+ * includes the value positions, and so does dW). */
 static void load_rows(const at_job *j, const block *blk, const workspace *ws, rows *x)
 {
     const at_real *dout = grad_of(j->out), *dlog = grad_of(j->log_prob);
@@ -173,8 +173,8 @@ static void find_delta(const at_job *j, const block *blk, const workspace *ws, r
         x->delta[i] = below[i] > 0 ? x->delta[i] / below[i] : 0;
 }
 
-/* The weights that met the values: those of the tile, or a one-hot, times the prior, dropped or not. dL/dcentre on the
- * way: dw/dp = w (j - p) / sigma^2. */
+/* The weights that the values were multiplied by: those of the tile, or a one-hot, after the prior and dropout. Also adds
+ * up dL/dcentre: dw/dp = w (j - p) / sigma^2. */
 static tile value_weights(const at_job *j, const block *blk, const workspace *ws, rows *x, const tile *t)
 {
     tile w = *t;
@@ -206,7 +206,7 @@ static tile value_weights(const at_job *j, const block *blk, const workspace *ws
     return w;
 }
 
-/* The block's own gradients into the tensors' (each row belongs to one block, so nobody else adds here). */
+/* Adds the block's gradients to the tensors'. Each row belongs to one block, so no other task adds there. */
 static void add_query_grads(const at_job *j, const block *blk, const workspace *ws, const rows *x)
 {
     at_real *dq = wanted(j->q), *dbias = wanted(j->bias), *dcentre = wanted(j->centre);
@@ -230,7 +230,7 @@ static tile table_tile(const block *blk, at_real *sums, int64_t row, int64_t cou
     return (tile){.rows = blk->rows, .to = count, .s = sums, .s_row = row, .full = true};
 }
 
-/* Shaw: P = q wK^T gives dq += dP wK and dwK += dP^T q; c += R wV gives dwV += R^T dO. */
+/* shaw: from P = q wK^T, dq += dP wK and dwK += dP^T q; from c += R wV, dwV += R^T dO. */
 static void back_through_tables(const at_job *j, const block *blk, const workspace *ws)
 {
     const tile_kernels *k = at_isa()->tile;
@@ -248,7 +248,7 @@ static void back_through_tables(const at_job *j, const block *blk, const workspa
     }
 }
 
-/* Keys that the first block does not see start from 0 here, the others in its products. */
+/* The sums of keys that the first block does not see start from 0 here, those of the others in its products. */
 static void zero_keys(const at_job *j, const workspace *ws, int64_t from, int64_t to)
 {
     if (from >= to)
@@ -258,16 +258,24 @@ static void zero_keys(const at_job *j, const workspace *ws, int64_t from, int64_
         memset(ws->dk + from * ws->dk_row, 0, (size_t)((to - from) * ws->dk_row) * sizeof *ws->dk);
 }
 
-/* `fresh`: the first block of its key head, whose sums start from 0. */
-static void backward_block(const at_job *j, const workspace *ws, int64_t b, int64_t h, int64_t first, int64_t count,
-                           int64_t keys_from, int64_t keys_to, bool fresh, tile_fetch *fetch)
+/* Which rows of which head, against which keys. */
+typedef struct piece {
+    int64_t b, h, first, count;
+    int64_t keys_from, keys_to;
+    bool fresh; /* the first block of its key head, whose sums start from 0 */
+    tile_fetch *fetch;
+} piece;
+
+static void backward_block(const at_job *j, const workspace *ws, const piece *p)
 {
+    const int64_t count = p->count;
+    const bool fresh = p->fresh;
     const tile_kernels *k = at_isa()->tile;
     block blk;
     rows x;
     cutter scratch = ws->block;
-    at_block_load(j, &blk, &scratch, b, h, NULL, first, count);
-    blk.fetch = fetch;
+    at_block_load(j, &blk, &scratch, p->b, p->h, NULL, p->first, count);
+    blk.fetch = p->fetch;
     load_rows(j, &blk, ws, &x);
     bool own_keys = j->is_masked && (!at_isa()->rows->finite(blk.q, blk.q_row, count, j->size) ||
                                      !at_isa()->rows->finite(ws->dout, ws->dv_row, count, j->Dv));
@@ -278,10 +286,10 @@ static void backward_block(const at_job *j, const workspace *ws, int64_t b, int6
     if (j->rule->pass == AT_PASS_WHOLE_ROWS)
         find_delta(j, &blk, ws, &x);
 
-    int64_t from = keys_from > blk.from ? keys_from : blk.from, to = keys_to < blk.to ? keys_to : blk.to;
+    int64_t from = p->keys_from > blk.from ? p->keys_from : blk.from, to = p->keys_to < blk.to ? p->keys_to : blk.to;
     if (fresh && j->back_keys) {
-        zero_keys(j, ws, keys_from, from < keys_to ? from : keys_to);
-        zero_keys(j, ws, to > keys_from ? to : keys_from, keys_to);
+        zero_keys(j, ws, p->keys_from, from < p->keys_to ? from : p->keys_to);
+        zero_keys(j, ws, to > p->keys_from ? to : p->keys_from, p->keys_to);
     }
     for (; from < to; from += TILE_KEYS) {
         tile t = recompute(j, &blk, ws, &x, from);
@@ -298,8 +306,15 @@ static void backward_block(const at_job *j, const workspace *ws, int64_t b, int6
         if (j->back_query && has_table(j))
             k->by_offset(&d, blk.position, j->reach, ws->dbias, 2 * j->reach + 1);
         if (j->pairwise) {
-            j->pairwise->tile_back(&d, j->size, blk.q, blk.q_row, ws->kt, ws->vector, j->attention.argument[AT_SCORE],
-                                   ws->dq, blk.q_row, ws->dk, ws->dscore);
+            j->pairwise->tile_back(&d, &(at_pairwise){.size = j->size,
+                                                      .q = blk.q,
+                                                      .q_row = blk.q_row,
+                                                      .kt = ws->kt,
+                                                      .v = ws->vector,
+                                                      .argument = j->attention.argument[AT_SCORE],
+                                                      .dq = ws->dq,
+                                                      .dkt = ws->dk,
+                                                      .dv = ws->dscore});
             continue;
         }
         if (j->back_query)
@@ -312,7 +327,7 @@ static void backward_block(const at_job *j, const workspace *ws, int64_t b, int6
         add_query_grads(j, &blk, ws, &x);
 }
 
-/* The key head's sums into the tensors' gradients, for keys [from, to). */
+/* Adds the key head's sums to the tensors' gradients, for keys [from, to). */
 static void add_key_grads(const at_job *j, const workspace *ws, int64_t b, int64_t g, int64_t from, int64_t to)
 {
     at_real *dk = wanted(j->k), *dv = wanted(j->v);
@@ -320,7 +335,7 @@ static void add_key_grads(const at_job *j, const workspace *ws, int64_t b, int64
     if (dv)
         rows_of->add(dv + at_start_of(&j->v_rows, b, g, from), j->v_rows.row, ws->dv + from * ws->dv_row, ws->dv_row,
                      to - from, j->Dv, 1);
-    if (dk && !j->pairwise) /* q was kept times scale and unit */
+    if (dk && !j->pairwise) /* q includes scale and score_factor */
         rows_of->add(dk + at_start_of(&j->k_rows, b, g, from), j->k_rows.row, ws->dk + from * ws->dk_row, ws->dk_row,
                      to - from, j->size, 1 / j->score_factor);
     if (dk && j->pairwise)
@@ -346,7 +361,7 @@ static void end_head(const at_job *j, const workspace *ws, int64_t b, int64_t h)
 {
     const row_kernels *rows_of = at_isa()->rows;
     int64_t count = 2 * j->reach + 1, head = b * j->H + h, lanes = at_isa()->tile->width / 2;
-    if (j->key_table) /* q was kept times scale and unit */
+    if (j->key_table) /* q includes scale and score_factor */
         rows_of->copy(j->key_parts + head * count * j->size, j->size, 0, ws->dwk, ws->dk_row, count, j->size,
                       1 / j->score_factor, NULL);
     if (j->value_table)
@@ -359,7 +374,7 @@ static void end_head(const at_job *j, const workspace *ws, int64_t b, int64_t h)
     }
 }
 
-/* What the pair after (b, g) needs first, to read and to add to. */
+/* What to prefetch for the pair after (b, g), to read and to add to. */
 static tile_fetch next_pair(const at_job *j, int64_t b, int64_t g)
 {
     tile_fetch fetch = {.rows_a_time = 3};
@@ -385,8 +400,8 @@ static tile_fetch next_pair(const at_job *j, int64_t b, int64_t g)
     return fetch;
 }
 
-/* One (batch, key head), or a part of it: of its query blocks when only the queries' gradients are gathered, of its
- * keys when only the keys' are. Every sum runs in the same order however it is cut. */
+/* One (batch, key head), or a part of it: of its query blocks when only the queries' gradients are computed, of its
+ * keys when only the keys' are. Every sum runs in the same order, whatever the parts. */
 static void backward_pair(const at_job *j, char *scratch, int64_t b, int64_t g, int64_t part)
 {
     int64_t query_count = at_query_count(j, b), key_count = at_key_count(j, b);
@@ -400,7 +415,7 @@ static void backward_pair(const at_job *j, char *scratch, int64_t b, int64_t g, 
     const at_real *values = j->v->value + at_start_of(&j->v_rows, b, g, 0);
     at_gemm_pack(keys, 1, j->k_rows.row, j->size, key_count, ws.kt);
     ws.values = (tile_lines){.at = values, .row = j->v_rows.row};
-    ws.single_query = query_count == 1 && group == 1; /* as on the way forward */
+    ws.single_query = query_count == 1 && group == 1; /* as in the forward pass */
     if (!ws.single_query)
         at_gemm_pack(values, 1, j->v_rows.row, j->Dv, key_count, ws.vt);
     if (!j->pairwise)
@@ -419,7 +434,15 @@ static void backward_pair(const at_job *j, char *scratch, int64_t b, int64_t g, 
         int64_t count = query_count * (item % blocks + 1) / blocks - row;
         if (item == first || row == 0)
             start_head(j, &ws, h);
-        backward_block(j, &ws, b, h, row, count, from, to, item == first, fetch.regions ? &fetch : NULL);
+        backward_block(j, &ws,
+                       &(piece){.b = b,
+                                .h = h,
+                                .first = row,
+                                .count = count,
+                                .keys_from = from,
+                                .keys_to = to,
+                                .fresh = item == first,
+                                .fetch = fetch.regions ? &fetch : NULL});
         if (item + 1 == last || row + count == query_count)
             end_head(j, &ws, b, h);
     }

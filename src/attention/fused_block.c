@@ -108,7 +108,7 @@ void at_block_load(const at_job *j, block *blk, cutter *scratch, int64_t b, int6
     for (int64_t r = 0; index && r < rows; r++)
         k->copy(blk->q + r * blk->q_row, 0, j->size_panels, q + index[r] * query_row, 0, 1, j->size, factor, NULL);
     blk->entries = (farthest < j->reach ? farthest : j->reach) + j->reach + 1;
-    if (j->key_table) { /* P = q wK^T, a table for each row; q has scale and unit in it */
+    if (j->key_table) { /* P = q wK^T, a table for each row; q includes scale and score_factor */
         int64_t each = at_round_up(entries, width) * j->size;
         at_isa()->tile->multiply(rows, j->size, blk->entries, blk->q, blk->q_row,
                                  at_table_of(j->key_table, j->key_table_panels, h, each), j->size * width,
@@ -153,12 +153,17 @@ void at_score_vector(const at_job *j, int64_t h, at_real factor, at_real *vector
 static void compute_score(const at_job *j, const block *blk, const tile *t, const at_real *kt, const at_real *v)
 {
     if (j->pairwise)
-        j->pairwise->tile(t, j->size, blk->q, blk->q_row, kt, v, j->attention.argument[AT_SCORE]);
+        j->pairwise->tile(t, &(at_pairwise){.size = j->size,
+                                            .q = blk->q,
+                                            .q_row = blk->q_row,
+                                            .kt = kt,
+                                            .v = v,
+                                            .argument = j->attention.argument[AT_SCORE]});
     else
         at_isa()->tile->score(t, j->size, blk->q, blk->q_row, kt);
 }
 
-/* Between the tile and the scores that are kept. */
+/* Copies scores from the tile to the array that keeps them, or back. */
 static void move_scores(const at_job *j, const block *blk, const tile *t, bool back)
 {
     for (int64_t i = 0; i < t->rows; i++) {
@@ -166,7 +171,7 @@ static void move_scores(const at_job *j, const block *blk, const tile *t, bool b
         at_real *s = t->s + i * t->s_row;
         memcpy(back ? s : kept, back ? kept : s, (size_t)(t->to - t->from) * sizeof *s);
         for (int64_t c = t->to - t->from; back && c < at_round_up(t->to - t->from, at_isa()->tile->width); c++)
-            s[c] = 0; /* whole panels are worked on */
+            s[c] = 0; /* kernels work on whole panels */
     }
 }
 
@@ -185,8 +190,8 @@ void at_block_score_again(const at_job *j, const block *blk, const tile *t, cons
         compute_score(j, blk, t, kt, v);
 }
 
-/* Numbers of one draw: 14 bits of the batch row, 7 of the head, 21 of the query, 21 of the key. More than that begins
- * anew, so that far-off rows may share their factors. */
+/* The index of a random number: 14 bits of the batch row, 7 of the head, 21 of the query, 21 of the key. Larger indices
+ * wrap around, so that far-off rows may share their factors. */
 void at_drop_factors(const at_weight_drop *drop, int64_t b, int64_t h, int64_t i, int64_t from, int64_t to,
                      at_real *factor)
 {

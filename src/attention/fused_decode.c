@@ -1,5 +1,5 @@
-/* Decoding: one query to a sequence. All heads of a batch row go together, a row of the tile each, so keys and values
- * are read once, in the order they lie in memory, and nothing is packed. A head's sums run as everywhere else. */
+/* Decoding: one query per sequence. All heads of a batch row are computed together, one row of the tile each, so keys
+ * and values are read once, in memory order, and nothing is packed. A head's sums run in the same order as elsewhere. */
 #include <math.h>
 #include <string.h>
 
@@ -46,7 +46,7 @@ static tile_lines lines_of(const at_job *j, const at_tensor *tensor, const at_la
     return (tile_lines){.at = tensor->value + at_start_of(x, b, g, 0), .row = x->row};
 }
 
-/* The weights of these heads: the scores once more, which with the rows' statistics turn into weights. */
+/* The weights of these heads: the scores computed again, turned into weights by the rows' statistics. */
 static void decode_weights(const at_job *j, const block *blk, const workspace *ws, const tile_lines *keys,
                            int64_t first)
 {

@@ -1,4 +1,4 @@
-/* Forward: a block of query rows meets its keys tile by tile, and the softmax goes online. */
+/* Forward: a block of query rows against its keys, tile by tile, with an online softmax. */
 #include <math.h>
 #include <string.h>
 
@@ -11,10 +11,10 @@ static const at_real LN2 = (at_real)0.6931471805599453;
 /* A worker's memory for one (batch, key head) and one block. */
 typedef struct workspace {
     at_real *kt; /* keys as panels [K/w][D][w] */
-    at_real *v;  /* values as panels [Dv/w][K][w], unless one query reads them where they lie */
+    at_real *v;  /* values as panels [Dv/w][K][w], unless there is a single query, which reads them in place: */
     tile_lines values;
     bool single_query;
-    at_real *score; /* score_v of the head times unit */
+    at_real *score; /* score_vector of the head times score_factor */
     at_real *s;     /* scores: one tile, or whole rows where the normaliser needs them or they are kept */
     int64_t s_row;
     at_real *out; /* [rows, out_row] */
@@ -22,8 +22,8 @@ typedef struct workspace {
     at_real *offsets; /* [rows, offsets_row] */
     int64_t offsets_row;
     at_real *top, *sum, *exponent_sums; /* [rows] */
-    at_real *tile_top;                  /* [K/tile, rows]: each tile's top, to put kept weights on one scale */
-    cutter block;                       /* what a block takes */
+    at_real *tile_top;                  /* [K/tile, rows]: top after each tile, to rescale kept weights */
+    cutter block;                       /* the block's own scratch */
 } workspace;
 
 static bool needs_whole_rows(const at_job *j)
@@ -31,15 +31,15 @@ static bool needs_whole_rows(const at_job *j)
     return j->rule->pass == AT_PASS_WHOLE_ROWS;
 }
 
-/* The online softmax can keep the summaries along the way; everything else looks again at the end. */
-static bool sums_along(const at_job *j)
+/* The online softmax collects the summaries in its pass; other rules compute the weights again for them. */
+static bool collects_summaries(const at_job *j)
 {
     return j->rule->keeps_summaries && !j->centre && j->in.drop.share == 0;
 }
 
 static bool keeps_weights(const at_job *j)
 {
-    return j->asked->key_sums && sums_along(j);
+    return j->asked->key_sums && collects_summaries(j);
 }
 
 static workspace make_workspace(const at_job *j, char *memory)
@@ -65,7 +65,7 @@ static workspace make_workspace(const at_job *j, char *memory)
     return ws;
 }
 
-/* Twice a block's share: at_look loads a second one beside the first. */
+/* Scratch for two blocks: at_report loads a second one beside the first. */
 size_t at_forward_scratch(const at_job *j)
 {
     workspace ws = make_workspace(j, NULL);
@@ -75,9 +75,8 @@ size_t at_forward_scratch(const at_job *j)
            (size_t)at_round_up(TILE_ROWS * (TILE_KEYS + width) * (int64_t)sizeof(at_real), AT_ALIGN);
 }
 
-/* After the weights of a tile are there, up to a factor for each row: the prior, dropout, the sums by offset, the
- * values.
- */
+/* From the weights of a tile, which lack a factor for each row, to the sums: the prior, dropout, the sums by offset, and
+ * out += W V. */
 static void add_values(const at_job *j, const block *blk, const workspace *ws, const tile *t, bool own_keys)
 {
     const tile_kernels *k = at_isa()->tile;
@@ -100,11 +99,11 @@ static void add_values(const at_job *j, const block *blk, const workspace *ws, c
 static void pass_online(const at_job *j, const block *blk, const workspace *ws, at_real *factor, bool own_keys)
 {
     int32_t argmax[TILE_ROWS];
-    bool direct = sums_along(j);
+    bool collects = collects_summaries(j);
     tile_state state = {.top = ws->top,
                         .sum = ws->sum,
-                        .lean = direct && j->asked->entropy ? ws->exponent_sums : NULL,
-                        .argmax = direct && j->asked->argmax ? argmax : NULL,
+                        .lean = collects && j->asked->entropy ? ws->exponent_sums : NULL,
+                        .argmax = collects && j->asked->argmax ? argmax : NULL,
                         .out = ws->out,
                         .out_row = ws->out_row,
                         .out_size = j->value_panels,
@@ -133,24 +132,24 @@ static void pass_online(const at_job *j, const block *blk, const workspace *ws, 
     }
 }
 
-/* The kept weights of a block, each tile's brought to the rows' final scale, added up for every key. */
+/* The sum of each key's weights over the block: kept weights, each tile's rescaled to the rows' final top. */
 static void add_key_sums(const at_job *j, const block *blk, const workspace *ws, const at_real *factor)
 {
     for (int64_t from = blk->from; from < blk->to; from += TILE_KEYS) {
         tile t = at_block_tile(blk, from, ws->s + from, ws->s_row);
         at_real scaled[TILE_ROWS];
         for (int64_t i = 0; i < blk->rows; i++) {
-            at_real seen = ws->tile_top[from / TILE_KEYS * TILE_ROWS + i];
-            scaled[i] = seen == ws->top[i]  ? factor[i]
-                        : seen == -INFINITY ? 0
-                                            : factor[i] * AT_REAL(exp2)(seen - ws->top[i]);
+            at_real then = ws->tile_top[from / TILE_KEYS * TILE_ROWS + i];
+            scaled[i] = then == ws->top[i]  ? factor[i]
+                        : then == -INFINITY ? 0
+                                            : factor[i] * AT_REAL(exp2)(then - ws->top[i]);
         }
         at_isa()->tile->key_sums(&t, scaled, j->asked->key_sums + (blk->b * j->H + blk->h) * j->K);
     }
 }
 
 /* sparsemax, entmax15: all scores of a row, then its threshold, then the weights. */
-static void pass_whole(const at_job *j, const block *blk, const workspace *ws, at_real *factor, bool own_keys)
+static void pass_whole_rows(const at_job *j, const block *blk, const workspace *ws, at_real *factor, bool own_keys)
 {
     const tile_kernels *k = at_isa()->tile;
     at_real stat[TILE_ROWS];
@@ -175,7 +174,7 @@ static void pass_whole(const at_job *j, const block *blk, const workspace *ws, a
 }
 
 /* hard: the argmax, or by Gumbel's trick a draw from the softmax: argmax_j e_j - ln(-ln u_j). */
-static void pass_hard(const at_job *j, const block *blk, const workspace *ws, at_real *factor)
+static void pass_choice(const at_job *j, const block *blk, const workspace *ws, at_real *factor)
 {
     const tile_kernels *k = at_isa()->tile;
     at_real best[TILE_ROWS], chosen[TILE_ROWS];
@@ -241,9 +240,9 @@ static void pass(const at_job *j, const block *blk, const workspace *ws, at_real
         ws->sum[i] = ws->exponent_sums[i] = 0;
     }
     if (j->rule->pass == AT_PASS_CHOICE)
-        pass_hard(j, blk, ws, factor);
+        pass_choice(j, blk, ws, factor);
     else if (needs_whole_rows(j))
-        pass_whole(j, blk, ws, factor, own_keys);
+        pass_whole_rows(j, blk, ws, factor, own_keys);
     else
         pass_online(j, blk, ws, factor, own_keys);
 }
@@ -258,7 +257,8 @@ static void forward_block(const at_job *j, const workspace *ws, int64_t b, int64
     at_block_load(j, &blk, &scratch, b, h, NULL, first, rows);
     blk.fetch = fetch;
     pass(j, &blk, ws, factor, false);
-    /* A value that is not finite has met zero weights of rows that do not see it: once more, each row by itself. */
+    /* 0 x NaN: a value that is not finite was multiplied by the zero weights of rows that do not see it. Once more,
+     * each row over its own keys only. */
     if (j->is_masked && !k->finite(ws->out, ws->out_row, rows, j->Dv))
         pass(j, &blk, ws, factor, true);
 
@@ -271,10 +271,10 @@ static void forward_block(const at_job *j, const workspace *ws, int64_t b, int64
             j->Dv, 1, factor);
     if (keeps_weights(j))
         add_key_sums(j, &blk, ws, factor);
-    at_report(j, scratch, b, h, first, rows, ws->kt, ws->score, !sums_along(j));
+    at_report(j, &blk, scratch, ws->kt, ws->score, !collects_summaries(j));
 }
 
-/* What the pair after (b, g) needs first: its keys, values and queries, and the place of its output. */
+/* What to prefetch for the pair after (b, g): its keys, values and queries, and where its output goes. */
 static tile_fetch next_pair(const at_job *j, int64_t b, int64_t g)
 {
     tile_fetch fetch = {.rows_a_time = 3};
@@ -297,8 +297,7 @@ static void forward_pair(const at_job *j, char *scratch, int64_t b, int64_t g, i
     tile_fetch fetch = next_pair(j, b, g);
     at_gemm_pack(j->k->value + at_start_of(&j->k_rows, b, g, 0), 1, j->k_rows.row, j->size, keys, ws.kt);
     ws.values = (tile_lines){.at = j->v->value + at_start_of(&j->v_rows, b, g, 0), .row = j->v_rows.row};
-    ws.single_query =
-        queries == 1 && group == 1; /* packing would cost as much as the sum itself, which has the same bits */
+    ws.single_query = queries == 1 && group == 1; /* packing would cost as much as the sum, which has the same bits */
     if (!ws.single_query)
         at_gemm_pack(ws.values.at, j->v_rows.row, 1, keys, j->Dv, ws.v);
     for (int64_t item = group * blocks * part / j->parts; item < group * blocks * (part + 1) / j->parts; item++) {

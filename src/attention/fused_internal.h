@@ -4,7 +4,7 @@
 
 #include "attention/axes_internal.h"
 
-/* A block of query rows of one head: what the tile kernels read. Memory is the worker's scratch. */
+/* A block of query rows of one head: what the tile kernels read, in the worker's scratch memory. */
 typedef struct block {
     int64_t b, h, g, rows, keys; /* keys: all of this sequence's */
     int64_t index[TILE_ROWS];    /* which queries */
@@ -13,12 +13,12 @@ typedef struct block {
     at_real *q;
     int64_t q_row;    /* [rows, q_row], times scale and score_factor */
     tile_table table; /* the bias */
-    int64_t entries;  /* of Shaw's tables that any row can reach: offsets beyond its last key have none */
+    int64_t entries;  /* of shaw's tables that any row can reach, up to the offset of its last key */
     at_real centre[TILE_ROWS];
-    tile_fetch *fetch; /* what the next block needs; NULL: nothing */
+    tile_fetch *fetch; /* what to prefetch; NULL: nothing */
 } block;
 
-/* Scratch of a worker, cut in order. */
+/* Scratch memory of a worker, from which pieces are cut in order. */
 typedef struct cutter {
     char *at;
     size_t used;
@@ -34,13 +34,13 @@ tile at_block_tile(const block *blk, int64_t from, at_real *s, int64_t s_row);
 void at_score_vector(const at_job *j, int64_t h, at_real factor, at_real *vector);
 /* Its scores, without the bias. kt: the key head's keys as panels; v: score_vector times score_factor. */
 void at_block_score(const at_job *j, const block *blk, const tile *t, const at_real *kt, const at_real *v);
-/* The same numbers again, once the forward pass has been here. */
+/* The same scores again, after the forward pass: those it kept, or computed once more. */
 void at_block_score_again(const at_job *j, const block *blk, const tile *t, const at_real *kt, const at_real *v);
 
 /* Dropout on the weights of the tile, or on their gradients. */
 void at_block_drop(const at_job *j, const block *blk, const tile *t);
 
-/* Row i of head h of sequence b starts so many numbers in; rows of a sequence are `row` apart. */
+/* Where row i of head h of sequence b starts; rows of a sequence are `row` numbers apart. */
 static inline int64_t at_start_of(const at_layout *x, int64_t b, int64_t h, int64_t i)
 {
     return ((x->first ? x->first[b] : b * x->each) + i) * x->row + x->column + h * x->size;
@@ -54,19 +54,19 @@ static inline int64_t at_key_count(const at_job *j, int64_t b)
     return j->direct ? j->direct->key_count[b] : j->K;
 }
 
-/* Steps on to the pair whose rows are worth asking for now; false if there is none. */
+/* Advances to the pair to prefetch for; false if there is none. */
 bool at_next_pair(const at_job *j, int64_t *b, int64_t *g);
-/* Adds [rows, size] numbers, rows `row` apart, to what is asked for between products. */
+/* Adds [rows, size] numbers, rows `row` apart, to what is prefetched between products. */
 void at_fetch_add(tile_fetch *fetch, const at_real *at, int64_t row, int64_t rows, int64_t size);
 
-/* A table of `count` numbers at `to` + one panel's width, of which the first `known` are there, filled up and padded
+/* A table of `count` numbers at `to` + one panel's width, of which the first `known` are set, extended and padded
  * with its end values on both sides: see tile_table. */
 void at_pad_table(at_real *to, int64_t known, int64_t count);
-/* The panels of head h of one of Shaw's tables; `each`: numbers of one head's. */
+/* The panels of head h of one of shaw's tables; `each`: the size of one head's. */
 const at_real *at_table_of(const at_tensor *table, const at_real *panels, int64_t h, int64_t each);
 
 int64_t at_round_up(int64_t n, int64_t multiple);
-int64_t at_row_of(const at_job *j, int64_t b, int64_t h, int64_t i); /* place in [B,H,Q] */
+int64_t at_row_of(const at_job *j, int64_t b, int64_t h, int64_t i); /* index in [B,H,Q] */
 
 /* Tasks are (batch, key head, part), or whole batch rows where they are short: how many, and the pairs of one task. */
 int64_t at_pair_tasks(const at_job *j);
@@ -75,7 +75,7 @@ void at_pairs_of_task(const at_job *j, int64_t index, int worker, at_pair *run);
 
 size_t at_forward_scratch(const at_job *j);
 void at_forward_task(void *context, int64_t index, int worker);
-/* One query to a sequence: all heads of a batch row together, over keys and values as they lie. */
+/* One query per sequence: all heads of a batch row together, over keys and values in place. */
 bool at_decode_can(const at_job *j);
 size_t at_decode_scratch(const at_job *j);
 void at_decode_task(void *context, int64_t index, int worker);
@@ -86,8 +86,7 @@ void at_backward_task(void *context, int64_t index, int worker);
 typedef void at_tile_visitor(void *context, const block *blk, const tile *t);
 void at_block_weights(const at_job *j, const block *blk, const at_real *kt, const at_real *v, at_real *s, int64_t s_row,
                       at_tile_visitor *visit, void *context);
-/* Writes the weights of the rows asked for and, where the forward pass could not collect them, the summaries. */
-void at_report(const at_job *j, cutter scratch, int64_t b, int64_t h, int64_t first, int64_t rows, const at_real *kt,
-               const at_real *v, bool summaries);
+/* Writes what is asked for of the block's rows: weights and, where the forward pass did not collect them, summaries. */
+void at_report(const at_job *j, const block *blk, cutter scratch, const at_real *kt, const at_real *v, bool summaries);
 
 #endif

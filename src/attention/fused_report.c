@@ -1,12 +1,12 @@
-/* Looking at the weights without an n x n array: the scores of the rows in question are made once more, and with the
- * rows' statistics at hand they turn into weights tile by tile. */
+/* Weights and summaries without an n x n array: the scores of the rows asked for are computed again, and the rows'
+ * statistics turn them into weights tile by tile. */
 #include <math.h>
 #include <string.h>
 
 #include "attention/fused_internal.h"
 #include "kernels/isa.h"
 
-/* Hard attention's weights are a one at the choice. */
+/* A rule that chooses one key has a one there and zeros elsewhere. */
 static void one_hot(const at_job *j, const block *blk, const tile *t)
 {
     for (int64_t i = 0; i < t->rows; i++) {
@@ -60,9 +60,9 @@ static void write_rows(void *context, const block *blk, const tile *t)
     }
 }
 
-static void report_rows(const at_job *j, cutter scratch, int64_t b, int64_t h, int64_t first, int64_t rows,
-                        const at_real *kt, const at_real *v)
+static void report_rows(const at_job *j, const block *from, cutter scratch, const at_real *kt, const at_real *v)
 {
+    const int64_t b = from->b, h = from->h, first = from->index[0], rows = from->rows;
     int64_t width = at_isa()->tile->width, s_row = TILE_KEYS + width, slot[TILE_ROWS], index[TILE_ROWS], found = 0;
     at_real *s = at_cut(&scratch, TILE_ROWS * s_row);
     chosen c = {j, slot};
@@ -114,9 +114,9 @@ static void summarise(void *context, const block *blk, const tile *t)
     }
 }
 
-static void report_summaries(const at_job *j, cutter scratch, int64_t b, int64_t h, int64_t first, int64_t rows,
-                             const at_real *kt, const at_real *v)
+static void report_summaries(const at_job *j, const block *from, cutter scratch, const at_real *kt, const at_real *v)
 {
+    const int64_t b = from->b, h = from->h, first = from->index[0], rows = from->rows;
     int64_t s_row = TILE_KEYS + at_isa()->tile->width;
     at_real *s = at_cut(&scratch, TILE_ROWS * s_row);
     summary sums = {.job = j};
@@ -134,11 +134,10 @@ static void report_summaries(const at_job *j, cutter scratch, int64_t b, int64_t
     }
 }
 
-void at_report(const at_job *j, cutter scratch, int64_t b, int64_t h, int64_t first, int64_t rows, const at_real *kt,
-               const at_real *v, bool summaries)
+void at_report(const at_job *j, const block *blk, cutter scratch, const at_real *kt, const at_real *v, bool summaries)
 {
     if (j->asked->weights)
-        report_rows(j, scratch, b, h, first, rows, kt, v);
+        report_rows(j, blk, scratch, kt, v);
     if (summaries && (j->asked->argmax || j->asked->entropy || j->asked->key_sums))
-        report_summaries(j, scratch, b, h, first, rows, kt, v);
+        report_summaries(j, blk, scratch, kt, v);
 }

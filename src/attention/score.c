@@ -83,16 +83,15 @@ static at_tensor *additive_score(const at_job *j)
                        (at_act)j->attention.argument[AT_SCORE], &j->spans);
 }
 
-static void additive_tile(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *kt,
-                          const at_real *v, int64_t act)
+static void additive_tile(const tile *t, const at_pairwise *p)
 {
-    at_isa()->tile->additive(t, size, q, q_row, kt, v, (at_act)act);
+    at_isa()->tile->additive(t, p->size, p->q, p->q_row, p->kt, p->v, (at_act)p->argument);
 }
 
-static void additive_tile_back(const tile *ds, int64_t size, const at_real *q, int64_t q_row, const at_real *kt,
-                               const at_real *v, int64_t act, at_real *dq, int64_t dq_row, at_real *dkt, at_real *dv)
+static void additive_tile_back(const tile *ds, const at_pairwise *p)
 {
-    at_isa()->tile->additive_back(ds, size, q, q_row, kt, v, (at_act)act, dq, dq_row, dkt, dv);
+    at_isa()->tile->additive_back(ds, p->size, p->q, p->q_row, p->kt, p->v, (at_act)p->argument, p->dq, p->q_row,
+                                  p->dkt, p->dv);
 }
 
 static const at_fused_score additive_fused = {

@@ -56,6 +56,11 @@ bool at_tape_records(const at_tape *tape)
     return tape && tape->records;
 }
 
+const at_node *at_tape_last(const at_tape *tape)
+{
+    return tape->last;
+}
+
 /* ---- Shapes ---- */
 
 at_shape at_shape_make(const int64_t *dim, int rank)

@@ -59,6 +59,7 @@ at_arena *at_tape_arena(at_tape *tape);
 at_error *at_tape_error(at_tape *tape);
 bool at_tape_ok(const at_tape *tape);
 bool at_tape_records(const at_tape *tape);
+const at_node *at_tape_last(const at_tape *tape); /* the operation recorded last, or NULL */
 
 /* A leaf over the caller's memory. `grad` (may be NULL: then it is arena memory, if wanted) receives += dL/dvalue. */
 at_tensor *at_leaf(at_tape *tape, at_shape shape, const at_real *value, at_real *grad, bool wants_grad);

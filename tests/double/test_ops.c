@@ -236,15 +236,23 @@ static void shapes(void **state)
 {
     (void)state;
     const int order[][4] = {{0, 2, 1, 3}, {3, 2, 1, 0}, {0, 1, 3, 2}, {2, 3, 0, 1}, {1, 0, 2, 3}, {0, 1, 2, 3}};
-    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
-        gradcheck(&(gradcheck_case){
-            .name = "op:permute", .build = permute, .context = order[i], .inputs = 1, .shape = {AT_SHAPE(2, 7, 3, 8)}});
-        gradcheck(&(gradcheck_case){
-            .name = "op:permute", .build = permute, .context = order[i], .inputs = 1, .shape = {AT_SHAPE(1, 9, 1, 7)}});
-    }
+    const at_shape shape[] = {AT_SHAPE(2, 7, 3, 8), AT_SHAPE(1, 9, 1, 7)};
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        for (int s = 0; s < 2; s++) {
+            /* The last order moves nothing, and in the second shape some move axes of size 1 only: those are views. */
+            const bool view = i == 5 || (s == 1 && (i == 0 || i == 2 || i == 4));
+            gradcheck(&(gradcheck_case){.name = view ? "permute as a view" : "op:permute",
+                                        .build = permute,
+                                        .context = order[i],
+                                        .inputs = 1,
+                                        .shape = {shape[s]}});
+        }
     for (int axis = 0; axis < 3; axis++) {
-        gradcheck(&(gradcheck_case){
-            .name = "op:slice", .build = slice, .context = &axis, .inputs = 1, .shape = {AT_SHAPE(7, 8, 9)}});
+        gradcheck(&(gradcheck_case){.name = axis == 0 ? "slice as a view" : "op:slice",
+                                    .build = slice,
+                                    .context = &axis,
+                                    .inputs = 1,
+                                    .shape = {AT_SHAPE(7, 8, 9)}});
         at_shape part[3] = {AT_SHAPE(2, 3, 7), AT_SHAPE(2, 3, 7), AT_SHAPE(2, 3, 7)};
         part[0].dim[axis] = 1;
         part[2].dim[axis] = 8;

@@ -156,6 +156,7 @@ static void additive_is_its_composition(void **state)
         gradcheck_back(&fused, -1);
         double loss = gradcheck_loss(&fused);
         c.steps = true;
+        check.name = "the composition of additive";
         gradcheck_start(&steps);
         gradcheck_back(&steps, -1);
         assert_true(fabs(loss - gradcheck_loss(&steps)) <= 1e-12);
