@@ -113,7 +113,7 @@ void length_groups_print(const length_groups *groups, const char *of, const leng
         printf("%-*s %7lld", FIRST, text, (long long)lines_of(group));
         for (int c = 0; c < count; c++) {
             const double score = score_of(&columns[c], group);
-            const int places = decimals != UNSET ? (int)decimals : at_scores_title(columns[c].scores) ? 1 : 2;
+            const int places = decimals != UNSET ? (int)decimals : at_scores_signature(columns[c].scores)[0] ? 1 : 2;
             if (isnan(score))
                 printf("  %*s", width_of(&columns[c]), "-");
             else

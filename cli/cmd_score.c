@@ -18,17 +18,22 @@ typedef struct score_options {
 
 enum { MOST_METRICS = 32 };
 
-/* One metric's judgement. */
-typedef struct judged {
+/* What one metric found. */
+typedef struct result {
     const char *metric;
     at_scores *scores, *other; /* other: of --compare, or NULL */
     at_spread spread, other_spread;
     at_comparison comparison;
-} judged;
+} result;
 
 /* ---- What was asked for --------------------------------------------------------------------------------------- */
 
-/* A word is one of the names that `name_at` lists. */
+static const char *metric_name(int index)
+{
+    return at_metric(index) ? at_metric(index)->name : NULL;
+}
+
+/* Whether `word` is one of the names that `name_at` lists. */
 static bool check_name(const char *what, const char *word, const char *(*name_at)(int index), at_error *error)
 {
     const char *names[MOST_METRICS];
@@ -41,113 +46,142 @@ static bool check_name(const char *what, const char *word, const char *(*name_at
     return fail_no(error, what, word, names, count);
 }
 
-/* The metrics that are named, each once. */
 static bool check_metrics(int count, char **words, at_error *error)
 {
     if (count == 0)
         return fail(error, AT_USAGE, "attend score needs a metric, as in attend score bleu --reference REF");
     for (int w = 0; w < count; w++) {
-        if (!check_name("metric", words[w], at_metric, error))
+        if (!check_name("metric", words[w], metric_name, error))
             return false;
         for (int before = 0; before < w; before++)
             if (strcmp(words[before], words[w]) == 0)
-                return fail(error, AT_USAGE, "metric '%s' is named twice", words[w]);
+                return fail(error, AT_USAGE, "metric '%s' is given twice", words[w]);
     }
     return true;
+}
+
+/* The first of the metrics whose info has a property; NULL if none has. */
+static const at_metric_info *first_with(int count, char **words, bool (*has)(const at_metric_info *metric))
+{
+    for (int w = 0; w < count; w++)
+        if (has(at_metric_named(words[w])))
+            return at_metric_named(words[w]);
+    return NULL;
+}
+
+static bool tokenises(const at_metric_info *metric)
+{
+    return metric->tokenises;
+}
+
+static bool scores_alignments(const at_metric_info *metric)
+{
+    return metric->alignments;
+}
+
+static bool limits_references(const at_metric_info *metric)
+{
+    return metric->most_references > 0;
 }
 
 static bool check(const score_options *options, int count, char **words, at_error *error)
 {
     if (!check_metrics(count, words, error))
         return false;
-    bool bleu = false, aer = false;
-    for (int w = 0; w < count; w++) {
-        bleu = bleu || strcmp(words[w], "bleu") == 0;
-        aer = aer || strcmp(words[w], "aer") == 0;
-    }
+    const at_metric_info *links = first_with(count, words, scores_alignments);
+    const at_metric_info *limited = first_with(count, words, limits_references);
     if (options->tokenise && !check_name("tokeniser", options->tokenise, at_tokeniser_name, error))
         return false;
-    if (options->tokenise && !bleu)
-        return fail(error, AT_USAGE, "--tokenise is about the words of bleu, which is not asked for");
+    if (options->tokenise && !first_with(count, words, tokenises))
+        return fail(error, AT_USAGE, "--tokenise has no effect on the metrics given");
     if (options->model)
-        return fail(error, AT_USAGE, "--model is for perplexity alone");
+        return fail(error, AT_USAGE, "--model is for perplexity only");
     if (options->source && !options->by_length.count)
-        return fail(error, AT_USAGE, "--source is for perplexity and --by-length alone");
-    if (options->by_length.count && aer && !options->source)
+        return fail(error, AT_USAGE, "--source is for perplexity and --by-length only");
+    if (options->by_length.count && links && !options->source)
         return fail(error, AT_USAGE,
-                    "the references of aer are links, so --by-length needs --source FILE to count the "
-                    "words of");
+                    "the references of %s are links, so --by-length needs --source FILE, whose words it counts",
+                    links->name);
     if (options->references.count == 0)
-        return fail(error, AT_USAGE, "attend score needs --reference FILE, what the lines should have been");
-    if (aer && options->references.count > 1)
-        return fail(error, AT_USAGE, "aer takes one reference, not %d", options->references.count);
+        return fail(error, AT_USAGE, "attend score needs --reference FILE");
+    if (limited && options->references.count > limited->most_references)
+        return fail(error, AT_USAGE, "%s takes %d reference%s, not %d", limited->name, limited->most_references,
+                    limited->most_references == 1 ? "" : "s", options->references.count);
     const char *alike = options->compare && strcmp(options->compare, "-") == 0 ? "compare"
                         : options->source && strcmp(options->source, "-") == 0 ? "source"
                                                                                : NULL;
     for (int r = 0; r < options->references.count; r++)
         alike = strcmp(options->references.value[r], "-") == 0 ? "reference" : alike;
     if (alike)
-        return fail(error, AT_USAGE, "--%s takes a file: the standard input has the lines that are judged", alike);
+        return fail(error, AT_USAGE, "--%s takes a file: the lines to score come from the standard input", alike);
     if (options->sentence && (options->confidence != UNSET || options->compare || options->by_length.count))
-        return fail(error, AT_USAGE, "%s is about the whole text and does not go with --sentence",
+        return fail(error, AT_USAGE, "%s is for the whole text and cannot be used with --sentence",
                     options->compare               ? "--compare"
                     : options->confidence != UNSET ? "--confidence"
                                                    : "--by-length");
     return true;
 }
 
-/* ---- Judging -------------------------------------------------------------------------------------------------- */
+/* ---- Scoring -------------------------------------------------------------------------------------------------- */
 
 /* All scores before the first is printed, so that a failure prints none. */
-static bool judge(const score_options *options, judged *all, int count, const at_line_list *hypotheses,
-                  const at_line_list *other, const at_line_list *const *references, at_error *error)
+static bool score_all(const score_options *options, result *all, int count, const at_line_list *hypotheses,
+                      const at_line_list *other, at_line_list *const *lists, at_error *error)
 {
     at_score_settings settings = {.tokenise = options->tokenise,
                                   .lowercase = options->lowercase,
                                   .sentences = options->sentence,
                                   .seed = (uint64_t)options->common.seed};
-    bool draws = options->compare || options->confidence != UNSET;
-    if (draws)
+    const bool samples = options->compare || options->confidence != UNSET;
+    const at_line **references = calloc((size_t)options->references.count, sizeof *references);
+    if (!references)
+        return fail(error, AT_MEMORY, "out of memory for references");
+    for (int r = 0; r < options->references.count; r++)
+        references[r] = lists[r]->line;
+    if (samples)
         settings.resamples = options->confidence == UNSET ? 1000 : options->confidence;
     for (int i = 0; i < count && error->code == AT_OK; i++) {
-        judged *one = &all[i];
-        one->scores = at_scores_new(one->metric, &settings, hypotheses, references, options->references.count, error);
-        if (draws && one->scores)
+        result *one = &all[i];
+        one->scores = at_scores_new(one->metric, &settings, hypotheses->line, hypotheses->count, references,
+                                    options->references.count, error);
+        if (samples && one->scores)
             at_scores_spread(one->scores, &one->spread, error);
         if (!other || error->code != AT_OK)
             continue;
-        one->other = at_scores_new(one->metric, &settings, other, references, options->references.count, error);
+        one->other = at_scores_new(one->metric, &settings, other->line, other->count, references,
+                                   options->references.count, error);
         if (!one->other)
             fail_under(error, "--compare");
         if (one->other && at_scores_spread(one->other, &one->other_spread, error))
             at_scores_compare(one->scores, one->other, &one->comparison, error);
     }
+    free(references);
     return error->code == AT_OK;
 }
 
 /* ---- Printing ------------------------------------------------------------------------------------------------- */
 
-/* The score, what drawing gave, and what else there is to say. Published figures have one decimal. */
+/* The score, its bootstrap interval and its parts. Published figures have one decimal. */
 static void print_score(const score_options *options, const at_scores *scores, const at_spread *spread)
 {
-    int decimals = options->decimals != UNSET ? (int)options->decimals : at_scores_title(scores) ? 1 : 2;
+    int decimals = options->decimals != UNSET ? (int)options->decimals : at_scores_signature(scores)[0] ? 1 : 2;
     printf("%.*f", decimals, at_scores_total(scores));
     if (spread->resamples)
         printf(" (μ = %.*f ± %.*f)", decimals, spread->mean, decimals, (spread->high - spread->low) / 2);
     printf("%s%s\n", at_scores_details(scores)[0] ? " " : "", at_scores_details(scores));
 }
 
-static void print_text(const score_options *options, const judged *one)
+static void print_text(const score_options *options, const result *one)
 {
-    const char *title = at_scores_title(one->scores);
-    if (title)
-        printf("%s|%s = ", title, at_scores_signature(one->scores));
+    const char *signature = at_scores_signature(one->scores);
+    const char *name = signature[0] ? at_scores_metric(one->scores)->title : one->metric;
+    if (signature[0])
+        printf("%s|%s = ", name, signature);
     else
-        printf("%s ", one->metric);
+        printf("%s ", name);
     print_score(options, one->scores, &one->spread);
     if (!one->other)
         return;
-    const char *name = title ? title : one->metric;
     int decimals = options->decimals != UNSET ? (int)options->decimals : 2;
     printf("%s of %s = ", name, options->compare);
     print_score(options, one->other, &one->other_spread);
@@ -162,17 +196,17 @@ static void print_spread(const at_spread *spread)
 }
 
 /* "signature" is the first metric's that has one; with several of those, "signatures" has them all. */
-static void print_signatures(const judged *all, int count)
+static void print_signatures(const result *all, int count)
 {
     int published = 0;
     for (int i = 0; i < count; i++)
-        if (at_scores_title(all[i].scores) && published++ == 0)
+        if (at_scores_signature(all[i].scores)[0] && published++ == 0)
             printf(",\"signature\":\"%s\"", at_scores_signature(all[i].scores));
     if (published < 2)
         return;
     const char *before = ",\"signatures\":{";
     for (int i = 0; i < count; i++)
-        if (at_scores_title(all[i].scores)) {
+        if (at_scores_signature(all[i].scores)[0]) {
             printf("%s\"%s\":\"%s\"", before, all[i].metric, at_scores_signature(all[i].scores));
             before = ",";
         }
@@ -180,7 +214,7 @@ static void print_signatures(const judged *all, int count)
 }
 
 /* The columns of --by-length: each metric, and with --compare that of the other system. */
-static int list_columns(const score_options *options, const judged *all, int count, length_column *columns,
+static int list_columns(const score_options *options, const result *all, int count, length_column *columns,
                         char names[][80])
 {
     int used = 0;
@@ -194,7 +228,7 @@ static int list_columns(const score_options *options, const judged *all, int cou
     return used;
 }
 
-static void print_lengths(const score_options *options, const judged *all, int count, const length_groups *groups)
+static void print_lengths(const score_options *options, const result *all, int count, const length_groups *groups)
 {
     length_column columns[2 * MOST_METRICS];
     char names[MOST_METRICS][80];
@@ -208,13 +242,13 @@ static void print_lengths(const score_options *options, const judged *all, int c
         length_groups_print(groups, of, columns, used, options->decimals);
 }
 
-static void print_json(const score_options *options, const judged *all, int count, const length_groups *groups)
+static void print_json(const score_options *options, const result *all, int count, const length_groups *groups)
 {
     for (int i = 0; i < count; i++)
         printf("%s\"%s\":%.17g", i ? "," : "{", all[i].metric, at_scores_total(all[i].scores));
     print_signatures(all, count);
     for (int i = 0; i < count; i++) {
-        const judged *one = &all[i];
+        const result *one = &all[i];
         if (at_scores_details(one->scores)[0])
             printf(",\"%s_details\":\"%s\"", one->metric, at_scores_details(one->scores));
         if (one->spread.resamples) {
@@ -237,7 +271,7 @@ static void print_json(const score_options *options, const judged *all, int coun
 }
 
 /* One line for each that came in, the metrics side by side. */
-static void print_sentences(const score_options *options, const judged *all, int count)
+static void print_sentences(const score_options *options, const result *all, int count)
 {
     int decimals = options->decimals != UNSET ? (int)options->decimals : 2;
     for (int64_t line = 0; line < at_scores_count(all[0].scores); line++) {
@@ -252,7 +286,7 @@ static void print_sentences(const score_options *options, const judged *all, int
     }
 }
 
-static void print_all(const score_options *options, const judged *all, int count, const length_groups *groups)
+static void print_all(const score_options *options, const result *all, int count, const length_groups *groups)
 {
     if (options->sentence)
         print_sentences(options, all, count);
@@ -275,7 +309,7 @@ static at_line_list *read_lines(const char *path, const char *option, at_error *
     return lines;
 }
 
-/* As many lines in each file as came in; of several files, which one has others. */
+/* Every file must have as many lines as the standard input; the error names the file that has not. */
 static bool check_counts(const score_options *options, const at_line_list *hypotheses, const at_line_list *other,
                          at_line_list *const *references, at_error *error)
 {
@@ -284,7 +318,8 @@ static bool check_counts(const score_options *options, const at_line_list *hypot
         const bool last = r == options->references.count;
         const at_line_list *list = last ? other : references[r];
         if (list && list->count != lines)
-            return fail(error, AT_FAILED, "%s'%s' has %lld line%s, and %lld came in; there must be as many",
+            return fail(error, AT_FAILED,
+                        "%s'%s' has %lld line%s, and the standard input has %lld; they must have the same number",
                         last ? "--compare: " : "", last ? options->compare : options->references.value[r],
                         (long long)list->count, list->count == 1 ? "" : "s", (long long)lines);
     }
@@ -298,9 +333,10 @@ static bool group_lines(const score_options *options, const at_line_list *source
     if (!options->by_length.count)
         return true;
     if (source && source->count != reference->count)
-        return fail(
-            error, AT_FAILED, "--source: '%s' has %lld line%s, and there are %lld references; there must be as many",
-            options->source, (long long)source->count, source->count == 1 ? "" : "s", (long long)reference->count);
+        return fail(error, AT_FAILED,
+                    "--source: '%s' has %lld line%s, and there are %lld references; they must have the same number",
+                    options->source, (long long)source->count, source->count == 1 ? "" : "s",
+                    (long long)reference->count);
     return length_groups_make(&options->by_length, source ? source : reference, groups, error);
 }
 
@@ -309,7 +345,8 @@ static int run_perplexity(const score_options *o, int word_count)
 {
     at_error error = {0};
     if (word_count > 1)
-        fail(&error, AT_USAGE, "perplexity reads its text from --reference, so it goes with no other metric");
+        fail(&error, AT_USAGE,
+             "perplexity reads its text from --reference, so it cannot be combined with other metrics");
     else if (!o->model || o->references.count != 1)
         fail(&error, AT_USAGE, "perplexity needs %s", o->model ? "one --reference FILE, the text" : "a model: -m FILE");
     else if (o->tokenise || o->compare || o->confidence != UNSET || o->sentence || o->lowercase || o->by_length.count)
@@ -323,7 +360,7 @@ static int run(void *given, int word_count, char **words)
 {
     const score_options *options = given;
     at_error error = {0};
-    judged all[MOST_METRICS] = {0};
+    result all[MOST_METRICS] = {0};
     at_line_list *hypotheses = NULL, *other = NULL, *source = NULL, **references = NULL;
     length_groups groups = {0};
     for (int w = 0; w < word_count; w++)
@@ -336,7 +373,7 @@ static int run(void *given, int word_count, char **words)
     int wanted = options->references.count;
     references = calloc((size_t)wanted, sizeof *references);
     if (!references)
-        fail(&error, AT_FAILED, "out of memory for references");
+        fail(&error, AT_MEMORY, "out of memory for references");
     for (int r = 0; r < wanted && error.code == AT_OK; r++)
         references[r] = read_lines(options->references.value[r], "--reference", &error);
     if (options->compare && error.code == AT_OK)
@@ -345,7 +382,7 @@ static int run(void *given, int word_count, char **words)
         source = read_lines(options->source, "--source", &error);
     hypotheses = error.code == AT_OK ? at_line_list_read("-", &error) : NULL;
     if (hypotheses && check_counts(options, hypotheses, other, references, &error) &&
-        judge(options, all, word_count, hypotheses, other, (const at_line_list *const *)references, &error) &&
+        score_all(options, all, word_count, hypotheses, other, references, &error) &&
         group_lines(options, source, references[0], &groups, &error))
         print_all(options, all, word_count, &groups);
     length_groups_free(&groups);
@@ -365,56 +402,67 @@ static int run(void *given, int word_count, char **words)
 static const cli_option options_table[] = {
     {OPTION_HEADING, .help = "Scoring"},
     {OPTION_TEXTS, "reference", "FILE", offsetof(score_options, references),
-     .help = "what the lines should have been, as many lines as come in; once more for each further reference"},
-    {OPTION_TEXT, "model", "FILE", offsetof(score_options, model), .help = "perplexity: whose, as attend train left it",
-     .letter = 'm'},
+     .help = "the reference translations, one line for each line read; may be given several times"},
+    {OPTION_TEXT, "model", "FILE", offsetof(score_options, model),
+     .help = "for perplexity: the model, as attend train wrote it", .letter = 'm'},
     {OPTION_TEXT, "source", "FILE", offsetof(score_options, source),
-     .help = "the sources of the references, for perplexity, where a language model has none, and for --by-length"},
+     .help = "for perplexity: the sources of the references, unless it is a language model; for --by-length: the lines "
+             "to count the words of"},
     {OPTION_TEXT, "tokenise", "NAME", offsetof(score_options, tokenise),
-     .help = "the words of bleu: 13a | none (between white space) | char | zh (default: 13a)"},
+     .help = "how bleu finds words: 13a | none (split at white space) | char | zh (default: 13a)"},
     {OPTION_FLAG, "lowercase", .place = offsetof(score_options, lowercase),
-     .help = "judge without regard to capitals; ter always does"},
+     .help = "lower-case both sides first; ter always does"},
     {OPTION_FLAG, "sentence", .place = offsetof(score_options, sentence),
-     .help = "a score for each line that comes in, not for the whole text; several metrics with tabs between"},
+     .help = "a score for each line instead of the whole text; several metrics are separated by tabs"},
     {OPTION_NUMBER, "confidence", "[N]", offsetof(score_options, confidence), .implied = "1000", .least = 1,
      .most = 10000000,
-     .help = "mean and 95% interval of N texts drawn by lot from the lines, 1000 unless said; --seed decides which"},
+     .help = "mean and 95% interval of N bootstrap samples of the lines (1000 if N is left out), sampled by --seed"},
     {OPTION_TEXT, "compare", "FILE", offsetof(score_options, compare),
-     .help = "the lines of another system: its score too, the difference with its interval, and how likely chance "
-             "makes one as large (paired bootstrap)"},
+     .help = "the lines of another system: its score, the difference with its 95% interval, and the p-value "
+             "(paired bootstrap)"},
     {OPTION_NUMBERS, "by-length", "[N|A,B...]", offsetof(score_options, by_length), .implied = "10", .least = 1,
      .most = 1000000000,
-     .help = "the scores of the lines in groups by the words of their first reference, or of their --source: N words "
-             "wide, 10 unless said, or up to A words, B words and so on"},
+     .help =
+         "the scores of groups of lines by the number of words in their first reference, or in their --source: groups "
+         "of N words (10 if left out), or up to A words, up to B words and so on"},
     {OPTION_NUMBER, "decimals", "N", offsetof(score_options, decimals), .most = 15,
-     .help = "of the scores (default: 1 behind a signature, else 2)"},
-    {OPTION_FLAG, "json", .place = offsetof(score_options, json),
-     .help = "one JSON object with unrounded scores instead of a line for each"},
+     .help = "decimals of the scores (default: 1 with a signature, else 2)"},
+    {OPTION_FLAG, "json", .place = offsetof(score_options, json), .help = "one JSON object with unrounded scores"},
     {0},
 };
+
+static const char more[] =
+    "\n↑: larger scores are better; ↓: smaller scores are better. bleu, chrf, chrf++ and ter have sacreBLEU's numbers, "
+    "and "
+    "are printed with the signature that says how they were computed. aer scores alignments, lines of links such as "
+    "0-0 1-2: A are the links read, S the sure links of the reference, P the sure and the possible ones, written "
+    "1?3.\n\n"
+    "perplexity is a property of a model, computed by forced decoding of --reference (and --source, unless it is a "
+    "language model): e to the power of the mean negative log-probability of a unit, and of a word; the end of each "
+    "line counts as one of either. Nothing is read from the standard input then.";
+
+/* The help lists the metrics that the library has. */
+static const char *make_text(void)
+{
+    static char text[4000];
+    size_t used = (size_t)snprintf(text, sizeof text,
+                                   "Reads lines from the standard input and scores them against the lines of "
+                                   "--reference. Every score is in percent, over the whole text:\n\n");
+    for (int i = 0; at_metric(i) && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "  %-9s %-58s %s\n", at_metric(i)->name,
+                                 at_metric(i)->meaning, at_metric(i)->better == AT_LARGER_IS_BETTER ? "↑" : "↓");
+    if (used < sizeof text)
+        snprintf(text + used, sizeof text - used, "%s", more);
+    return text;
+}
 
 const cli_command command_score = {
     .name = "score",
     .words = "METRIC...",
     .most_words = INT_MAX,
-    .word_at = at_metric,
-    .line = "judge lines by references: BLEU, chrF, TER, error rates, alignments",
-    .text = "Reads lines from the standard input and judges them by the lines of --reference. Every score is in "
-            "percent, over the whole text:\n\n"
-            "  bleu      n-grams of 1 to 4 words: precision and brevity\n"
-            "  chrf      n-grams of 1 to 6 characters: F2 score\n"
-            "  chrf++    the same, and n-grams of 1 and 2 words\n"
-            "  ter       edits and moves of words / words of the references\n"
-            "  wer       edits of words / words of the references\n"
-            "  cer       edits of characters / characters of the references\n"
-            "  accuracy  lines that are equal / lines\n"
-            "  aer       1 - (|A and S| + |A and P|) / (|A| + |S|)\n\n"
-            "The first four have sacreBLEU's numbers, and are printed with the signature that tells how they were "
-            "counted. aer is for alignments, lines of links like 0-0 1-2: A are the links that come in, S the sure "
-            "ones of the reference, P the sure ones and those that are only possible, written as 1?3.\n\n"
-            "perplexity is a model's, by forced decoding of --reference (and --source, unless it is a language model): "
-            "e to the power of the mean negative log-probability of a unit, and of a word; the end of each line counts "
-            "as one of either. Nothing is read from the standard input then.",
+    .word_at = metric_name,
+    .line = "score lines against references: BLEU, chrF, TER, error rates, alignments",
+    .make_text = make_text,
     .examples = "  attend score bleu chrf --reference valid.en < output.en\n"
                 "  attend score bleu --reference a.en --reference b.en --compare other.en < output.en\n"
                 "  attend score wer cer --reference valid.en --json < output.en\n"

@@ -62,7 +62,7 @@ static bool error_rate(const cli_head_data *data, char *text, double *rate, at_e
     int64_t count = 0;
     for (char *at = text, *end; lines && (end = strchr(at, '\n')); at = end + 1)
         lines[count++] = (at_line){at, (size_t)(end - at)};
-    bool good = lines ? at_score_lines("aer", lines, count, data->gold->line, data->gold->count, rate, error)
+    bool good = lines ? at_score_lines("aer", lines, data->gold->line, count, rate, error)
                       : fail(error, AT_FAILED, "out of memory for alignments");
     free(lines);
     return good;

@@ -21,11 +21,16 @@ void help_describe(const cli_option *option, char *out, size_t size)
              option->fallback ? ")" : "");
 }
 
+const char *help_text(const cli_command *command)
+{
+    return command->text ? command->text : command->make_text();
+}
+
 void help_command(const cli_command *command)
 {
     bool space = command->words[0] != 0;
     printf("Usage: attend %s%s%s [OPTION...]\n\n", command->name, space ? " " : "", command->words);
-    print_wrapped(stdout, command->text, 0, RIGHT, 0);
+    print_wrapped(stdout, help_text(command), 0, RIGHT, 0);
     for (int i = 0; option_at(command, i); i++) {
         const cli_option *option = option_at(command, i);
         char text[1000];

@@ -4,6 +4,9 @@
 
 #include "options.h"
 
+/* What a command says about itself. */
+const char *help_text(const cli_command *command);
+
 /* Prints the help of one command on stdout. */
 void help_command(const cli_command *command);
 

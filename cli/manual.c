@@ -157,7 +157,7 @@ void manual_command(const cli_command *command)
     if (command->words[0])
         printf("%s\n", command->words);
     puts("[\\fIOPTION\\fR...]\n.SH DESCRIPTION");
-    print_paragraphs(command->text);
+    print_paragraphs(help_text(command));
     puts(".SH OPTIONS");
     for (int i = 0; option_at(command, i); i++)
         print_option(option_at(command, i));

@@ -66,10 +66,11 @@ typedef struct cli_command {
     int most_words;                    /* how many of them */
     const char *(*word_at)(int index); /* names to complete there; NULL past the last, or if there are none */
     const char *line;                  /* what it does, in one line */
-    const char *text;                  /* more about it */
-    const char *examples;              /* lines of shell, or NULL */
-    const cli_option *options;         /* its own, ended by a record with neither name nor help; NULL: none */
-    size_t size;                       /* of its struct of options */
+    const char *text;                  /* more about it; NULL: what make_text returns */
+    const char *(*make_text)(void);
+    const char *examples;      /* lines of shell, or NULL */
+    const cli_option *options; /* its own, ended by a record with neither name nor help; NULL: none */
+    size_t size;               /* of its struct of options */
     /* Or this gives the options, for a command whose options the library lists. */
     const cli_option *(*list)(void);
     int (*run)(void *options, int word_count, char **words);

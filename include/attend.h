@@ -411,71 +411,77 @@ typedef struct at_line_list {
 AT_API at_line_list *at_line_list_read(const char *path, at_error *error);
 AT_API void at_line_list_free(at_line_list *list);
 
-/* The names of the metrics, which judge lines by their references, in percent over the whole text; NULL past the last:
- *   bleu      n-grams of 1 to 4 words: precision and brevity; like the next three with sacreBLEU's numbers
- *   chrf      F2 score of n-grams of 1 to 6 characters, without white space
- *   chrf++    the same with n-grams of 1 and 2 words
- *   ter       edits of words, moving a block of them being one / words of the references
- *   wer       edit distance over words (what stands between white space) / words of the references
- *   cer       the same over characters (code points, blanks included)
- *   accuracy  lines that are equal to the byte
- *   aer       alignments, as `0-0 1-2` (source-target, from 0), with possible links as `1?3` in the references only:
- *             1 - (|A & S| + |A & P|) / (|A| + |S|), S the sure links, P the sure and the possible ones
- * Of bleu, chrf, chrf++ and accuracy more is better; the others count errors. doc/metrics.md has every rule. */
-AT_API const char *at_metric(int index);
-/* The names of the tokenisers of bleu; NULL past the last. */
+/* Which scores of a metric are better. */
+typedef enum at_direction { AT_SMALLER_IS_BETTER = -1, AT_LARGER_IS_BETTER = 1 } at_direction;
+
+/* A metric: it scores lines against their references, in percent over the whole text. doc/metrics.md has every rule. */
+typedef struct at_metric_info {
+    const char *name;    /* "bleu" */
+    const char *title;   /* "BLEU", as it is published */
+    const char *meaning; /* "precision of n-grams of 1 to 4 words, brevity penalty" */
+    at_direction better;
+    bool tokenises;      /* the setting `tokenise` matters */
+    bool alignments;     /* lines are alignments: links such as 0-0 1-2 (source-target, from 0), not text */
+    int most_references; /* how many references it takes; 0: any number */
+} at_metric_info;
+/* The metrics in the order of their names; NULL past the last. The one of a name; NULL if there is none. */
+AT_API const at_metric_info *at_metric(int index);
+AT_API const at_metric_info *at_metric_named(const char *name);
+/* The names of the tokenisers; NULL past the last. */
 AT_API const char *at_tokeniser_name(int index);
 
 /* How to score. Zero the struct, then fill in what you want. */
 typedef struct at_score_settings {
-    const char *tokenise; /* "13a"  13a | none | char | zh: the words of bleu */
-    bool lowercase;       /* false  true: without regard to capitals (ter has none anyway) */
+    const char *tokenise; /* "13a"  13a | none | char | zh: how bleu finds words */
+    bool lowercase;       /* false  true: lower-case both sides first (ter always does) */
     bool sentences;       /* false  true: for at_scores_line; the signature says so, and lines may all be empty */
-    int64_t resamples;    /* 1000   texts that at_scores_spread and _compare draw; in the signature if not 0 */
-    uint64_t seed;        /* of drawing */
+    int64_t resamples;    /* 1000   samples of at_scores_spread and at_scores_compare; in the signature if not 0 */
+    uint64_t seed;        /* of the samples */
 } at_score_settings;
 
-/* The scores of one system's lines by one metric. */
+/* The scores of one system's lines by one metric. Any of these calls may run at the same time in several threads, also
+ * on the same scores: nothing is changed by reading them. Only at_scores_free must be the last. */
 typedef struct at_scores at_scores;
-/* Judges the lines, each by its partners in one or several references. `settings` may be NULL. NULL with a sentence if
- * there is no such metric or tokeniser, if the counts of lines differ, if a line is no alignment (aer), or if the
- * references hold nothing to be measured by. The lines are not needed any more afterwards. */
-AT_API at_scores *at_scores_new(const char *metric, const at_score_settings *settings, const at_line_list *hypotheses,
-                                const at_line_list *const *references, int reference_count, at_error *error);
+/* Scores `count` lines, each against its line in one or several references, arrays of as many lines. `settings` may be
+ * NULL. Fails if there is no such metric or tokeniser, if a line is not an alignment (aer), or if the references have
+ * nothing to count. The lines are not needed any more afterwards. */
+AT_API at_scores *at_scores_new(const char *metric, const at_score_settings *settings, const at_line *hypotheses,
+                                int64_t count, const at_line *const *references, int reference_count, at_error *error);
 AT_API void at_scores_free(at_scores *scores);
 AT_API int64_t at_scores_count(const at_scores *scores); /* of lines */
-/* Over the whole text, which is not the mean over the lines; and of one line, counted from 0 (bleu with the orders that
- * the line has n-grams of). */
+AT_API const at_metric_info *at_scores_metric(const at_scores *scores);
+/* The score of the whole text, which is not the mean over the lines; and of one line, counted from 0 (bleu with the
+ * orders that the line has n-grams of). */
 AT_API double at_scores_total(const at_scores *scores);
 AT_API double at_scores_line(const at_scores *scores, int64_t line);
-/* Of some of the lines, counted from 0, as a text of their own; NAN if there is nothing in it to be measured by. */
+/* The score of some of the lines, counted from 0, as a text of their own; NAN if their references have nothing to count.
+ */
 AT_API double at_scores_part(const at_scores *scores, const int64_t *lines, int64_t count);
-/* What to publish: "BLEU" and "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:attend-0.1.0"; NULL and "" for the
- * metrics below ter. And for bleu "54.4/26.6/14.9/8.7 (BP = 1.000 ratio = 1.026 hyp_len = 62880 ref_len = 61287)", the
- * precisions first; "" for the others. */
-AT_API const char *at_scores_title(const at_scores *scores);
+/* How the score was computed, to publish with it: "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:attend-0.1.0";
+ * "" if the metric has no signature. And the parts of the score: for bleu "54.4/26.6/14.9/8.7 (BP = 1.000 ratio = 1.026
+ * hyp_len = 62880 ref_len = 61287)", the precisions first; "" for the others. */
 AT_API const char *at_scores_signature(const at_scores *scores);
 AT_API const char *at_scores_details(const at_scores *scores);
 
-/* How far chance goes, by bootstrap: texts of as many lines are drawn from the lines there are. */
+/* Bootstrap resampling: the scores of texts of as many lines, sampled with replacement from the lines there are. */
 typedef struct at_spread {
-    double mean, low, high; /* of the drawn texts; 95% of them lie between low and high */
+    double mean, low, high; /* over the samples; 95% of them lie between low and high */
     int64_t resamples;
 } at_spread;
 AT_API bool at_scores_spread(const at_scores *scores, at_spread *spread, at_error *error);
 
-/* Two systems by the same references, the same lines drawn for both. */
+/* Two systems with the same references: paired bootstrap resampling. */
 typedef struct at_comparison {
-    double difference; /* the first's score less the other's */
+    double difference; /* the score of the first minus that of the other */
     at_spread spread;  /* of that difference */
-    double p;          /* about how likely so large a difference is by chance */
+    double p;          /* about the probability of so large a difference by chance */
 } at_comparison;
 AT_API bool at_scores_compare(const at_scores *scores, const at_scores *other, at_comparison *comparison,
                               at_error *error);
 
-/* All of that in short: the score of the whole text by one metric and one reference, with the standard settings. */
-AT_API bool at_score_lines(const char *metric, const at_line *hypotheses, int64_t hypothesis_count,
-                           const at_line *references, int64_t reference_count, double *score, at_error *error);
+/* All of that in one call: the score of the whole text by one metric and one reference, with the default settings. */
+AT_API bool at_score_lines(const char *metric, const at_line *hypotheses, const at_line *references, int64_t count,
+                           double *score, at_error *error);
 
 /* ---- Pictures ------------------------------------------------------------------------------------------------- */
 

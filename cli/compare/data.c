@@ -268,12 +268,13 @@ static bool read_set(compare_data *data, int set, at_error *error)
 /* Links that cannot be read are better known before the models are trained than after: they judge empty lines. */
 static bool check_links(const at_line_list *links, const char *path, at_error *error)
 {
-    at_line_list none = {.count = links->count, .line = calloc((size_t)links->count, sizeof *none.line)};
+    at_line *none = calloc((size_t)links->count, sizeof *none);
+    const at_line *const references = links->line;
     const at_score_settings settings = {.sentences = true};
-    if (!none.line)
+    if (!none)
         return fail(error, AT_FAILED, "out of memory for the links of '%s'", path);
-    at_scores_free(at_scores_new("aer", &settings, &none, &links, 1, error));
-    free(none.line);
+    at_scores_free(at_scores_new("aer", &settings, none, links->count, &references, 1, error));
+    free(none);
     if (error->code != AT_OK)
         fail_under(error, path);
     return error->code == AT_OK;

@@ -51,7 +51,7 @@ static json_t *spec_json(const compare_table *table)
                                                 : "neither");
         if (m->metric)
             json_object_update_new(one, json_pack("{s:s, s:s}", "metric", m->metric, "set", compare_set_names[m->set]));
-        if (m->metric && strcmp(m->metric, "bleu") == 0)
+        if (m->metric && at_metric_named(m->metric)->tokenises)
             json_object_set_new(one, "tokenise", json_string(spec->tokenise ? spec->tokenise : at_tokeniser_name(0)));
         if (m->metric && compare_scoring(spec).lowercase)
             json_object_set_new(one, "lowercase", json_true());

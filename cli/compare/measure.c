@@ -68,8 +68,7 @@ static compare_measure *add(compare_table *table, const char *name, const char *
 static compare_measure *add_score(compare_table *table, const char *metric, int set, const char *name,
                                   const char *title)
 {
-    const bool more = strcmp(metric, "accuracy") == 0 || strcmp(metric, "bleu") == 0 || strncmp(metric, "chrf", 4) == 0;
-    compare_measure *m = add(table, name, title, 1, more ? 1 : -1);
+    compare_measure *m = add(table, name, title, 1, at_metric_named(metric)->better);
     m->quality = true;
     m->metric = metric;
     m->set = set;
@@ -150,9 +149,10 @@ static bool score(const compare_table *table, const compare_measure *m, const at
                   at_error *error)
 {
     const compare_data *data = table->data;
-    const at_line_list *right = strcmp(m->metric, "aer") == 0 ? data->links[m->set] : data->target[m->set];
+    const at_line *const references =
+        at_metric_named(m->metric)->alignments ? data->links[m->set]->line : data->target[m->set]->line;
     const at_score_settings settings = compare_scoring(table->spec);
-    at_scores *scores = at_scores_new(m->metric, &settings, said, &right, 1, error);
+    at_scores *scores = at_scores_new(m->metric, &settings, said->line, said->count, &references, 1, error);
     if (scores)
         *value = m->part ? score_part(table, m, scores, error) : at_scores_total(scores);
     at_scores_free(scores);
@@ -258,7 +258,7 @@ bool compare_measure_run(compare_table *table, compare_run *run, at_error *error
         links = lines_of(run, "align", data->source[TEST]->count, error);
     for (int i = 0; i < table->first_cost && error->code == AT_OK; i++) {
         const compare_measure *m = &table->measure[i];
-        const at_line_list *lines = strcmp(m->metric, "aer") == 0 ? links : said[m->set];
+        const at_line_list *lines = at_metric_named(m->metric)->alignments ? links : said[m->set];
         run->value[i] = NAN;
         if (lines)
             score(table, m, lines, &run->value[i], error);

@@ -132,8 +132,8 @@ void compare_notes(const compare_table *table, char *out, size_t size)
     const at_score_settings scoring = compare_scoring(spec);
     char words[80] = "";
     for (int i = 0; i < spec->metric_count; i++)
-        if (strcmp(spec->metric[i], "bleu") == 0)
-            snprintf(words, sizeof words, " The words of bleu are those of '%s'.",
+        if (at_metric_named(spec->metric[i])->tokenises)
+            snprintf(words, sizeof words, " %s uses the tokeniser %s.", spec->metric[i],
                      scoring.tokenise ? scoring.tokenise : at_tokeniser_name(0));
     snprintf(
         out, size,

@@ -282,8 +282,8 @@ static bool read_metrics(compare_spec *spec, at_error *error)
     const char *names[32];
     int count = 0;
     for (int i = 0; at_metric(i) && count < 32; i++)
-        if (strcmp(at_metric(i), "aer") != 0) /* comes by itself where links are known */
-            names[count++] = at_metric(i);
+        if (!at_metric(i)->alignments) /* aer is added by itself where links are known */
+            names[count++] = at_metric(i)->name;
     char *rest = compare_keep(spec, error, "%s", spec->metrics), *word;
     spec->metric_count = 0;
     while (rest && (word = strsep(&rest, " \t"))) {

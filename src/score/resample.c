@@ -1,14 +1,14 @@
-/* How far chance goes: the score of texts of as many lines, drawn by lot from the lines there are (Koehn 2004). Scores
- * are made from statistics, so that no line is judged twice. */
+/* Bootstrap resampling (Koehn 2004): the scores of texts of as many lines, sampled with replacement from the lines
+ * there are. A score is computed from statistics, so no line is read twice. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/rng.h"
 #include "base/threads.h"
-#include "score/judge.h"
+#include "score/metric_internal.h"
 
-enum { STANDARD_RESAMPLES = 1000, MOST_RESAMPLES = 10000000 };
+enum { DEFAULT_RESAMPLES = 1000, MOST_RESAMPLES = 10000000 };
 
 typedef struct draws {
     const at_scores *scores[2]; /* one system, or two by the same lines */
@@ -24,7 +24,7 @@ static void draw_one(void *context, int64_t index, int number)
     const draws *d = context;
     (void)number;
     int64_t lines = d->scores[0]->count;
-    int fields = d->scores[0]->kind->statistics;
+    int fields = d->scores[0]->metric->statistics;
     double sums[2][AT_MOST_STATISTICS] = {{0}};
     at_rng rng = {d->seed, (uint64_t)index << 32};
     for (int64_t i = 0; i < lines; i++) {
@@ -36,7 +36,7 @@ static void draw_one(void *context, int64_t index, int number)
         }
     }
     for (int s = 0; s < d->systems; s++)
-        d->drawn[s][index] = d->scores[s]->kind->score(sums[s], false);
+        d->drawn[s][index] = d->scores[s]->metric->score(sums[s], false);
 }
 
 static int by_value(const void *left, const void *right)
@@ -63,7 +63,7 @@ static bool draw(draws *d, int64_t *resamples, at_error *error)
     const at_scores *first = d->scores[0];
     if (error->code != AT_OK)
         return false;
-    *resamples = first->settings.resamples > 0 ? first->settings.resamples : STANDARD_RESAMPLES;
+    *resamples = first->settings.resamples > 0 ? first->settings.resamples : DEFAULT_RESAMPLES;
     if (*resamples > MOST_RESAMPLES)
         return at_fail(error, AT_USAGE, "%lld resamples are too many; %d is the most", (long long)*resamples,
                        MOST_RESAMPLES);
@@ -73,7 +73,7 @@ static bool draw(draws *d, int64_t *resamples, at_error *error)
     d->seed = first->settings.seed;
     for (int s = 0; s < d->systems; s++)
         if ((d->drawn[s] = malloc((size_t)*resamples * sizeof *d->drawn[s])) == NULL)
-            return at_no_memory_to_score(error);
+            return at_score_no_memory(error);
     at_parallel(*resamples, at_threads(), draw_one, d);
     return true;
 }
@@ -108,9 +108,10 @@ bool at_scores_compare(const at_scores *scores, const at_scores *other, at_compa
     int64_t resamples;
     if (error->code != AT_OK)
         return false;
-    if (scores->kind != other->kind || scores->count != other->count)
+    if (scores->metric != other->metric || scores->count != other->count)
         return at_fail(error, AT_USAGE, "%lld lines by %s and %lld lines by %s cannot be compared",
-                       (long long)scores->count, scores->kind->name, (long long)other->count, other->kind->name);
+                       (long long)scores->count, scores->metric->info.name, (long long)other->count,
+                       other->metric->info.name);
     bool good = draw(&d, &resamples, error);
     if (good) {
         for (int64_t i = 0; i < resamples; i++)

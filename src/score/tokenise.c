@@ -1,11 +1,10 @@
-#include "score/tokenise.h"
+#include "score/tokenise_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
 
 #include "base/grow.h"
-#include "score/judge.h"
 #include "text/units.h"
 
 /* ---- Characters ----------------------------------------------------------------------------------------------- */

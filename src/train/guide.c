@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/grow.h"
 #include "base/hash.h"
-#include "score/judge.h"
+#include "score/links.h"
 
 typedef struct unit_link {
     int32_t source, target;

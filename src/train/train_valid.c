@@ -6,7 +6,6 @@
 
 #include "base/buffer.h"
 #include "base/utf8.h"
-#include "score/judge.h"
 #include "search/search.h"
 #include "train/train_internal.h"
 
@@ -24,9 +23,9 @@ bool at_metric_known(const char *metric, at_error *error)
     const char *names[MOST_METRICS] = {forced[0], forced[1]};
     char near[100], shown[AT_SHOWN], all[200] = "";
     int count = FORCED;
-    for (int i = 0; at_metric_at(i) != NULL && count < MOST_METRICS; i++)
-        if (!at_metric_at(i)->of_links)
-            names[count++] = at_metric_at(i)->name;
+    for (int i = 0; at_metric(i) && count < MOST_METRICS; i++)
+        if (!at_metric(i)->alignments)
+            names[count++] = at_metric(i)->name;
     for (int i = 0; i < count; i++) {
         if (strcmp(names[i], metric) == 0)
             return true;
@@ -48,8 +47,8 @@ bool at_metric_better(const char *metric, double score, double best)
 {
     if (isnan(score))
         return false;
-    bool larger = !is_forced(metric) && at_metric_find(metric)->larger_is_better;
-    return isnan(best) || (larger ? score > best : score < best);
+    const int direction = is_forced(metric) ? AT_SMALLER_IS_BETTER : at_metric_named(metric)->better;
+    return isnan(best) || direction * score > direction * best;
 }
 
 /* ---- By teacher forcing --------------------------------------------------------------------------------------- */
@@ -115,7 +114,7 @@ static bool decode_score(at_trainer *trainer, const char *metric, double *score,
     }
     at_search_settings search = {.beam = 1, .n_best = 1, .batch = 64, .max_length_factor = 2};
     done = done && at_search(&trainer->translator, &search, lines, sizes, count, collect_line, hypotheses, error) &&
-           at_score_lines(metric, hypotheses, count, references, count, score, error);
+           at_score_lines(metric, hypotheses, references, count, score, error);
     for (int64_t i = 0; hypotheses && i < count; i++)
         free((char *)hypotheses[i].text);
     for (int64_t i = 0; references && i < count; i++)

@@ -52,7 +52,7 @@ table = json.load(open("written.json"))
 print(ascii([table["title"], table["rows"][0]["settings"]["row"]]))')" "names that are not UTF-8"
 fi
 
-# The words of bleu, and models that write no capitals.
+# The tokeniser of bleu, and models that write no capitals.
 printf 'A b c d.\nC d e f.\n' >capitals
 tr A-Z a-z <capitals >small
 printf 'tokenise = nome\n' | cat tiny.spec - >written.spec
@@ -65,10 +65,10 @@ scored() { # ARGUMENTS...: the quality that the JSON has
 lower=$(scored --set test-target=small --set source=small --set test-source=small)
 equal '"bleu": 100.0 "wer": 0.0 ' "${lower/100.00000000000004/100.0}" "scores in small letters"
 equal "$lower" "$(scored --set test-target=capitals --set source=small --set test-source=capitals --set lowercase=true)" "scores without capitals"
-grep -q "The words of bleu are those of '13a'. Capitals do not count." printed || fail "the notes are $(tail -3 printed)"
+grep -q "bleu uses the tokeniser 13a. Capitals do not count." printed || fail "the notes are $(tail -3 printed)"
 scored --set test-target=small --set source=small --set test-source=small --set tokenise=none >/dev/null
 equal 0 "$(trained)" "trainings for another tokeniser"
-grep -q "those of 'none'" printed || fail "the notes are $(tail -3 printed)"
+grep -q "the tokeniser none\." printed || fail "the notes are $(tail -3 printed)"
 
 # Lines without a word are a length of their own.
 printf '\n\na\nb\n' >short
@@ -111,7 +111,7 @@ head -3 words >three
 refused 1 "tiny.spec: all runs failed: line 4 of 'words' has no partner: 'three' ends after 3 lines" --set target=three --set 'hidden=4 6'
 refused 1 "tiny.spec: the run failed: line 4 of 'words' has no partner: 'three' ends after 3 lines" --set target=three
 refused 2 "tiny.spec: --layers is 5, and model 'luong' has at most 4" --set layers=5 --set 'hidden=4 6'
-refused 1 "three: line 1 of the references: 'a' is no link; a link is like 0-1, or 0?1 if it is only possible" \
+refused 1 "three: line 1 of the references: 'a' is not a link; a link is written like 0-1, or 0?1 if it is only possible" \
     --set test-source=three --set test-target=three --set test-alignment=three
 equal '' "$(find bad -name 'model*')" "models of runs that could not be"
 

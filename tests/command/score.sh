@@ -3,6 +3,14 @@
 
 golden help_score.txt score --help
 
+# The help and doc/metrics.md have one row for each metric, and agree on which scores are better.
+"$attend" score --help | sed -n 's/^  \([a-z+]*\)  *.* \([↑↓]\)$/\1 \2/p' >metrics.txt
+[ "$(wc -l <metrics.txt)" -ge 8 ] || fail "the help lists only: $(cat metrics.txt)"
+while read -r metric direction; do
+    row=$(grep -F "| \`$metric\` |" "$here/../../doc/metrics.md") || fail "doc/metrics.md has no row for $metric"
+    [[ $row == *" $direction |" ]] || fail "doc/metrics.md does not say $direction for $metric: $row"
+done <metrics.txt
+
 printf 'the cat sat\nab\n' >ref.txt
 printf 'the bat sat on\nab\n' >hyp.txt
 cp ref.txt dos.txt
@@ -112,49 +120,49 @@ cp hyp.kept hyp.txt
 # What it refuses. stdin is one line.
 exec <links.txt
 refuse 2 "attend score needs a metric, as in attend score bleu --reference REF" score --reference ref.txt
-refuse 2 "attend score needs --reference FILE, what the lines should have been" score wer
+refuse 2 "attend score needs --reference FILE" score wer
 refuse 2 "no metric 'wre'; did you mean 'wer'?" score wre --reference ref.txt
 refuse 2 "no metric 'blue'; did you mean 'bleu'?" score wer blue --reference ref.txt
-refuse 2 "no metric 'meteor'; there are 'bleu', 'chrf', 'chrf++', 'ter', 'wer', 'cer', 'accuracy' and 'aer'" score meteor --reference ref.txt
+refuse 2 "no metric 'meteor'; there are 'accuracy', 'aer', 'bleu', 'cer', 'chrf', 'chrf++', 'ter' and 'wer'" score meteor --reference ref.txt
 refuse 2 "no tokeniser '13'; did you mean '13a'?" score bleu --tokenise 13 --reference ref.txt
 refuse 2 "no tokeniser 'mecab'; there are '13a', 'none', 'char' and 'zh'" score bleu --tokenise mecab --reference ref.txt
-refuse 2 "--tokenise is about the words of bleu, which is not asked for" score chrf --tokenise zh --reference ref.txt
-refuse 2 "--compare is about the whole text and does not go with --sentence" score bleu --sentence --compare ref.txt --reference ref.txt
-refuse 2 "--confidence is about the whole text and does not go with --sentence" score bleu --sentence --confidence --reference ref.txt
-refuse 2 "--by-length is about the whole text and does not go with --sentence" score bleu --sentence --by-length --reference ref.txt
+refuse 2 "--tokenise has no effect on the metrics given" score chrf --tokenise zh --reference ref.txt
+refuse 2 "--compare is for the whole text and cannot be used with --sentence" score bleu --sentence --compare ref.txt --reference ref.txt
+refuse 2 "--confidence is for the whole text and cannot be used with --sentence" score bleu --sentence --confidence --reference ref.txt
+refuse 2 "--by-length is for the whole text and cannot be used with --sentence" score bleu --sentence --by-length --reference ref.txt
 refuse 2 "--by-length takes a whole number from 1 to 1000000000, not '0'" score bleu --by-length 0,3 --reference ref.txt
-refuse 2 "--source is for perplexity and --by-length alone" score bleu --source ref.txt --reference ref.txt
-refuse 2 "--model is for perplexity alone" score bleu --model ref.txt --reference ref.txt
-refuse 2 "the references of aer are links, so --by-length needs --source FILE to count the words of" score aer --by-length --reference links.txt
+refuse 2 "--source is for perplexity and --by-length only" score bleu --source ref.txt --reference ref.txt
+refuse 2 "--model is for perplexity only" score bleu --model ref.txt --reference ref.txt
+refuse 2 "the references of aer are links, so --by-length needs --source FILE, whose words it counts" score aer --by-length --reference links.txt
 refuse 2 "--confidence takes a whole number from 1 to 10000000, not '0'" score bleu --confidence 0 --reference ref.txt
 refuse 2 "--reference takes FILE, not an empty word" score bleu --reference ''
-refuse 2 "--reference takes a file: the standard input has the lines that are judged" score wer --reference ref.txt --reference -
-refuse 2 "--compare takes a file: the standard input has the lines that are judged" score wer --reference ref.txt --compare -
-refuse 2 "metric 'wer' is named twice" score wer cer wer --reference ref.txt
+refuse 2 "--reference takes a file: the lines to score come from the standard input" score wer --reference ref.txt --reference -
+refuse 2 "--compare takes a file: the lines to score come from the standard input" score wer --reference ref.txt --compare -
+refuse 2 "metric 'wer' is given twice" score wer cer wer --reference ref.txt
 refuse 2 "no option '--refrence'; did you mean '--reference'?" score wer --refrence ref.txt
 refuse 1 "--reference: cannot read 'none.txt': No such file or directory" score wer --reference none.txt
 cp ref.txt ref.gz
 refuse 1 "--reference: 'ref.gz' is packed by gzip, which is not read here; unpack it first with gunzip" score wer --reference ref.gz
-refuse 1 "'ref.txt' has 2 lines, and 1 came in; there must be as many" score wer --reference ref.txt
+refuse 1 "'ref.txt' has 2 lines, and the standard input has 1; they must have the same number" score wer --reference ref.txt
 exec <first.txt
-refuse 1 "--compare: 'links.txt' has 1 line, and 3 came in; there must be as many" score wer --reference first.txt --compare links.txt
+refuse 1 "--compare: 'links.txt' has 1 line, and the standard input has 3; they must have the same number" score wer --reference first.txt --compare links.txt
 exec <first.txt
-refuse 1 "'links.txt' has 1 line, and 3 came in; there must be as many" score bleu --reference first.txt --reference links.txt
+refuse 1 "'links.txt' has 1 line, and the standard input has 3; they must have the same number" score bleu --reference first.txt --reference links.txt
 refuse 1 "--compare: cannot read 'none.txt': No such file or directory" score bleu --reference first.txt --compare none.txt
-refuse 2 "aer takes one reference, not 2" score aer --reference links.txt --reference links.txt
+refuse 2 "aer takes 1 reference, not 2" score aer --reference links.txt --reference links.txt
 exec <first.txt
 refuse 2 "--by-length takes bounds that rise, and 4 does not follow 4" score bleu --by-length 4,4 --reference first.txt
 exec <first.txt
-refuse 1 "--source: 'links.txt' has 1 line, and there are 3 references; there must be as many" \
+refuse 1 "--source: 'links.txt' has 1 line, and there are 3 references; they must have the same number" \
     score bleu --by-length --source links.txt --reference first.txt
 exec </dev/null
-refuse 1 "'ref.txt' has 2 lines, and 0 came in; there must be as many" score wer --reference ref.txt
+refuse 1 "'ref.txt' has 2 lines, and the standard input has 0; they must have the same number" score wer --reference ref.txt
 : >empty.txt
 refuse 1 "there is no line to score" score wer --reference empty.txt
 printf '0-0\n0=1\n' >bad.txt
 exec <bad.txt
-refuse 1 "line 2 of the hypotheses: '0=1' is no link; a link is like 0-1" score aer --reference bad.txt
+refuse 1 "line 2 of the hypotheses: '0=1' is not a link; a link is written like 0-1" score aer --reference bad.txt
 exec <bad.txt
 printf '\n\n' >blank.txt
-refuse 1 "the references hold no word, so there is no error rate" score accuracy wer --reference blank.txt
+refuse 1 "the references have no word, so there is no error rate" score accuracy wer --reference blank.txt
 finish

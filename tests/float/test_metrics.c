@@ -13,7 +13,7 @@
 
 enum { MOST = 16 };
 
-/* Lines from a text with a newline after each; gives their count. */
+/* Lines from a text with a newline after each; returns their count. */
 static int64_t cut(const char *text, at_line *lines)
 {
     int64_t count = 0;
@@ -25,8 +25,9 @@ static int64_t cut(const char *text, at_line *lines)
 static bool score(const char *metric, const char *hypotheses, const char *references, double *result, at_error *error)
 {
     at_line hypothesis[MOST], reference[MOST];
-    int64_t h = cut(hypotheses, hypothesis), r = cut(references, reference);
-    return at_score_lines(metric, hypothesis, h, reference, r, result, error);
+    const int64_t count = cut(hypotheses, hypothesis);
+    assert_int_equal(cut(references, reference), count);
+    return at_score_lines(metric, hypothesis, reference, count, result, error);
 }
 
 static void expect_score(const char *metric, const char *hypotheses, const char *references, double expected)
@@ -39,12 +40,12 @@ static void expect_score(const char *metric, const char *hypotheses, const char 
         fail_msg("%s of '%s' by '%s' is %.17g instead of %.17g", metric, hypotheses, references, result, expected);
 }
 
-static void refuse(const char *metric, const char *hypotheses, const char *references, int code, const char *sentence)
+static void refuse(const char *metric, const char *hypotheses, const char *references, int code, const char *message)
 {
     at_error error = {0};
     double result;
     assert_false(score(metric, hypotheses, references, &result, &error));
-    assert_string_equal(error.text, sentence);
+    assert_string_equal(error.text, message);
     assert_int_equal(error.code, code);
 }
 
@@ -68,7 +69,7 @@ static void test_word_error_rate(void **state)
     at_error error = {0};
     double result;
     at_line nul = {"\0", 1}, two = {"\0\0", 2};
-    assert_true(at_score_lines("wer", &nul, 1, &two, 1, &result, &error) && result == 100);
+    assert_true(at_score_lines("wer", &nul, &two, 1, &result, &error) && result == 100);
 }
 
 static void test_character_error_rate(void **state)
@@ -115,40 +116,73 @@ static void test_refusals(void **state)
     refuse("wre", "a\n", "a\n", AT_USAGE, "no metric 'wre'; did you mean 'wer'?");
     refuse("blue", "a\n", "a\n", AT_USAGE, "no metric 'blue'; did you mean 'bleu'?");
     refuse("meteor", "a\n", "a\n", AT_USAGE, "no metric 'meteor'");
-    refuse("wer", "a\nb\n", "a\n", AT_FAILED, "2 lines cannot be scored against 1 reference; there must be as many");
-    refuse("wer", "a\n", "", AT_FAILED, "1 line cannot be scored against 0 references; there must be as many");
     refuse("accuracy", "", "", AT_FAILED, "there is no line to score");
-    refuse("wer", "a\n", " \n", AT_FAILED, "the references hold no word, so there is no error rate");
-    refuse("cer", "a\n", "\n", AT_FAILED, "the references hold no character, so there is no error rate");
-    refuse("aer", "\n", "\n", AT_FAILED, "neither side holds a sure link, so there is no alignment error rate");
-    refuse("aer", "\n", "0?0\n", AT_FAILED, "neither side holds a sure link, so there is no alignment error rate");
-    refuse("aer", "0-0\n0:0\n", "0-0\n0-0\n", AT_FAILED,
-           "line 2 of the hypotheses: '0:0' is no link; a link is like 0-1");
-    refuse("aer", "0?0\n", "0-0\n", AT_FAILED, "line 1 of the hypotheses: '0?0' is no link; a link is like 0-1");
-    refuse("aer", "0-0\n", "0-\n", AT_FAILED,
-           "line 1 of the references: '0-' is no link; a link is like 0-1, or 0?1 if it is only possible");
+    refuse("wer", "a\n", " \n", AT_FAILED, "the references have no word, so there is no error rate");
+    refuse("cer", "a\n", "\n", AT_FAILED, "the references have no character, so there is no error rate");
+    refuse("aer", "\n", "\n", AT_FAILED, "neither side has a sure link, so there is no alignment error rate");
+    refuse("aer", "\n", "0?0\n", AT_FAILED, "neither side has a sure link, so there is no alignment error rate");
+    refuse("aer", "0-0\n0:0\n", "0-0\n0-0\n", AT_FORMAT,
+           "line 2 of the hypotheses: '0:0' is not a link; a link is written like 0-1");
+    refuse("aer", "0?0\n", "0-0\n", AT_FORMAT,
+           "line 1 of the hypotheses: '0?0' is not a link; a link is written like 0-1");
+    refuse("aer", "0-0\n", "0-\n", AT_FORMAT,
+           "line 1 of the references: '0-' is not a link; a link is written like 0-1, or 0?1 if it is only possible");
     static const char *const bad[] = {"-1", "1", "1-2-3", "1-2?", "a-1", "1--2", "1-1234567890", "+1-2"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        char line[40], sentence[200];
+        char line[40], message[200];
         snprintf(line, sizeof line, "%s\n", bad[i]);
-        snprintf(sentence, sizeof sentence, "line 1 of the hypotheses: '%s' is no link; a link is like 0-1", bad[i]);
-        refuse("aer", line, "0-0\n", AT_FAILED, sentence);
+        snprintf(message, sizeof message, "line 1 of the hypotheses: '%s' is not a link; a link is written like 0-1",
+                 bad[i]);
+        refuse("aer", line, "0-0\n", AT_FORMAT, message);
     }
 }
 
 static void test_names(void **state)
 {
     (void)state;
-    const char *names[] = {"bleu", "chrf", "chrf++", "ter", "wer", "cer", "accuracy", "aer"};
+    const char *names[] = {"accuracy", "aer", "bleu", "cer", "chrf", "chrf++", "ter", "wer"};
     for (int i = 0; i < 8; i++)
-        assert_string_equal(at_metric(i), names[i]);
+        assert_string_equal(at_metric(i)->name, names[i]);
     assert_null(at_metric(8));
     assert_null(at_metric(-1));
+    assert_null(at_metric_named("blue"));
     const char *tokenisers[] = {"13a", "none", "char", "zh"};
     for (int i = 0; i < 4; i++)
         assert_string_equal(at_tokeniser_name(i), tokenisers[i]);
     assert_null(at_tokeniser_name(4));
     assert_null(at_tokeniser_name(-1));
+}
+
+/* Every metric has decided which scores are better, and says what it is; nothing has a default. */
+static void test_infos(void **state)
+{
+    (void)state;
+    for (int i = 0; at_metric(i); i++) {
+        const at_metric_info *metric = at_metric(i);
+        if (metric->better != AT_LARGER_IS_BETTER && metric->better != AT_SMALLER_IS_BETTER)
+            fail_msg("%s has not decided which scores are better", metric->name);
+        assert_true(metric->title && metric->title[0] && metric->meaning && metric->meaning[0]);
+        assert_ptr_equal(at_metric_named(metric->name), metric);
+        if (i > 0)
+            assert_true(strcmp(at_metric(i - 1)->name, metric->name) < 0);
+    }
+}
+
+/* A better line has the better score, so that no direction is the wrong way round. */
+static void test_directions(void **state)
+{
+    (void)state;
+    for (int i = 0; at_metric(i); i++) {
+        const at_metric_info *metric = at_metric(i);
+        const char *good = metric->alignments ? "0-0 1-1 2-2 3-3\n" : "the cat sat on the mat\n";
+        const char *bad = metric->alignments ? "0-0 1-1 2-3 3-2\n" : "a cat sits on one mat\n";
+        double better = 0, worse = 0;
+        at_error error = {0};
+        assert_true(score(metric->name, good, good, &better, &error));
+        assert_true(score(metric->name, bad, good, &worse, &error));
+        if (!(metric->better * better > metric->better * worse))
+            fail_msg("%s: the better line has %g, the worse one %g", metric->name, better, worse);
+    }
 }
 
 /* The edit distance by its definition, on short lines over three letters: the fewest of all ways. */
@@ -175,7 +209,7 @@ static void test_against_the_definition(void **state)
             for (uint32_t n = side + at_rng_below(&rng, 6), at = 0; at < n; at++)
                 text[side][at] = (char)('a' + at_rng_below(&rng, 3));
         at_line hypothesis = {text[0], strlen(text[0])}, reference = {text[1], strlen(text[1])};
-        assert_true(at_score_lines("cer", &hypothesis, 1, &reference, 1, &result, &error));
+        assert_true(at_score_lines("cer", &hypothesis, &reference, 1, &result, &error));
         assert_true(result == 100.0 * slow_distance(text[0], text[1]) / (double)strlen(text[1]));
     }
 }
@@ -183,12 +217,11 @@ static void test_against_the_definition(void **state)
 /* What a line has by itself: no error, or all that the metric can give, but no n-grams if it has nothing to make them
  * of.
  */
-static void expect_own_score(const char *metric, double result)
+static void expect_own_score(const at_metric_info *metric, double result)
 {
-    bool rewards = strcmp(metric, "accuracy") == 0 || strcmp(metric, "bleu") == 0 || strncmp(metric, "chrf", 4) == 0;
-    bool empty = strcmp(metric, "bleu") == 0 || strncmp(metric, "chrf", 4) == 0;
-    if (!(fabs(result - (rewards ? 100 : 0)) < 1e-9) && !(empty && result == 0))
-        fail_msg("%s of a line by itself is %.17g", metric, result);
+    bool empty = strcmp(metric->name, "bleu") == 0 || strncmp(metric->name, "chrf", 4) == 0;
+    if (!(fabs(result - (metric->better == AT_LARGER_IS_BETTER ? 100 : 0)) < 1e-9) && !(empty && result == 0))
+        fail_msg("%s of a line by itself is %.17g", metric->name, result);
 }
 
 /* The same cell by cell, for lines of any length. */
@@ -236,8 +269,8 @@ static void test_long_lines(void **state)
                       word[2] = {{spaced[0], strlen(spaced[0])}, {spaced[1], strlen(spaced[1])}};
         at_error error = {0};
         double letter_rate, word_rate;
-        assert_true(at_score_lines("cer", &line[0], 1, &line[1], 1, &letter_rate, &error));
-        assert_true(at_score_lines("wer", &word[0], 1, &word[1], 1, &word_rate, &error));
+        assert_true(at_score_lines("cer", &line[0], &line[1], 1, &letter_rate, &error));
+        assert_true(at_score_lines("wer", &word[0], &word[1], 1, &word_rate, &error));
         if (fabs(letter_rate - expected) > 1e-9 || fabs(word_rate - expected) > 1e-9)
             fail_msg("'%s' by '%s': cer %g and wer %g instead of %g", a, b, letter_rate, word_rate, expected);
     }
@@ -260,13 +293,13 @@ static void test_any_bytes(void **state)
                     (char)(at_rng_below(&rng, 3) > 0 ? spice[at_rng_below(&rng, 8)] : at_rng_below(&rng, 256));
             line[side] = (at_line){bytes[side], size};
         }
-        for (int metric = 0; at_metric(metric) != NULL; metric++) {
+        for (int metric = 0; at_metric(metric); metric++) {
             at_error error = {0};
             double result;
-            bool good = at_score_lines(at_metric(metric), &line[0], 1, &line[1], 1, &result, &error);
+            bool good = at_score_lines(at_metric(metric)->name, &line[0], &line[1], 1, &result, &error);
             assert_true(good == (error.text[0] == '\0'));
             error = (at_error){0};
-            if (at_score_lines(at_metric(metric), &line[0], 1, &line[0], 1, &result, &error))
+            if (at_score_lines(at_metric(metric)->name, &line[0], &line[0], 1, &result, &error))
                 expect_own_score(at_metric(metric), result);
         }
         free(bytes[0]);
@@ -283,6 +316,8 @@ int main(void)
         cmocka_unit_test(test_alignment_error_rate),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_infos),
+        cmocka_unit_test(test_directions),
         cmocka_unit_test(test_against_the_definition),
         cmocka_unit_test(test_long_lines),
         cmocka_unit_test(test_any_bytes),

@@ -18,16 +18,16 @@ enum { MOST = 64 };
 /* Lines from a text with a newline after each. */
 typedef struct lines {
     at_line line[MOST];
-    at_line_list list;
+    int64_t count;
 } lines;
 
-static const at_line_list *cut(const char *text, lines *into)
+static const at_line *cut(const char *text, lines *into)
 {
     int64_t count = 0;
     for (const char *end; (end = strchr(text, '\n')) != NULL; text = end + 1)
         into->line[count++] = (at_line){text, (size_t)(end - text)};
-    into->list = (at_line_list){.line = into->line, .count = count};
-    return &into->list;
+    into->count = count;
+    return into->line;
 }
 
 /* Scores by one or two references; the second may be NULL. */
@@ -35,8 +35,9 @@ static at_scores *scores_of(const char *metric, const at_score_settings *setting
                             const char *first, const char *second, at_error *error)
 {
     static lines all[3];
-    const at_line_list *references[2] = {cut(first, &all[1]), second ? cut(second, &all[2]) : NULL};
-    return at_scores_new(metric, settings, cut(hypotheses, &all[0]), references, second ? 2 : 1, error);
+    const at_line *references[2] = {cut(first, &all[1]), second ? cut(second, &all[2]) : NULL};
+    cut(hypotheses, &all[0]);
+    return at_scores_new(metric, settings, all[0].line, all[0].count, references, second ? 2 : 1, error);
 }
 
 static void near(const char *what, double got, double expected, double tolerance)
@@ -100,8 +101,8 @@ static void test_published(void **state)
 
 static void take_lines(const json_t *from, lines *into)
 {
-    into->list = (at_line_list){.line = into->line, .count = (int64_t)json_array_size(from)};
-    assert_true(into->list.count <= MOST);
+    into->count = (int64_t)json_array_size(from);
+    assert_true(into->count <= MOST);
     for (size_t i = 0; i < json_array_size(from); i++) {
         const json_t *text = json_array_get(from, i);
         into->line[i] = (at_line){json_string_value(text), json_string_length(text)};
@@ -113,11 +114,11 @@ static void check_case(const json_t *one, const lines *hypotheses, const lines *
     const char *metric = json_string_value(json_object_get(one, "metric"));
     at_score_settings settings = {.tokenise = json_string_value(json_object_get(one, "tokenise")),
                                   .lowercase = json_boolean_value(json_object_get(one, "lowercase"))};
-    const at_line_list *by[2] = {&references[0].list, &references[1].list};
+    const at_line *by[2] = {references[0].line, references[1].line};
     int count = (int)json_integer_value(json_object_get(one, "references"));
     char what[100];
     at_error error = {0};
-    at_scores *scores = at_scores_new(metric, &settings, &hypotheses->list, by, count, &error);
+    at_scores *scores = at_scores_new(metric, &settings, hypotheses->line, hypotheses->count, by, count, &error);
     if (scores == NULL)
         fail_msg("%s", error.text);
     snprintf(what, sizeof what, "%s %s, %s, %d references", metric, settings.tokenise ? settings.tokenise : "",
@@ -159,7 +160,7 @@ static void test_stored(void **state)
                                    json_string_length(json_array_get(pair, side))};
         for (size_t at = 0; at < line[1].size; at++)
             words += line[1].text[at] == ' ';
-        assert_true(at_score_lines("ter", &line[0], 1, &line[1], 1, &score, &error));
+        assert_true(at_score_lines("ter", &line[0], &line[1], 1, &score, &error));
         near(line[0].text, score * words / 100, json_number_value(json_array_get(pair, 2)), 1e-9);
     }
     json_decref(stored);
@@ -177,22 +178,22 @@ static void same_words(const char *tokenise, const char *hypothesis, const char 
     snprintf(left, sizeof left, "%s\n", hypothesis);
     snprintf(right, sizeof right, "%s\n", spaced);
     at_score_settings settings = {.tokenise = tokenise}, split = {.tokenise = "none"};
-    const at_line_list *one = cut(left, &a), *other = cut(right, &b);
-    at_scores *judged = at_scores_new("bleu", &settings, one, &one, 1, &error);
-    at_scores *plain = at_scores_new("bleu", &split, other, &other, 1, &error);
-    assert_non_null(judged);
+    const at_line *one = cut(left, &a), *other = cut(right, &b);
+    at_scores *tokenised = at_scores_new("bleu", &settings, one, a.count, &one, 1, &error);
+    at_scores *plain = at_scores_new("bleu", &split, other, b.count, &other, 1, &error);
+    assert_non_null(tokenised);
     assert_non_null(plain);
-    if (strcmp(at_scores_details(judged), at_scores_details(plain)) != 0)
-        fail_msg("'%s' by %s has %s, and '%s' has %s", hypothesis, tokenise, at_scores_details(judged), spaced,
+    if (strcmp(at_scores_details(tokenised), at_scores_details(plain)) != 0)
+        fail_msg("'%s' by %s has %s, and '%s' has %s", hypothesis, tokenise, at_scores_details(tokenised), spaced,
                  at_scores_details(plain));
-    at_scores_free(judged);
+    at_scores_free(tokenised);
     at_scores_free(plain);
     /* And as a reference, where the words themselves count: found in a line that is split by blanks alone. */
-    judged = at_scores_new("bleu", &settings, other, &one, 1, &error);
-    assert_non_null(judged);
-    if (at_scores_line(judged, 0) < 99.999)
+    tokenised = at_scores_new("bleu", &settings, other, b.count, &one, 1, &error);
+    assert_non_null(tokenised);
+    if (at_scores_line(tokenised, 0) < 99.999)
         fail_msg("'%s' by %s is not '%s'", hypothesis, tokenise, spaced);
-    at_scores_free(judged);
+    at_scores_free(tokenised);
 }
 
 static void test_tokenisers(void **state)
@@ -257,18 +258,14 @@ static void test_several_references(void **state)
     expect("ter", plain, "a b c\n", "a b c d e\n", "a b x\n", 100.0 / 4, 1e-12); /* 1 edit / the mean of 5 and 3 */
     at_error error = {0};
     assert_null(scores_of("aer", NULL, "0-0\n", "0-0\n", "0-0\n", &error));
-    assert_string_equal(error.text, "aer takes one reference, not 2");
-    error = (at_error){0};
-    assert_null(scores_of("bleu", NULL, "a\nb\n", "a\nb\n", "a\n", &error));
-    assert_string_equal(error.text, "2 lines cannot be scored against 1 reference; there must be as many");
-    assert_int_equal(error.code, AT_FAILED);
+    assert_string_equal(error.text, "aer takes 1 reference, not 2");
     error = (at_error){0};
     assert_null(scores_of("bleu", &(at_score_settings){.tokenise = "13b"}, "a\n", "a\n", NULL, &error));
     assert_string_equal(error.text, "no tokeniser '13b'; did you mean '13a'?");
     assert_int_equal(error.code, AT_USAGE);
     lines hypotheses;
     error = (at_error){0};
-    assert_null(at_scores_new("bleu", NULL, cut("a\n", &hypotheses), NULL, 0, &error));
+    assert_null(at_scores_new("bleu", NULL, cut("a\n", &hypotheses), 1, NULL, 0, &error));
     assert_string_equal(error.text, "bleu needs a reference");
 }
 
@@ -277,7 +274,7 @@ static void signed_as(const char *metric, at_score_settings settings, const char
     at_error error = {0};
     at_scores *scores = scores_of(metric, &settings, dog, dog_first, dog_second, &error);
     assert_non_null(scores);
-    assert_string_equal(at_scores_title(scores), title);
+    assert_string_equal(at_scores_metric(scores)->title, title);
     assert_string_equal(at_scores_signature(scores), signature);
     at_scores_free(scores);
 }
@@ -301,7 +298,7 @@ static void test_signatures(void **state)
                         "82.4/50.0/45.5/37.5 (BP = 0.943 ratio = 0.944 hyp_len = 17 ref_len = 18)");
     at_scores_free(scores);
     scores = scores_of("wer", NULL, "a\n", "a\n", NULL, &error);
-    assert_null(at_scores_title(scores));
+    assert_string_equal(at_scores_metric(scores)->title, "WER");
     assert_string_equal(at_scores_signature(scores), "");
     assert_string_equal(at_scores_details(scores), "");
     at_scores_free(scores);
@@ -352,13 +349,13 @@ static void test_parts(void **state)
 typedef struct long_text {
     char bytes[4000][8];
     at_line line[4000];
-    at_line_list list;
+    int64_t count;
 } long_text;
 
 static void write_text(long_text *into, int64_t count, uint32_t wrong, uint64_t seed)
 {
     at_rng rng = {seed, 0};
-    into->list = (at_line_list){.line = into->line, .count = count};
+    into->count = count;
     for (int64_t i = 0; i < count; i++) {
         memcpy(into->bytes[i], "a b c d", 7);
         for (int w = 0; w < 4; w++)
@@ -376,11 +373,11 @@ static void test_spread(void **state)
     enum { LINES = 1000 };
     write_text(&hypotheses, LINES, 200, 3);
     write_text(&references, LINES, 0, 0);
-    const at_line_list *by = &references.list;
+    const at_line *by = references.line;
     at_score_settings settings = {.resamples = 2000, .seed = 5};
     at_error error = {0};
     at_spread spread, again;
-    at_scores *scores = at_scores_new("accuracy", &settings, &hypotheses.list, &by, 1, &error);
+    at_scores *scores = at_scores_new("accuracy", &settings, hypotheses.line, hypotheses.count, &by, 1, &error);
     assert_true(at_scores_spread(scores, &spread, &error));
     double rate = at_scores_total(scores) / 100, wide = 196 * sqrt(rate * (1 - rate) / LINES);
     near("the mean", spread.mean, 100 * rate, 0.15);
@@ -394,7 +391,7 @@ static void test_spread(void **state)
     at_threads_set(0);
     at_scores_free(scores);
     settings.seed = 6;
-    scores = at_scores_new("accuracy", &settings, &hypotheses.list, &by, 1, &error);
+    scores = at_scores_new("accuracy", &settings, hypotheses.line, hypotheses.count, &by, 1, &error);
     assert_true(at_scores_spread(scores, &again, &error));
     assert_true(again.mean != spread.mean);
     at_scores_free(scores);
@@ -406,10 +403,10 @@ static void compare(uint32_t wrong, uint32_t other_wrong, const char *metric, at
     write_text(&hypotheses, 1000, wrong, 3);
     write_text(&others, 1000, other_wrong, 4);
     write_text(&references, 1000, 0, 0);
-    const at_line_list *by = &references.list;
+    const at_line *by = references.line;
     at_error error = {0};
-    at_scores *scores = at_scores_new(metric, NULL, &hypotheses.list, &by, 1, &error);
-    at_scores *other = at_scores_new(metric, NULL, &others.list, &by, 1, &error);
+    at_scores *scores = at_scores_new(metric, NULL, hypotheses.line, hypotheses.count, &by, 1, &error);
+    at_scores *other = at_scores_new(metric, NULL, others.line, others.count, &by, 1, &error);
     assert_true(at_scores_compare(scores, other, comparison, &error));
     near("the difference", comparison->difference, at_scores_total(scores) - at_scores_total(other), 0);
     assert_int_equal(comparison->spread.resamples, 1000);
@@ -472,7 +469,7 @@ static void test_long_lines(void **state)
             at_error error = {0};
             double score = -1;
             clock_t start = clock();
-            assert_true(at_score_lines(metrics[m], &line[0], 1, &line[1], 1, &score, &error));
+            assert_true(at_score_lines(metrics[m], &line[0], &line[1], 1, &score, &error));
             assert_true(score >= 0);
             double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
             if (seconds > 60)
@@ -491,12 +488,14 @@ static void test_threads(void **state)
     static long_text hypotheses, references;
     write_text(&hypotheses, 3000, 300, 1);
     write_text(&references, 3000, 100, 2);
-    for (int m = 0; at_metric(m) && strcmp(at_metric(m), "aer") != 0; m++) {
+    for (int m = 0; at_metric(m); m++) {
+        if (at_metric(m)->alignments)
+            continue;
         double score[3];
         for (int threads = 1; threads <= 3; threads++) {
             at_error error = {0};
             at_threads_set(threads);
-            assert_true(at_score_lines(at_metric(m), hypotheses.line, 3000, references.line, 3000, &score[threads - 1],
+            assert_true(at_score_lines(at_metric(m)->name, hypotheses.line, references.line, 3000, &score[threads - 1],
                                        &error));
         }
         assert_true(score[0] == score[1] && score[1] == score[2]);

@@ -5,10 +5,11 @@
  *   - after 1000 moves have been tried, no more are;
  *   - nor after 5e8 cells, or if one edit distance needs 5e7, which only lines of thousands of words do. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "score/judge.h"
+#include "score/metric_internal.h"
 
 enum { BLOCK = 10, REACH = 50, BEAM = 25, MOVES = 1000, WORK = 500000000, LARGEST = 50000000, FAR = 1 << 29 };
 
@@ -201,7 +202,7 @@ static void try_block(search *s, int64_t start, int64_t at, int64_t length, move
     }
 }
 
-static bool is_tired(const search *s)
+static bool is_over_budget(const search *s)
 {
     return s->tried >= MOVES || s->work >= WORK;
 }
@@ -219,7 +220,7 @@ static bool find_move(search *s, move *best)
                                      s->h[start + length - 1] == s->r[at + length - 1];
                  length++) {
                 try_block(s, start, at, length, best, &any);
-                if (is_tired(s))
+                if (is_over_budget(s))
                     return false;
             }
     }
@@ -258,7 +259,8 @@ static int64_t count_only(search *s)
     return above[s->m - first];
 }
 
-int64_t at_ter_edits(const int32_t *hypothesis, int64_t n, const int32_t *reference, int64_t m)
+/* -1 if out of memory. */
+static int64_t ter_edits(const int32_t *hypothesis, int64_t n, const int32_t *reference, int64_t m)
 {
     if (n == 0 || m == 0)
         return n + m;
@@ -299,19 +301,19 @@ int64_t at_ter_edits(const int32_t *hypothesis, int64_t n, const int32_t *refere
 /* ---- The metric ----------------------------------------------------------------------------------------------- */
 
 /* The fewest edits to a reference, and the mean length of the references. */
-static bool collect(at_judge_scratch *scratch, const at_judged *line, double *statistics, at_error *error)
+static bool collect(at_score_scratch *scratch, const at_score_line *line, double *statistics, at_error *error)
 {
     at_sequences *units = &scratch->units;
-    at_judged words = *line;
+    at_score_line words = *line;
     words.tokeniser = AT_TOKENISER_NONE;
-    if (!at_number_words(scratch, &words))
-        return at_no_memory_to_score(error);
+    if (!at_score_words(scratch, &words))
+        return at_score_no_memory(error);
     int64_t fewest = INT64_MAX, length = 0;
     for (int s = 1; s <= line->count; s++) {
         int64_t m = units->start[s + 1] - units->start[s];
-        int64_t edits = at_ter_edits(units->id, units->start[1], units->id + units->start[s], m);
+        int64_t edits = ter_edits(units->id, units->start[1], units->id + units->start[s], m);
         if (edits < 0)
-            return at_no_memory_to_score(error);
+            return at_score_no_memory(error);
         fewest = edits < fewest ? edits : fewest;
         length += m;
     }
@@ -320,10 +322,21 @@ static bool collect(at_judge_scratch *scratch, const at_judged *line, double *st
     return true;
 }
 
-const at_metric_kind at_metric_ter = {.name = "ter",
-                                      .title = "TER",
-                                      .statistics = 2,
-                                      .cleans = true,
-                                      .lowers = true,
-                                      .collect = collect,
-                                      .score = at_error_rate};
+static void signature(const at_score_settings *settings, char *out, size_t size)
+{
+    (void)settings;
+    snprintf(out, size, "case:lc|tok:tercom|norm:no|punct:yes|asian:no");
+}
+
+const at_metric_record at_metric_ter = {
+    .info = {.name = "ter",
+             .title = "TER",
+             .meaning = "edits and shifts of words / words of the references",
+             .better = AT_SMALLER_IS_BETTER},
+    .statistics = 2,
+    .cleans = true,
+    .lowers = true,
+    .collect = collect,
+    .score = at_percentage,
+    .signature = signature,
+};

@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/grow.h"
 #include "base/utf8.h"
-#include "score/judge.h"
-#include "text/units.h"
+#include "score/links.h"
+#include "score/metric_internal.h"
 
 /* The links of a line as a sorted set of source << 32 | target. */
 typedef struct links {
@@ -54,30 +54,7 @@ static int64_t common(const links *a, const links *b)
     return both;
 }
 
-/* Up to nine digits, which no sentence has words enough to exceed. */
-static bool read_place(const char **at, const char *end, uint64_t *place)
-{
-    const char *start = *at;
-    for (*place = 0; *at < end && **at >= '0' && **at <= '9' && *at - start < 9; ++*at)
-        *place = *place * 10 + (uint64_t)(**at - '0');
-    return *at > start;
-}
-
-bool at_link_read(at_unit unit, uint64_t *link, bool *sure)
-{
-    const char *at = unit.text, *end = unit.text + unit.size;
-    uint64_t source, target;
-    if (!read_place(&at, end, &source) || at == end || (*at != '-' && *at != '?'))
-        return false;
-    *sure = *at++ == '-';
-    if (!read_place(&at, end, &target) || at != end)
-        return false;
-    *link = source << 32 | target;
-    return true;
-}
-
-/* The links of a line. Possible links belong to references, which have a `possible` to put them in; it gets the sure
- * ones as well. */
+/* The links of a line. Only a reference may have possible links; its `possible` receives the sure links as well. */
 static bool read_links(at_line line, int64_t number, links *sure, links *possible, at_error *error)
 {
     at_units units = {line.text, line.text + line.size, true};
@@ -91,13 +68,13 @@ static bool read_links(at_line line, int64_t number, links *sure, links *possibl
         if (!at_link_read(unit, &link, &is_sure) || (!is_sure && possible == NULL)) {
             char word[AT_SHOWN], shown[AT_SHOWN];
             snprintf(word, sizeof word, "%.*s", (int)(unit.size < sizeof word ? unit.size : sizeof word), unit.text);
-            return at_fail(error, AT_FAILED, "line %lld of the %s: '%s' is no link; a link is like %s",
+            return at_fail(error, AT_FORMAT, "line %lld of the %s: '%s' is not a link; a link is written like %s",
                            (long long)number, possible == NULL ? "hypotheses" : "references",
                            at_shown(word, shown, sizeof shown),
                            possible == NULL ? "0-1" : "0-1, or 0?1 if it is only possible");
         }
         if ((is_sure && !add_link(sure, link)) || (possible != NULL && !add_link(possible, link)))
-            return at_no_memory_to_score(error);
+            return at_score_no_memory(error);
     }
     make_set(sure);
     if (possible != NULL)
@@ -106,7 +83,7 @@ static bool read_links(at_line line, int64_t number, links *sure, links *possibl
 }
 
 /* |A & S| + |A & P|, and |A| + |S|; S is part of P. */
-static bool collect(at_judge_scratch *scratch, const at_judged *line, double *statistics, at_error *error)
+static bool collect(at_score_scratch *scratch, const at_score_line *line, double *statistics, at_error *error)
 {
     (void)scratch;
     links aligned = {0}, sure = {0}, possible = {0};
@@ -120,17 +97,22 @@ static bool collect(at_judge_scratch *scratch, const at_judged *line, double *st
     return good;
 }
 
-/* Och and Ney: AER = 1 - (|A & S| + |A & P|) / (|A| + |S|). Where nothing is linked, nothing is wrong. */
+/* Och and Ney (2003): AER = 1 - (|A & S| + |A & P|) / (|A| + |S|); 0 if neither side has a link. */
 static double score(const double *sums, bool sentence)
 {
     (void)sentence;
     return sums[1] > 0 ? 100.0 * (1.0 - sums[0] / sums[1]) : 0;
 }
 
-const at_metric_kind at_metric_aer = {.name = "aer",
-                                      .statistics = 2,
-                                      .most_references = 1,
-                                      .of_links = true,
-                                      .nothing = "neither side holds a sure link, so there is no alignment error rate",
-                                      .collect = collect,
-                                      .score = score};
+const at_metric_record at_metric_aer = {
+    .info = {.name = "aer",
+             .title = "AER",
+             .meaning = "1 - (|A and S| + |A and P|) / (|A| + |S|)",
+             .better = AT_SMALLER_IS_BETTER,
+             .alignments = true,
+             .most_references = 1},
+    .statistics = 2,
+    .empty = "neither side has a sure link, so there is no alignment error rate",
+    .collect = collect,
+    .score = score,
+};
