@@ -5,7 +5,6 @@
 #include "kernels/isa.h"
 
 enum {
-    THIN = 3,                      /* rows up to which B is streamed as it lies */
     WORTH_A_THREAD = 64 * 64 * 64, /* multiply-adds below which sharing out costs more than it gives */
     WORTH_A_PACKER = 1 << 17       /* the same in numbers to be packed */
 };
@@ -44,6 +43,7 @@ typedef struct plan {
     int64_t a_step, b_step, c_step;
     int64_t row_parts, rows, column_parts, columns; /* pieces per batch and their sizes */
     at_real *scratch;
+    int64_t scratch_size; /* per worker */
 } plan;
 
 static void run_piece(void *context, int64_t index, int worker)
@@ -53,8 +53,7 @@ static void run_piece(void *context, int64_t index, int worker)
     int64_t parts = p->row_parts * p->column_parts;
     int64_t batch = index / parts, row = index % parts / p->column_parts * p->rows;
     int64_t column = index % p->column_parts * p->columns;
-    gemm_piece piece = {.what = p->first, .scratch = p->scratch + worker * kernels->scratch};
-    at_gemm *g = &piece.what;
+    at_gemm piece = p->first, *g = &piece;
     g->m = g->m - row < p->rows ? g->m - row : p->rows;
     g->n = g->n - column < p->columns ? g->n - column : p->columns;
     g->a += batch * p->a_step + row * g->a_row;
@@ -65,12 +64,11 @@ static void run_piece(void *context, int64_t index, int worker)
         g->packed += batch * p->b_step + column * g->k;
     else
         g->b += batch * p->b_step + column * g->b_col;
-    if (!g->packed && g->m <= (g->b_col == 1 ? THIN : 1) && (g->b_col == 1 || g->b_row == 1)) {
+    if (!g->packed && g->m <= (g->b_col == 1 ? AT_GEMM_THIN : 1) && (g->b_col == 1 || g->b_row == 1)) {
         kernels->thin(g);
         return;
     }
-    piece.pack_a = g->m > THIN && g->a_col != 1; /* contiguous rows are read as they lie */
-    kernels->piece(&piece);
+    kernels->piece(g, p->scratch + worker * p->scratch_size);
 }
 
 static int64_t ceil_div(int64_t a, int64_t b)
@@ -101,7 +99,8 @@ bool at_gemm_batch(const at_gemm *first, int64_t count, int64_t a_step, int64_t 
         p.row_parts = ceil_div(first->m, p.rows);
     }
     at_mark mark = at_arena_mark(arena);
-    p.scratch = at_arena_take(arena, (size_t)threads * (size_t)kernels->scratch * sizeof(at_real));
+    p.scratch_size = kernels->scratch(first);
+    p.scratch = at_arena_take(arena, (size_t)threads * (size_t)p.scratch_size * sizeof(at_real));
     if (p.scratch)
         at_parallel(count * p.row_parts * p.column_parts, threads, run_piece, &p);
     at_arena_release(arena, mark);

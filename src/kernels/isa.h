@@ -4,18 +4,15 @@
 
 #include "kernels/gemm.h"
 
-/* A piece of a product: rows [0,m) x columns [0,n) of C, with A and B already laid out. */
-typedef struct gemm_piece {
-    at_gemm what;     /* pointers and sizes of this piece */
-    bool pack_a;      /* copy blocks of A into `scratch` first */
-    at_real *scratch; /* gemm_scratch() numbers, this worker's own */
-} gemm_piece;
+enum { AT_GEMM_THIN = 3 }; /* rows up to which a product is bound by reading B */
 
 typedef struct gemm_kernels {
-    int64_t width;   /* columns of a panel */
-    int64_t scratch; /* numbers a worker needs */
+    int64_t width; /* columns of a panel */
     void (*pack)(const at_real *b, int64_t b_row, int64_t b_col, int64_t k, int64_t n, at_real *packed);
-    void (*piece)(const gemm_piece *piece);
+    /* A product, or a piece of one: some of its rows and columns. `scratch`: as many numbers as the function of that name
+     * returns for the whole product. */
+    void (*piece)(const at_gemm *piece, at_real *scratch);
+    int64_t (*scratch)(const at_gemm *gemm);
     void (*thin)(const at_gemm *gemm); /* few rows against B by rows or columns */
 } gemm_kernels;
 

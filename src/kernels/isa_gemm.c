@@ -1,15 +1,25 @@
-/* The product's inner loops. Blocking (for a 32 KB L1 and a 512 KB L2): a panel of B, DEPTH x WIDTH, stays in L1 while
- * a block of A, up to BLOCK rows x DEPTH, streams past it from L2. Blocks change where numbers wait, never their order.
- */
+/* The product's inner loops. Blocks change where numbers wait, never the order in which they are summed. Sizes are for
+ * a 32 KB L1 and a 512 KB L2: a panel of B, DEPTH x WIDTH, stays in L1 while BLOCK rows of A, DEPTH deep, pass it from L2.
+ *
+ * A as it is    for sums up to DEPTH, or few columns: a block of C stays in L2 for all DEPTHS parts of a chunk of B,
+ *               which is CHUNK columns wide.
+ * A packed      BLOCK rows, DEPTHS_A parts deep, stay in L2 for a chunk of B of CHUNK_A columns, so that A is packed
+ *               once per CHUNK_A columns. From part to part the sums of a panel are kept in L1. */
 #include "kernels/activate_internal.h"
 #include "kernels/isa_internal.h"
 #include "kernels/pack_internal.h"
 
-enum { DEPTH = 256, DEPTHS = 4, BLOCK = 96, CHUNK = 16 * WIDTH, GROUP = ROWS * DEPTH + LANES };
+enum { DEPTH = 256, DEPTHS = 4, DEPTHS_A = 2, BLOCK = 96, CHUNK = 16 * WIDTH, CHUNK_A = 64 * WIDTH };
 
-/* Distance of packed panels: a little more than their size, or all of them would meet in the same sets of the L1 cache.
- */
-enum { STEP = (DEPTH + 1) * WIDTH };
+/* Distances of packed groups of rows of A and of packed panels of B: a little more than their sizes, or all of them
+ * would meet in the same sets of the L1 cache. */
+enum { GROUP = ROWS * DEPTH + LANES, STEP = (DEPTH + 1) * WIDTH };
+enum { A_PART = BLOCK / ROWS * GROUP, A_SCRATCH = DEPTHS_A * A_PART };
+
+INLINE int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
 
 static void pack(const at_real *b, int64_t b_row, int64_t b_col, int64_t k, int64_t n, at_real *packed)
 {
@@ -37,26 +47,79 @@ static void pack_chunk(const at_real *b, int64_t b_row, int64_t b_col, int64_t d
                    to + j / WIDTH * step);
 }
 
-/* A block of A whose rows are not contiguous, `rows` x depth, in even groups of up to ROWS rows, each [depth][ROWS] and
- * GROUP apart. Where columns are contiguous they are read straight through; `room`: how many numbers may be read of
- * each. */
-static void pack_rows(const at_real *a, int64_t a_row, int64_t a_col, int64_t rows, int64_t depth, int64_t room,
-                      at_real *to)
+/* Where the packed groups of a block of A begin, `rows` cut into even groups of up to ROWS. */
+typedef struct row_groups {
+    int64_t count, start[BLOCK / ROWS + 1];
+} row_groups;
+
+static row_groups groups_of(int64_t rows)
 {
-    int64_t groups = (rows + ROWS - 1) / ROWS, vectors = 0, start[BLOCK / ROWS + 1];
-    for (int64_t g = 0; g <= groups; g++)
-        start[g] = rows * g / groups;
-    while (a_row == 1 && (int)ROWS <= (int)LANES && vectors < groups && start[vectors] + LANES <= room)
-        vectors++;
+    row_groups groups = {.count = (rows + ROWS - 1) / ROWS};
+    for (int64_t g = 0; g <= groups.count; g++)
+        groups.start[g] = rows * g / groups.count;
+    return groups;
+}
+
+/* A block of A packed in groups of up to ROWS rows, each [depth][ROWS] and GROUP apart. Vectors that are wider than a
+ * group, or reach beyond it, are stored nevertheless: the next step overwrites their ends.
+ * This one is for columns that are contiguous; `room`: how many numbers may be read of each. */
+static void pack_columns(const at_real *a, int64_t a_col, const row_groups *groups, int64_t depth, int64_t room,
+                         at_real *to)
+{
+    enum { VECTORS = (ROWS + LANES - 1) / LANES };
+    int64_t whole = 0, rows = groups->start[groups->count];
+    while (whole < groups->count && groups->start[whole] + VECTORS * LANES <= room)
+        whole++;
     for (int64_t p = 0; p < depth; p++, a += a_col, to += ROWS) {
-        for (int64_t i = 0; i < rows && vectors > 0; i += 64 / (int64_t)sizeof *a)
+        for (int64_t i = 0; i < rows; i += 64 / (int64_t)sizeof *a)
             __builtin_prefetch(a + 8 * a_col + i); /* the columns may lie pages apart */
-        for (int64_t g = 0; g < vectors; g++)
-            v_store(to + g * GROUP, v_load(a + start[g])); /* the vector's end is overwritten by the next step */
-        for (int64_t g = vectors; g < groups; g++)
-            for (int64_t i = start[g]; i < start[g + 1]; i++)
-                to[g * GROUP + i - start[g]] = a[i * a_row];
+        for (int64_t g = 0; g < whole; g++)
+            for (int v = 0; v < VECTORS; v++)
+                v_store(to + g * GROUP + v * LANES, v_load(a + groups->start[g] + v * LANES));
+        for (int64_t g = whole; g < groups->count; g++)
+            for (int64_t i = groups->start[g]; i < groups->start[g + 1]; i++)
+                to[g * GROUP + i - groups->start[g]] = a[i];
     }
+}
+
+/* The same for a group of any layout: blocks of contiguous rows are turned in registers. */
+static void pack_group(const at_real *a, int64_t a_row, int64_t a_col, int64_t rows, int64_t depth, at_real *to)
+{
+    int64_t p = 0;
+    for (; a_col == 1 && p + LANES <= depth; p += LANES) {
+        vec row[LANES], column[(ROWS + LANES - 1) / LANES][LANES];
+        for (int64_t v = 0; v * LANES < ROWS; v++) {
+#pragma GCC unroll 8
+            for (int64_t l = 0; l < LANES; l++) /* what lies beyond the last row repeats it */
+                row[l] = v_load(a + least(v * LANES + l, rows - 1) * a_row + p);
+            turn_lanes(row, column[v]);
+        }
+#pragma GCC unroll 8
+        for (int64_t l = 0; l < LANES; l++)
+            for (int64_t v = 0; v * LANES < ROWS; v++)
+                v_store(to + (p + l) * ROWS + v * LANES, column[v][l]);
+    }
+    for (; p < depth; p++)
+        for (int64_t i = 0; i < rows; i++)
+            to[p * ROWS + i] = a[i * a_row + p * a_col];
+}
+
+/* A is packed if its rows are not contiguous, or if there are several parts of k and enough columns to repay it. */
+static bool packs_a(const at_gemm *g)
+{
+    return g->m > AT_GEMM_THIN && (g->a_col != 1 || (g->k > DEPTH && g->n >= CHUNK));
+}
+
+static void pack_rows(const at_gemm *g, int64_t from, int64_t rows, int64_t k, int64_t depth, at_real *to)
+{
+    const at_real *a = g->a + from * g->a_row + k * g->a_col;
+    const row_groups groups = groups_of(rows);
+    if (g->a_row == 1)
+        pack_columns(a, g->a_col, &groups, depth, g->m - from, to);
+    else
+        for (int64_t i = 0; i < groups.count; i++)
+            pack_group(a + groups.start[i] * g->a_row, g->a_row, g->a_col, groups.start[i + 1] - groups.start[i], depth,
+                       to + i * GROUP);
 }
 
 /* c = act(c + bias) over rows x WIDTH; bias [WIDTH] or NULL */
@@ -70,139 +133,203 @@ static void finish(at_real *c, int64_t c_row, int64_t rows, const at_real *bias,
     }
 }
 
-/* A panel's columns of C for `rows` rows (at most ROWS); `columns` < WIDTH goes through a block of its own. */
-INLINE void panel_rows(int rows, int64_t k, const at_real *a, int64_t a_row, int64_t a_col, const at_real *b,
-                       int64_t b_row, at_real *c, int64_t c_row, int64_t columns, bool load, bool last,
-                       const at_real *bias, at_act act)
-{
-    if (columns == WIDTH) {
-        micro(rows, k, a, a_row, a_col, b, b_row, c, c_row, load, last ? bias : NULL);
-        if (last && act)
-            finish(c, c_row, rows, NULL, act);
-        return;
-    }
-    at_real edge[ROWS * WIDTH] = {0}, padded[WIDTH] = {0};
-    size_t bytes = (size_t)columns * sizeof *c;
-    for (int i = 0; load && i < rows; i++)
-        memcpy(edge + i * WIDTH, c + i * c_row, bytes);
-    if (last && bias)
-        memcpy(padded, bias, bytes);
-    micro(rows, k, a, a_row, a_col, b, b_row, edge, WIDTH, load, last && bias ? padded : NULL);
-    if (last && act)
-        finish(edge, WIDTH, rows, NULL, act);
-    for (int i = 0; i < rows; i++)
-        memcpy(c + i * c_row, edge + i * WIDTH, bytes);
-}
-
-/* Several whole panels at once for 1 to 3 rows; gives how many it did. */
-static int64_t wide(const at_gemm *g, const at_real *b, int64_t panel_step, int64_t j, int64_t k0, int64_t depth,
-                    bool load)
-{
-    int64_t panels = g->m == 1 ? 4 : g->m == 2 ? 3 : 2;
-    if (g->m > 3 || j + panels * WIDTH > g->n)
-        return 0;
-    const at_real *a = g->a + k0 * g->a_col;
-    if (g->m == 1)
-        micro_wide(1, 4, depth, a, g->a_row, g->a_col, b, WIDTH, panel_step, g->c + j, g->c_row, load);
-    else if (g->m == 2)
-        micro_wide(2, 3, depth, a, g->a_row, g->a_col, b, WIDTH, panel_step, g->c + j, g->c_row, load);
-    else
-        micro_wide(3, 2, depth, a, g->a_row, g->a_col, b, WIDTH, panel_step, g->c + j, g->c_row, load);
-    return panels;
-}
-
-/* A chunk of B as the loops below read it: panel p at b + p * step, rows `row` apart. */
+/* A chunk of B as the loops below read it, cut along k into parts of up to DEPTH: panel p of part d starts at
+ * b[d] + p * step, and its rows are `row` apart. */
 typedef struct chunk {
-    const at_real *b;
+    const at_real *b[DEPTHS];
     int64_t step, row;
     int64_t from, columns; /* of C */
-    int64_t k0, depth;
-    bool load, last;
+    int64_t k0, deep;      /* [k0, k0 + deep) of k */
+    int depths;
+    bool load, last; /* the sums start from C; they are complete after this chunk */
 } chunk;
 
-/* Few rows: panels side by side. */
+INLINE int64_t depth_of(const chunk *c, int d)
+{
+    return least(c->deep - d * DEPTH, DEPTH);
+}
+
+/* Few rows: several whole panels side by side. Returns how many columns that has done. */
 static int64_t few_rows(const at_gemm *g, const chunk *c)
 {
-    int64_t j = 0, done;
-    while (c->row == WIDTH && j < c->columns &&
-           (done = wide(g, c->b + j / WIDTH * c->step, c->step, c->from + j, c->k0, c->depth, c->load)) > 0)
-        for (; done > 0; done--, j += WIDTH)
-            if (c->last && (g->bias || g->act))
-                finish(g->c + c->from + j, g->c_row, g->m, g->bias ? g->bias + c->from + j : NULL, g->act);
+    int64_t panels = g->m == 1 ? 4 : g->m == 2 ? 3 : 2, j = 0;
+    for (; g->m <= AT_GEMM_THIN && c->row == WIDTH && j + panels * WIDTH <= c->columns; j += panels * WIDTH) {
+        at_real *to = g->c + c->from + j;
+        for (int d = 0; d < c->depths; d++) {
+            const micro_block block = {.k = depth_of(c, d),
+                                       .a = g->a + (c->k0 + d * DEPTH) * g->a_col,
+                                       .a_row = g->a_row,
+                                       .a_col = g->a_col,
+                                       .b = c->b[d] + j / WIDTH * c->step,
+                                       .b_row = WIDTH,
+                                       .b_panel = c->step,
+                                       .start = c->load || d > 0 ? to : NULL,
+                                       .start_row = g->c_row,
+                                       .c = to,
+                                       .c_row = g->c_row};
+            if (g->m == 1)
+                micro_wide(1, 4, &block);
+            else if (g->m == 2)
+                micro_wide(2, 3, &block);
+            else
+                micro_wide(3, 2, &block);
+        }
+        for (int64_t p = 0; p < panels * WIDTH && c->last && (g->bias || g->act); p += WIDTH)
+            finish(to + p, g->c_row, g->m, g->bias ? g->bias + c->from + j + p : NULL, g->act);
+    }
     return j;
 }
 
-/* Rows [i0, i0 + rows) of C against a chunk of B, in groups as even as they go. */
-static void block_rows(const gemm_piece *piece, const chunk *c, int64_t i0, int64_t rows, int64_t j)
+/* A block of rows of A and C, in groups as even as they go: group g is rows [rows g / groups, rows (g + 1) / groups). */
+typedef struct row_block {
+    int64_t from, rows, groups;
+    const at_real *a; /* row 0 of group g, part d of k: a + group_start * a_row + d * a_part + g * a_group */
+    int64_t a_row, a_col, a_part, a_group;
+} row_block;
+
+/* The block of rows from `from` on; packed into `memory` unless that is NULL. */
+static row_block block_of(const at_gemm *g, const chunk *c, int64_t from, at_real *memory)
 {
-    const at_gemm *g = &piece->what;
-    const at_real *a = g->a + i0 * g->a_row + c->k0 * g->a_col;
-    int64_t groups = (rows + ROWS - 1) / ROWS, a_row = g->a_row, a_col = g->a_col;
-    if (piece->pack_a) {
-        pack_rows(a, a_row, a_col, rows, c->depth, g->m - i0, piece->scratch);
-        a_row = 1;
-        a_col = ROWS;
+    row_block r = {.from = from, .rows = least(g->m - from, BLOCK)};
+    r.groups = (r.rows + ROWS - 1) / ROWS;
+    if (!memory) {
+        r.a = g->a + from * g->a_row + c->k0 * g->a_col;
+        r.a_row = g->a_row;
+        r.a_col = g->a_col;
+        r.a_part = DEPTH * g->a_col;
+        return r;
     }
-    for (; j < c->columns; j += WIDTH) {
-        int64_t columns = c->columns - j < WIDTH ? c->columns - j : WIDTH;
-        const at_real *b = c->b + j / WIDTH * c->step;
-        const bool ahead = g->packed && j + WIDTH < c->columns;
-        for (int64_t group = 0; group < groups; group++) {
-            int64_t i = rows * group / groups, count = rows * (group + 1) / groups - i;
-            const at_real *next = g->c + (i0 + i + count) * g->c_row + c->from + j; /* lines of C may be anywhere */
-            for (int64_t r = 0; group + 1 < groups && r < count; r++)
-                __builtin_prefetch(next + r * g->c_row, 1);
+    r.a = memory;
+    r.a_col = ROWS;
+    r.a_part = A_PART;
+    r.a_group = GROUP;
+    for (int d = 0; d < c->depths; d++)
+        pack_rows(g, from, r.rows, c->k0 + d * DEPTH, depth_of(c, d), memory + d * A_PART);
+    return r;
+}
+
+static void copy_rows(at_real *to, int64_t to_row, const at_real *from, int64_t from_row, int64_t rows, int64_t columns)
+{
+    for (int64_t i = 0; i < rows; i++)
+        memcpy(to + i * to_row, from + i * from_row, (size_t)columns * sizeof *to);
+}
+
+/* One panel of C, columns [j, j + WIDTH) of the chunk, for a block of rows and the parts [d0, d1) of k. From part to part
+ * the sums wait in a block of their own, and not in C: the rows of C may be a power of two apart, where they would evict
+ * each other and the panel of B from L1. A panel of fewer than WIDTH columns is there from beginning to end. */
+static void panel_rows(const at_gemm *g, const chunk *c, const row_block *r, int64_t j, int d0, int d1)
+{
+    at_real sums[BLOCK * WIDTH] __attribute__((aligned(64))), padded[WIDTH] = {0};
+    const int64_t columns = least(c->columns - j, WIDTH);
+    const bool whole = columns == WIDTH, load = c->load || d0 > 0, complete = c->last && d1 == c->depths;
+    const bool ahead = g->packed && j + WIDTH < c->columns;
+    at_real *out = g->c + r->from * g->c_row + c->from + j;
+    const at_real *bias = complete && g->bias ? g->bias + c->from + j : NULL;
+    if (!whole && bias)
+        bias = memcpy(padded, bias, (size_t)columns * sizeof *bias);
+    if (!whole && load)
+        copy_rows(sums, WIDTH, out, g->c_row, r->rows, columns);
+    for (int d = d0; d < d1; d++) {
+        const bool from_c = d == d0 && whole, last = d == d1 - 1, to_c = last && whole;
+        const at_real *b = c->b[d] + j / WIDTH * c->step;
+        const int64_t depth = depth_of(c, d);
+        for (int64_t group = 0; group < r->groups; group++) {
+            const int64_t i = r->rows * group / r->groups, end = r->rows * (group + 1) / r->groups;
+            for (int64_t n = end; (from_c || to_c) && n < least(2 * end - i, r->rows); n++)
+                __builtin_prefetch(out + n * g->c_row, 1); /* the next group's rows of C */
             /* Packed weights come from far away: a share of the next panel is asked for with each group. */
-            for (int64_t k = c->depth * group / groups; ahead && k < c->depth * (group + 1) / groups; k++)
+            for (int64_t k = depth * group / r->groups; ahead && k < depth * (group + 1) / r->groups; k++)
                 __builtin_prefetch(b + c->step + k * WIDTH, 0, 2);
-            panel_rows((int)count, c->depth, piece->pack_a ? piece->scratch + group * GROUP : a + i * a_row, a_row,
-                       a_col, b, c->row, g->c + (i0 + i) * g->c_row + c->from + j, g->c_row, columns, c->load, c->last,
-                       g->bias ? g->bias + c->from + j : NULL, g->act);
+            at_real *in_c = out + i * g->c_row, *in_sums = sums + i * WIDTH;
+            const micro_block block = {.k = depth,
+                                       .a = r->a + i * r->a_row + d * r->a_part + group * r->a_group,
+                                       .a_row = r->a_group ? 1 : r->a_row,
+                                       .a_col = r->a_col,
+                                       .b = b,
+                                       .b_row = c->row,
+                                       .start = d == d0 && !load ? NULL
+                                                : from_c         ? in_c
+                                                                 : in_sums,
+                                       .start_row = from_c ? g->c_row : WIDTH,
+                                       .c = to_c ? in_c : in_sums,
+                                       .c_row = to_c ? g->c_row : WIDTH,
+                                       .bias = last ? bias : NULL};
+            micro((int)(end - i), &block);
+            if (last && complete && g->act)
+                finish(block.c, block.c_row, end - i, NULL, g->act);
+        }
+    }
+    if (!whole)
+        copy_rows(out, g->c_row, sums, WIDTH, r->rows, columns);
+}
+
+/* Fills in where the panels of a chunk of B are: packed by the caller, packed here into `memory`, or, if B is small and
+ * its rows are contiguous, in B itself. */
+static void find_panels(const at_gemm *g, chunk *c, at_real *memory)
+{
+    bool direct = g->b_col == 1 && g->n % WIDTH == 0 && g->n * g->k <= 8192 && g->m <= BLOCK;
+    c->row = WIDTH;
+    for (int64_t k = c->k0; k < c->k0 + c->deep || k == c->k0; k += DEPTH, c->depths++) {
+        if (g->packed) {
+            c->b[c->depths] = g->packed + c->from * g->k + k * WIDTH;
+            c->step = g->k * WIDTH;
+        } else if (direct) {
+            c->b[c->depths] = g->b + k * g->b_row + c->from;
+            c->step = WIDTH;
+            c->row = g->b_row;
+        } else {
+            c->b[c->depths] = memory;
+            c->step = STEP;
+            pack_chunk(g->b + k * g->b_row + c->from * g->b_col, g->b_row, g->b_col, least(c->k0 + c->deep - k, DEPTH),
+                       c->columns, memory, STEP);
+            memory += (c->columns + WIDTH - 1) / WIDTH * STEP;
         }
     }
 }
 
-static void piece(const gemm_piece *piece)
+/* The largest chunk of B: columns, and how far it goes along k, a multiple of DEPTH. */
+static int64_t chunk_columns(const at_gemm *g, bool pack_a)
 {
-    const at_gemm *g = &piece->what;
-    at_real *b_block = piece->scratch + BLOCK / ROWS * GROUP;
-    /* Small row-major B is read as it lies. */
-    bool direct = !g->packed && g->b_col == 1 && g->n % WIDTH == 0 && g->n * g->k <= 8192 && g->m <= BLOCK;
-    for (int64_t j0 = 0; j0 < g->n; j0 += CHUNK) {
-        int64_t columns = g->n - j0 < CHUNK ? g->n - j0 : CHUNK;
-        for (int64_t k0 = 0; k0 < g->k || k0 == 0; k0 += DEPTHS * DEPTH) {
-            int64_t deep = g->k - k0 < DEPTHS * DEPTH ? g->k - k0 : DEPTHS * DEPTH;
-            chunk c[DEPTHS];
-            int depths = 0;
-            for (int64_t k = k0; k < k0 + deep || k == k0; k += DEPTH, depths++) {
-                c[depths] = (chunk){.from = j0, .columns = columns, .k0 = k, .row = WIDTH};
-                c[depths].depth = k0 + deep - k < DEPTH ? k0 + deep - k : DEPTH;
-                c[depths].load = g->accumulate || k > 0;
-                c[depths].last = k + DEPTH >= g->k;
-                if (g->packed) {
-                    c[depths].b = g->packed + j0 * g->k + k * WIDTH;
-                    c[depths].step = g->k * WIDTH;
-                } else if (direct) {
-                    c[depths].b = g->b + k * g->b_row + j0;
-                    c[depths].step = WIDTH;
-                    c[depths].row = g->b_row;
-                } else {
-                    at_real *to = b_block + depths * CHUNK / WIDTH * STEP;
-                    c[depths].b = to;
-                    c[depths].step = STEP;
-                    pack_chunk(g->b + k * g->b_row + j0 * g->b_col, g->b_row, g->b_col, c[depths].depth, columns, to,
-                               c[depths].step);
-                }
+    return least(g->n, pack_a ? CHUNK_A : CHUNK);
+}
+static int64_t chunk_deep(const at_gemm *g, bool pack_a)
+{
+    int64_t depths = (g->k + DEPTH - 1) / DEPTH;
+    return DEPTH * least(depths > 0 ? depths : 1, pack_a ? DEPTHS_A : DEPTHS);
+}
+
+static int64_t chunk_size(const at_gemm *g, bool pack_a)
+{
+    return (chunk_columns(g, pack_a) + WIDTH - 1) / WIDTH * STEP * (chunk_deep(g, pack_a) / DEPTH);
+}
+
+/* A product that packs A may have pieces that do not. */
+static int64_t scratch(const at_gemm *g)
+{
+    int64_t with = packs_a(g) ? A_SCRATCH + (g->packed ? 0 : chunk_size(g, true)) : 0;
+    int64_t without = g->packed ? 0 : chunk_size(g, false);
+    return with > without ? with : without;
+}
+
+static void piece(const at_gemm *g, at_real *memory)
+{
+    const bool pack_a = packs_a(g);
+    const int64_t deep = chunk_deep(g, pack_a), columns = chunk_columns(g, pack_a);
+    for (int64_t j0 = 0; j0 < g->n; j0 += columns)
+        for (int64_t k0 = 0; k0 < g->k || k0 == 0; k0 += deep) {
+            chunk c = {.from = j0, .columns = least(g->n - j0, columns), .k0 = k0, .deep = least(g->k - k0, deep)};
+            c.load = g->accumulate || k0 > 0;
+            c.last = k0 + deep >= g->k;
+            find_panels(g, &c, pack_a ? memory + A_SCRATCH : memory);
+            const int64_t done = few_rows(g, &c);
+            for (int64_t i0 = 0; i0 < g->m && done < c.columns; i0 += BLOCK) {
+                const row_block r = block_of(g, &c, i0, pack_a ? memory : NULL);
+                const int parts = pack_a ? c.depths : 1; /* at a time */
+                for (int d = 0; d < c.depths; d += parts)
+                    for (int64_t j = done; j < c.columns; j += WIDTH)
+                        panel_rows(g, &c, &r, j, d, d + parts);
             }
-            /* A block of C goes through all depths while it is in L2. */
-            int64_t done = 0;
-            for (int d = 0; d < depths; d++)
-                done = few_rows(g, &c[d]);
-            for (int64_t i0 = 0; i0 < g->m && done < columns; i0 += BLOCK)
-                for (int d = 0; d < depths; d++)
-                    block_rows(piece, &c[d], i0, g->m - i0 < BLOCK ? g->m - i0 : BLOCK, done);
         }
-    }
 }
 
 /* c += a[0..steps) times that many rows of B, each element's sum in order */
@@ -273,5 +400,5 @@ static void thin(const at_gemm *g)
     }
 }
 
-const gemm_kernels AT_ISA_NAME(at_gemm_kernels) = {WIDTH, BLOCK / ROWS *GROUP + DEPTHS *CHUNK / WIDTH *STEP, pack,
-                                                   piece, thin};
+const gemm_kernels AT_ISA_NAME(at_gemm_kernels) = {
+    .width = WIDTH, .pack = pack, .piece = piece, .scratch = scratch, .thin = thin};

@@ -35,8 +35,14 @@ static void score(const tile *t, int64_t size, const at_real *q, int64_t q_row, 
             if (t->first[g] >= c + WIDTH || t->last[g] <= c)
                 continue;
             int64_t i = t->start[g];
-            micro((int)(t->start[g + 1] - i), size, q + i * q_row, q_row, 1, panel, WIDTH, t->s + i * t->s_row + c,
-                  t->s_row, false, NULL);
+            micro((int)(t->start[g + 1] - i), &(micro_block){.k = size,
+                                                             .a = q + i * q_row,
+                                                             .a_row = q_row,
+                                                             .a_col = 1,
+                                                             .b = panel,
+                                                             .b_row = WIDTH,
+                                                             .c = t->s + i * t->s_row + c,
+                                                             .c_row = t->s_row});
             fetch_ahead(t->fetch);
         }
     }
@@ -46,6 +52,18 @@ static void zero_rows(at_real *x, int64_t row, int64_t from, int64_t to, int64_t
 {
     for (; from < to; from++)
         memset(x + from * row, 0, (size_t)panel_ceil(size) * sizeof *x);
+}
+
+/* Rows [i, i + rows) of the weights, columns [first, last), times the values of those columns. */
+INLINE void weigh_rows(int rows, const tile *t, int64_t i, int64_t first, int64_t last, micro_block block)
+{
+    block.k = last - first;
+    block.a = t->s + i * t->s_row + first;
+    block.a_row = t->s_row;
+    block.a_col = 1;
+    block.b += first * WIDTH;
+    block.b_row = WIDTH;
+    micro(rows, &block);
 }
 
 static void weigh(const tile *t, int64_t size, const at_real *v, int64_t keys, at_real *out, int64_t out_row,
@@ -60,28 +78,49 @@ static void weigh(const tile *t, int64_t size, const at_real *v, int64_t keys, a
         const at_real *panel = v + d * keys + t->from * WIDTH; /* [keys][WIDTH] */
         for (int g = 0; g < t->groups; g++) {
             int64_t i = t->start[g], first = t->first[g], last = t->last[g];
+            at_real *c = out + i * out_row + d;
             if (!careful) {
                 if (first < last)
-                    micro((int)(t->start[g + 1] - i), last - first, t->s + i * t->s_row + first, t->s_row, 1,
-                          panel + first * WIDTH, WIDTH, out + i * out_row + d, out_row, !fresh, NULL);
+                    weigh_rows(
+                        (int)(t->start[g + 1] - i), t, i, first, last,
+                        (micro_block){
+                            .b = panel, .start = fresh ? NULL : c, .start_row = out_row, .c = c, .c_row = out_row});
                 fetch_ahead(t->fetch);
                 continue;
             }
-            for (; i < t->start[g + 1]; i++)
+            for (; i < t->start[g + 1]; i++, c += out_row)
                 if (row_columns(t, i, &first, &last))
-                    micro_rows(1, last - first, t->s + i * t->s_row + first, t->s_row, 1, panel + first * WIDTH, WIDTH,
-                               out + i * out_row + d, out_row, true, NULL);
+                    weigh_rows(1, t, i, first, last, (micro_block){.b = panel, .start = c, .c = c});
         }
     }
 }
 
+/* What `gather` is asked for. */
+typedef struct gathering {
+    const tile *t;
+    int64_t size;
+    const at_real *x;
+    int64_t x_row;
+    at_real *sums;
+    int64_t sums_row;
+} gathering;
+
 /* Adds to the sums of the keys at columns [c, c+n), n <= ROWS, from the rows [r0, r1). */
-INLINE void gather_keys(const tile *t, int64_t c, int64_t n, int64_t r0, int64_t r1, int64_t size, const at_real *x,
-                        int64_t x_row, at_real *sums, int64_t sums_row, bool fresh)
+INLINE void gather_keys(const gathering *g, int64_t c, int64_t n, int64_t r0, int64_t r1, bool fresh)
 {
-    for (int64_t d = 0; d < size; d += WIDTH) {
-        micro((int)n, r1 - r0, t->s + r0 * t->s_row + c, 1, t->s_row, x + r0 * x_row + d, x_row,
-              sums + (t->from + c) * sums_row + d, sums_row, !fresh, NULL);
+    const tile *t = g->t;
+    for (int64_t d = 0; d < g->size; d += WIDTH) {
+        at_real *sums = g->sums + (t->from + c) * g->sums_row + d;
+        micro((int)n, &(micro_block){.k = r1 - r0,
+                                     .a = t->s + r0 * t->s_row + c,
+                                     .a_row = 1,
+                                     .a_col = t->s_row,
+                                     .b = g->x + r0 * g->x_row + d,
+                                     .b_row = g->x_row,
+                                     .start = fresh ? NULL : sums,
+                                     .start_row = g->sums_row,
+                                     .c = sums,
+                                     .c_row = g->sums_row});
         fetch_ahead(t->fetch);
     }
 }
@@ -89,6 +128,7 @@ INLINE void gather_keys(const tile *t, int64_t c, int64_t n, int64_t r0, int64_t
 static void gather(const tile *t, int64_t size, const at_real *x, int64_t x_row, at_real *sums, int64_t sums_row,
                    bool fresh, bool careful)
 {
+    const gathering what = {.t = t, .size = size, .x = x, .x_row = x_row, .sums = sums, .sums_row = sums_row};
     int64_t columns = t->to - t->from, a, b;
     if (careful) {
         if (fresh)
@@ -96,7 +136,7 @@ static void gather(const tile *t, int64_t size, const at_real *x, int64_t x_row,
         for (int64_t r = 0; r < t->rows; r++)
             if (row_columns(t, r, &a, &b))
                 for (int64_t c = a; c < b; c += ROWS)
-                    gather_keys(t, c, b - c < ROWS ? b - c : ROWS, r, r + 1, size, x, x_row, sums, sums_row, false);
+                    gather_keys(&what, c, b - c < ROWS ? b - c : ROWS, r, r + 1, false);
         return;
     }
     int64_t groups = (columns + ROWS - 1) / ROWS; /* of keys, as even as they go */
@@ -109,7 +149,7 @@ static void gather(const tile *t, int64_t size, const at_real *x, int64_t x_row,
                 r1--;
         }
         if (r0 < r1)
-            gather_keys(t, c, n, r0, r1, size, x, x_row, sums, sums_row, fresh);
+            gather_keys(&what, c, n, r0, r1, fresh);
         else if (fresh)
             zero_rows(sums, sums_row, t->from + c, t->from + c + n, size);
     }
@@ -198,12 +238,26 @@ static void weigh_heads(const tile *t, int64_t size, const tile_lines *v, int64_
                 if (v->list)
                     weigh_lines(4, n, s, v, first, column + d, to + d);
                 else
-                    micro_wide(1, 4, n, s, 0, 1, values + d, v->row, WIDTH, to + d, 0, true);
+                    micro_wide(1, 4,
+                               &(micro_block){.k = n,
+                                              .a = s,
+                                              .a_col = 1,
+                                              .b = values + d,
+                                              .b_row = v->row,
+                                              .b_panel = WIDTH,
+                                              .start = to + d,
+                                              .c = to + d});
             for (; d + WIDTH <= size; d += WIDTH)
                 if (v->list)
                     weigh_lines(1, n, s, v, first, column + d, to + d);
                 else
-                    micro_rows(1, n, s, 0, 1, values + d, v->row, to + d, 0, true, NULL);
+                    micro_rows(1, &(micro_block){.k = n,
+                                                 .a = s,
+                                                 .a_col = 1,
+                                                 .b = values + d,
+                                                 .b_row = v->row,
+                                                 .start = to + d,
+                                                 .c = to + d});
             for (; d < size; d++)
                 for (int64_t r = 0; r < n; r++)
                     to[d] = s[r] * line_at(v, first + r)[column + d] + to[d];
@@ -217,8 +271,17 @@ static void multiply(int64_t rows, int64_t size, int64_t columns, const at_real 
     for (int64_t j = 0; j < columns; j += WIDTH)
         for (int64_t g = 0; g < groups; g++) {
             int64_t i = rows * g / groups, n = rows * (g + 1) / groups - i;
-            micro((int)n, size, a + i * a_row, a_row, 1, b + j / WIDTH * step, WIDTH, c + i * c_row + j, c_row, load,
-                  NULL);
+            at_real *to = c + i * c_row + j;
+            micro((int)n, &(micro_block){.k = size,
+                                         .a = a + i * a_row,
+                                         .a_row = a_row,
+                                         .a_col = 1,
+                                         .b = b + j / WIDTH * step,
+                                         .b_row = WIDTH,
+                                         .start = load ? to : NULL,
+                                         .start_row = c_row,
+                                         .c = to,
+                                         .c_row = c_row});
         }
 }
 
@@ -246,10 +309,16 @@ static void add_turned(at_real *to, int64_t to_row, const at_real *panels, int64
 static void key_sums(const tile *t, const at_real *factor, at_real *sums)
 {
     int64_t columns = t->to - t->from, c = 0;
-    for (; c + 4 * WIDTH <= columns; c += 4 * WIDTH)
-        micro_wide(1, 4, t->rows, factor, 0, 1, t->s + c, t->s_row, WIDTH, sums + t->from + c, 0, true);
-    for (; c + WIDTH <= columns; c += WIDTH)
-        micro_rows(1, t->rows, factor, 0, 1, t->s + c, t->s_row, sums + t->from + c, 0, true, NULL);
+    micro_block block = {.k = t->rows, .a = factor, .a_col = 1, .b_row = t->s_row, .b_panel = WIDTH};
+    for (int64_t step; c + WIDTH <= columns; c += step) {
+        block.b = t->s + c;
+        block.start = block.c = sums + t->from + c;
+        step = c + 4 * WIDTH <= columns ? 4 * WIDTH : WIDTH;
+        if (step > WIDTH)
+            micro_wide(1, 4, &block);
+        else
+            micro_rows(1, &block);
+    }
     for (; c < columns; c++)
         for (int64_t r = 0; r < t->rows; r++)
             sums[t->from + c] += factor[r] * t->s[r * t->s_row + c];

@@ -7,31 +7,43 @@
 
 enum { ROWS = 6, WIDTH = 2 * LANES }; /* 12 accumulators, 2 of B, 1 of A: 15 of 16 registers */
 
-/* c[i,0..WIDTH) = (load ? c : 0) + sum_k a[i*a_row + k*a_col] * b[k*b_row + 0..WIDTH) + bias, for i < rows;
- * bias [WIDTH] or NULL */
-INLINE void micro_rows(const int rows, int64_t k, const at_real *a, int64_t a_row, int64_t a_col, const at_real *b,
-                       int64_t b_row, at_real *c, int64_t c_row, bool load, const at_real *bias)
+/* A block of a product: C[i,j] = S[i,j] + sum_k A[i,k] B[k,j] + bias[j], for WIDTH columns j. */
+typedef struct micro_block {
+    int64_t k;
+    const at_real *a;
+    int64_t a_row, a_col; /* A[i,k] = a[i*a_row + k*a_col] */
+    const at_real *b;
+    int64_t b_row, b_panel; /* B[k,j] = b[k*b_row + j]; micro_wide: panels are b_panel apart */
+    const at_real *start;   /* S, what the sums start from; NULL: 0 */
+    int64_t start_row;
+    at_real *c; /* may be `start` */
+    int64_t c_row;
+    const at_real *bias; /* [WIDTH] or NULL */
+} micro_block;
+
+INLINE void micro_rows(const int rows, const micro_block *block)
 {
+    const at_real *a = block->a, *b = block->b;
     vec acc[ROWS][2];
 #pragma GCC unroll 6
     for (int i = 0; i < rows; i++) {
-        acc[i][0] = load ? v_load(c + i * c_row) : v_set(0);
-        acc[i][1] = load ? v_load(c + i * c_row + LANES) : v_set(0);
+        acc[i][0] = block->start ? v_load(block->start + i * block->start_row) : v_set(0);
+        acc[i][1] = block->start ? v_load(block->start + i * block->start_row + LANES) : v_set(0);
     }
 #pragma GCC unroll 4
-    for (int64_t p = 0; p < k; p++) {
+    for (int64_t p = 0; p < block->k; p++) {
         vec b0 = v_load(b), b1 = v_load(b + LANES);
 #pragma GCC unroll 6
         for (int i = 0; i < rows; i++) {
-            vec x = v_set(a[i * a_row]);
+            vec x = v_set(a[i * block->a_row]);
             acc[i][0] = v_fma(x, b0, acc[i][0]);
             acc[i][1] = v_fma(x, b1, acc[i][1]);
         }
-        a += a_col;
-        b += b_row;
+        a += block->a_col;
+        b += block->b_row;
     }
-    if (bias) {
-        vec low = v_load(bias), high = v_load(bias + LANES);
+    if (block->bias) {
+        vec low = v_load(block->bias), high = v_load(block->bias + LANES);
 #pragma GCC unroll 6
         for (int i = 0; i < rows; i++) {
             acc[i][0] += low;
@@ -40,66 +52,65 @@ INLINE void micro_rows(const int rows, int64_t k, const at_real *a, int64_t a_ro
     }
 #pragma GCC unroll 6
     for (int i = 0; i < rows; i++) {
-        v_store(c + i * c_row, acc[i][0]);
-        v_store(c + i * c_row + LANES, acc[i][1]);
+        v_store(block->c + i * block->c_row, acc[i][0]);
+        v_store(block->c + i * block->c_row + LANES, acc[i][1]);
     }
 }
 
-/* The same for any rows from 1 to 6: one body for each, so the row count is a constant inside. */
-INLINE void micro(int rows, int64_t k, const at_real *a, int64_t a_row, int64_t a_col, const at_real *b, int64_t b_row,
-                  at_real *c, int64_t c_row, bool load, const at_real *bias)
+/* The same for 1 to 6 rows: one body for each, so the row count is a constant inside. */
+INLINE void micro(int rows, const micro_block *block)
 {
     switch (rows) {
     case 6:
-        micro_rows(6, k, a, a_row, a_col, b, b_row, c, c_row, load, bias);
+        micro_rows(6, block);
         break;
     case 5:
-        micro_rows(5, k, a, a_row, a_col, b, b_row, c, c_row, load, bias);
+        micro_rows(5, block);
         break;
     case 4:
-        micro_rows(4, k, a, a_row, a_col, b, b_row, c, c_row, load, bias);
+        micro_rows(4, block);
         break;
     case 3:
-        micro_rows(3, k, a, a_row, a_col, b, b_row, c, c_row, load, bias);
+        micro_rows(3, block);
         break;
     case 2:
-        micro_rows(2, k, a, a_row, a_col, b, b_row, c, c_row, load, bias);
+        micro_rows(2, block);
         break;
     case 1:
-        micro_rows(1, k, a, a_row, a_col, b, b_row, c, c_row, load, bias);
+        micro_rows(1, block);
         break;
     }
 }
 
 /* Very few rows leave most accumulators idle in one panel, so several panels run side by side: rows x (panels*WIDTH).
- */
-INLINE void micro_wide(const int rows, const int panels, int64_t k, const at_real *a, int64_t a_row, int64_t a_col,
-                       const at_real *b, int64_t b_row, int64_t panel_step, at_real *c, int64_t c_row, bool load)
+ * No bias. */
+INLINE void micro_wide(const int rows, const int panels, const micro_block *block)
 {
+    const at_real *a = block->a, *b = block->b;
     vec acc[3][8];
 #pragma GCC unroll 3
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 8
         for (int j = 0; j < 2 * panels; j++)
-            acc[i][j] = load ? v_load(c + i * c_row + j * LANES) : v_set(0);
-    for (int64_t p = 0; p < k; p++) {
+            acc[i][j] = block->start ? v_load(block->start + i * block->start_row + j * LANES) : v_set(0);
+    for (int64_t p = 0; p < block->k; p++) {
 #pragma GCC unroll 8
         for (int j = 0; j < 2 * panels; j++) {
-            vec x = v_load(b + (j >> 1) * panel_step + (j & 1) * LANES);
-            if ((j & 1) == 0) /* the panels after these, which nothing but these products hides the way to */
-                __builtin_prefetch(b + ((j >> 1) + panels) * panel_step, 0, 2);
+            vec x = v_load(b + (j >> 1) * block->b_panel + (j & 1) * LANES);
+            if ((j & 1) == 0) /* B is read once, so prefetch the panels that follow */
+                __builtin_prefetch(b + ((j >> 1) + panels) * block->b_panel, 0, 2);
 #pragma GCC unroll 3
             for (int i = 0; i < rows; i++)
-                acc[i][j] = v_fma(v_set(a[i * a_row]), x, acc[i][j]);
+                acc[i][j] = v_fma(v_set(a[i * block->a_row]), x, acc[i][j]);
         }
-        a += a_col;
-        b += b_row;
+        a += block->a_col;
+        b += block->b_row;
     }
 #pragma GCC unroll 3
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 8
         for (int j = 0; j < 2 * panels; j++)
-            v_store(c + i * c_row + j * LANES, acc[i][j]);
+            v_store(block->c + i * block->c_row + j * LANES, acc[i][j]);
 }
 
 #endif

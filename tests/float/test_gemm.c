@@ -37,6 +37,17 @@ static float chain(const at_gemm *g, float start, bool fused, int64_t i, int64_t
     return sum;
 }
 
+/* Whether a set of kernels rounds a multiply-add once. */
+static bool fuses(const char *set)
+{
+#if defined(__x86_64__)
+    return strcmp(set, "avx2") == 0;
+#else
+    (void)set;
+    return true;
+#endif
+}
+
 static void check_product(at_gemm g, bool fused, bool packs, at_arena *arena)
 {
     static float c[97 * 133], before[97 * 133], packed[257 * 144] __attribute__((aligned(64)));
@@ -73,11 +84,7 @@ static void test_products(void **state)
     for (int set = 0; set < 2; set++) {
         if (!at_kernels_choose(sets[set]))
             continue;
-#if defined(__x86_64__)
-        const bool fused = strcmp(sets[set], "avx2") == 0;
-#else
-        const bool fused = true;
-#endif
+        const bool fused = fuses(sets[set]);
         at_arena *arena = at_arena_new();
         for (size_t x = 0; x < 7 * 7 * 6; x++) {
             const int64_t m = rows[x % 7], n = columns[x / 7 % 7], k = depths[x / 49];
@@ -102,6 +109,59 @@ static void test_products(void **state)
         at_arena_free(arena);
     }
     at_kernels_choose(NULL);
+}
+
+/* Sizes beyond the largest blocks (96 rows, 1024 columns, a depth of 4 x 256), where sums are put aside and taken up
+ * again: the bits of one chain, and the same for each layout of A and B. */
+static void test_large_products(void **state)
+{
+    (void)state;
+    enum { M = 100, N = 1041, K = 1031 };
+    float *a = malloc(2 * M * K * sizeof *a), *b = malloc(2 * K * N * sizeof *b), *turned_a = a + M * K,
+          *turned_b = b + K * N;
+    float *expected = malloc(2 * M * N * sizeof *expected), *c = expected + M * N, *packed = NULL;
+    assert_true(a && b && expected);
+    for (int64_t i = 0; i < M * K; i++)
+        a[i] = turned_a[i % K * M + i / K] = numbers[i % 60013];
+    for (int64_t i = 0; i < K * N; i++)
+        b[i] = turned_b[i % N * K + i / N] = numbers[i % 65537];
+    for (int set = 0; set < 2; set++) {
+        if (!at_kernels_choose(sets[set]))
+            continue;
+        at_arena *arena = at_arena_new();
+        int64_t size = at_gemm_packed_size(K, N);
+        assert_int_equal(posix_memalign((void **)&packed, 64, (size_t)size * sizeof *packed), 0);
+        for (int way = 0; way < 6; way++) {
+            const bool turn_a = way & 1, turn_b = way & 2;
+            at_gemm g = {.m = M,
+                         .n = N,
+                         .k = K,
+                         .a = turn_a ? turned_a : a,
+                         .a_row = turn_a ? 1 : K,
+                         .a_col = turn_a ? M : 1,
+                         .b = turn_b ? turned_b : b,
+                         .b_row = turn_b ? 1 : N,
+                         .b_col = turn_b ? K : 1,
+                         .c = way == 0 ? expected : c,
+                         .c_row = N,
+                         .bias = numbers};
+            if (way >= 4) {
+                at_gemm_pack(g.b, g.b_row, g.b_col, K, N, packed);
+                g.packed = packed;
+            }
+            assert_true(at_gemm_run(&g, arena));
+            for (int64_t i = 0; way == 0 && i < M * N; i += 331)
+                assert_true(expected[i] == chain(&g, 0, fuses(sets[set]), i / N, i % N) + g.bias[i % N]);
+            if (way > 0)
+                assert_memory_equal(c, expected, M * N * sizeof *c);
+        }
+        free(packed);
+        at_arena_free(arena);
+    }
+    at_kernels_choose(NULL);
+    free(a);
+    free(b);
+    free(expected);
 }
 
 /* The other activations come after the sum and the bias, and a batch is its products one by one. */
@@ -150,6 +210,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_products),
+        cmocka_unit_test(test_large_products),
         cmocka_unit_test(test_batches_and_activations),
     };
     return cmocka_run_group_tests(tests, fill, NULL);
