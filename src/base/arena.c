@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Under the address sanitizer, memory that is not handed out is poisoned: reading past a piece, or after the release of
- * its mark, is caught as it would be with malloc. */
+/* Under the address sanitizer, memory that is not allocated is poisoned: reading past a piece, or after its release, is
+ * caught as it would be with malloc. */
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 #define POISON(start, bytes)   ASAN_POISON_MEMORY_REGION(start, bytes)
@@ -16,8 +16,8 @@
 
 enum { FIRST_BLOCK = 1 << 20 };
 
-/* Blocks form a list in the order they were asked for, each twice as large as the one before. The ones after `current`
- * are empty: left over from before a release, and used again. */
+/* Blocks form a list in the order of their allocation, each twice as large as the one before. The ones after `current`
+ * are empty: they stay after a release and are used again. */
 typedef struct block {
     struct block *next;
     size_t size; /* bytes for pieces */
@@ -28,9 +28,9 @@ struct at_arena {
     block *first, *last, *current;
     size_t used;   /* of the current block */
     size_t record; /* bytes of this record and the gap before it */
-    size_t total;  /* `record` and what is handed out, in whole AT_ALIGNs */
+    size_t total;  /* `record` and what is allocated, in whole AT_ALIGNs */
     size_t peak;   /* the most `total` ever was */
-    size_t system; /* times the system was asked for memory */
+    size_t system; /* allocations from the system */
     bool grows;
     block own; /* the one block of an arena over the caller's memory */
 };
@@ -95,7 +95,7 @@ static block *grow(at_arena *arena, size_t bytes)
     if (size < bytes)
         size = bytes;
     block *b = aligned_alloc(AT_ALIGN, head + size);
-    if (!b && size > bytes) { /* doubling was a courtesy: what is needed may still be there */
+    if (!b && size > bytes) { /* twice as much was too much: the needed size may still fit */
         size = bytes;
         b = aligned_alloc(AT_ALIGN, head + size);
     }

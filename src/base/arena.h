@@ -1,5 +1,5 @@
-/* An arena: memory that is handed out in order and taken back all at once. Steady state allocates nothing, because a
- * reset keeps the blocks. Not for use by several threads at once: allocate before the parallel part. */
+/* An arena: memory that is allocated in order and released all at once. In the steady state it allocates nothing from the
+ * system, because a reset keeps the blocks. Not for several threads at once: allocate before the parallel part. */
 #ifndef AT_ARENA_H
 #define AT_ARENA_H
 
@@ -9,15 +9,15 @@ enum { AT_ALIGN = 64 }; /* every piece starts on a cache line */
 
 typedef struct at_arena at_arena;
 
-at_arena *at_arena_new(void);                        /* grows from the system as needed; NULL if memory is out */
+at_arena *at_arena_new(void);                        /* grows as needed; NULL if out of memory */
 at_arena *at_arena_over(void *memory, size_t bytes); /* lives inside the caller's memory and never grows */
 void at_arena_free(at_arena *arena);
 
-/* `bytes` of uninitialised memory aligned to AT_ALIGN; NULL when memory is out (the caller records the error). */
+/* `bytes` of uninitialised memory aligned to AT_ALIGN; NULL if out of memory (the caller records the error). */
 void *at_arena_take(at_arena *arena, size_t bytes);
 void *at_arena_zeros(at_arena *arena, size_t bytes);
 
-/* Everything taken after the mark is given back by the release. Marks nest. */
+/* A release frees everything allocated after the mark. Marks nest. */
 typedef struct at_mark {
     void *block;
     size_t used;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A message that was too long is cut at a whole UTF-8 character: continuation bytes are 10xxxxxx. */
+/* Cuts a message that was too long at a whole UTF-8 character: continuation bytes are 10xxxxxx. */
 static void cut_whole(char *text, size_t size)
 {
     size_t end = size - 1;

@@ -31,18 +31,18 @@ bool at_file_same(const char *one, const char *other)
 
 static bool fail_with_reason(at_error *error, const char *verb, const char *path, int reason)
 {
-    return at_fail(error, AT_FAILED, "cannot %s '%s': %s", verb, path, strerror(reason));
+    return at_fail(error, reason == ENOMEM ? AT_MEMORY : AT_FILE, "cannot %s '%s': %s", verb, path, strerror(reason));
 }
 
-/* Reads to the end, since a pipe does not know its length; memory follows what has truly arrived. */
+/* Reads to the end, since the length of a pipe is unknown; memory grows with the bytes that arrived. */
 static unsigned char *read_all(int file, size_t expected, const char *path, size_t *size, at_error *error)
 {
-    size_t room = expected + 1, used = 0; /* one more than expected, so that the end is seen without growing */
+    size_t room = expected + 1, used = 0; /* one more than expected: the end is found without growing */
     unsigned char *bytes = malloc(room);
-    while (bytes != NULL) {
+    while (bytes) {
         if (used == room) {
             unsigned char *larger = room <= SIZE_MAX / 2 ? realloc(bytes, room * 2) : NULL;
-            if (larger == NULL)
+            if (!larger)
                 break;
             bytes = larger;
             room *= 2;
@@ -62,7 +62,7 @@ static unsigned char *read_all(int file, size_t expected, const char *path, size
         used += (size_t)got;
     }
     free(bytes);
-    at_fail(error, AT_FAILED, "cannot read '%s': it does not fit into memory", path);
+    at_no_memory(error, "the contents of '%s'", path);
     return NULL;
 }
 
@@ -81,9 +81,9 @@ unsigned char *at_file_read(const char *path, size_t *size, at_error *error)
     }
     unsigned char *bytes = NULL;
     if (S_ISDIR(status.st_mode))
-        at_fail(error, AT_FAILED, "cannot read '%s': it is a directory, not a file", path);
+        at_fail(error, AT_FILE, "cannot read '%s': it is a directory, not a file", path);
     else if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode))
-        at_fail(error, AT_FAILED, "cannot read '%s': it is a device, not a file", path);
+        at_fail(error, AT_FILE, "cannot read '%s': it is a device, not a file", path);
     else
         bytes = read_all(file, S_ISREG(status.st_mode) ? (size_t)status.st_size : 65535, path, size, error);
     close(file);
@@ -92,8 +92,8 @@ unsigned char *at_file_read(const char *path, size_t *size, at_error *error)
 
 struct at_writer {
     int file;
-    char *path;      /* as the caller wrote it, for sentences */
-    char *target;    /* what is replaced: the path, or the file that a link at the path leads to */
+    char *path;      /* as the caller wrote it, for error messages */
+    char *target;    /* what is replaced: the path, or the file that a link there points to */
     char *temporary; /* NULL: the target is a device or a pipe, which is written to and never replaced */
 };
 
@@ -107,22 +107,22 @@ static void release(at_writer *writer)
     free(writer);
 }
 
-/* The name's directory with its closing slash is path[0 .. length). */
+/* path[0 .. length) is the directory of the name with its slash. */
 static size_t directory_length(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    return slash == NULL ? 0 : (size_t)(slash - path) + 1;
+    return !slash ? 0 : (size_t)(slash - path) + 1;
 }
 
-/* How the temporary files of a target begin: ".attend-HASH-". The name itself may already be as long as a name can be.
- */
+/* The names of the temporary files of a target begin with ".attend-HASH-": the name of the target itself may already
+ * have the longest length. */
 enum { PREFIX = 32 };
 static void temporary_prefix(const char *target, char prefix[PREFIX])
 {
     snprintf(prefix, PREFIX, ".attend-%016llx-", (unsigned long long)at_hash_text(target + directory_length(target)));
 }
 
-/* A new file beside the target under a name that nobody has. */
+/* Opens a new file beside the target. */
 static bool open_temporary(at_writer *writer, at_error *error)
 {
     static atomic_uint serial;
@@ -130,8 +130,8 @@ static bool open_temporary(at_writer *writer, at_error *error)
     size_t room = directory_length(writer->target) + sizeof prefix + 40;
     temporary_prefix(writer->target, prefix);
     writer->temporary = malloc(room);
-    if (writer->temporary == NULL)
-        return at_fail(error, AT_FAILED, "cannot write '%s': memory ran out", writer->path);
+    if (!writer->temporary)
+        return at_no_memory(error, "writing '%s'", writer->path);
     do {
         snprintf(writer->temporary, room, "%.*s%s%ld-%u.tmp", (int)directory_length(writer->target), writer->target,
                  prefix, (long)getpid(), atomic_fetch_add(&serial, 1));
@@ -145,8 +145,8 @@ static bool open_temporary(at_writer *writer, at_error *error)
     return false;
 }
 
-/* Whatever stands at the path decides how it is written: a plain file is replaced and its mode kept, a device or a pipe
- * is written to, a directory is refused. */
+/* What is at the path decides how it is written: a regular file is replaced and keeps its mode, a device or a pipe is
+ * written to, a directory is refused. */
 static bool open_target(at_writer *writer, at_error *error)
 {
     struct stat status;
@@ -156,12 +156,12 @@ static bool open_target(at_writer *writer, at_error *error)
         return open_temporary(writer, error);
     }
     if (S_ISDIR(status.st_mode))
-        return at_fail(error, AT_FAILED, "cannot write '%s': it is a directory, not a file", writer->path);
+        return at_fail(error, AT_FILE, "cannot write '%s': it is a directory, not a file", writer->path);
     if (!S_ISREG(status.st_mode)) {
         writer->file = open(writer->target, O_WRONLY | O_CLOEXEC);
         return writer->file >= 0 || fail_with_reason(error, "write", writer->path, errno);
     }
-    if (eaccess(writer->target, W_OK) != 0) /* a rename would not ask */
+    if (eaccess(writer->target, W_OK) != 0) /* a rename would not check it */
         return fail_with_reason(error, "write", writer->path, errno);
     if (!open_temporary(writer, error))
         return false;
@@ -177,7 +177,7 @@ static bool open_target(at_writer *writer, at_error *error)
 static char *target_of(const char *path)
 {
     char *target = realpath(path, NULL);
-    return target != NULL ? target : strdup(path);
+    return target ? target : strdup(path);
 }
 
 at_writer *at_writer_open(const char *path, at_error *error)
@@ -186,20 +186,20 @@ at_writer *at_writer_open(const char *path, at_error *error)
         return NULL;
     size_t length = strlen(path);
     if (length == 0 || path[length - 1] == '/') {
-        at_fail(error, AT_FAILED, "cannot write '%s': it names no file", path);
+        at_fail(error, AT_FILE, "cannot write '%s': it is not the name of a file", path);
         return NULL;
     }
     at_writer *writer = calloc(1, sizeof *writer);
-    if (writer == NULL) {
-        at_fail(error, AT_FAILED, "cannot write '%s': memory ran out", path);
+    if (!writer) {
+        at_no_memory(error, "writing '%s'", path);
         return NULL;
     }
     writer->file = -1;
     writer->path = strdup(path);
     writer->target = target_of(path);
-    bool open_now = writer->path != NULL && writer->target != NULL;
+    bool open_now = writer->path && writer->target;
     if (!open_now)
-        at_fail(error, AT_FAILED, "cannot write '%s': memory ran out", path);
+        at_no_memory(error, "writing '%s'", path);
     if (open_now && open_target(writer, error))
         return writer;
     release(writer);
@@ -223,13 +223,13 @@ bool at_writer_add(at_writer *writer, const void *bytes, size_t size, at_error *
     return true;
 }
 
-/* The rename is in the directory, which has to reach the disk as well. Some file systems cannot sync a directory, and
- * one may write into a directory without the right to read it; the file is whole either way. */
+/* The rename changes the directory, which has to be synced as well. Some file systems cannot sync a directory, and a
+ * directory may be writable but not readable; the file is complete either way. */
 static bool sync_directory(const at_writer *writer, at_error *error)
 {
     size_t length = directory_length(writer->target);
     char *directory = length == 0 ? strdup(".") : strndup(writer->target, length);
-    int file = directory == NULL ? -1 : open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int file = !directory ? -1 : open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     free(directory);
     if (file < 0)
         return true;
@@ -245,15 +245,15 @@ bool at_writer_commit(at_writer *writer, at_error *error)
         at_writer_cancel(writer);
         return false;
     }
-    bool whole = writer->temporary == NULL || fsync(writer->file) == 0;
+    bool whole = !writer->temporary || fsync(writer->file) == 0;
     int reason = errno;
     int file = writer->file;
     writer->file = -1;
-    if (close(file) != 0 && whole) { /* a network disk may speak of its quota only now */
+    if (close(file) != 0 && whole) { /* a network disk may report an exceeded quota only now */
         whole = false;
         reason = errno;
     }
-    if (whole && writer->temporary != NULL && rename(writer->temporary, writer->target) != 0) {
+    if (whole && writer->temporary && rename(writer->temporary, writer->target) != 0) {
         whole = false;
         reason = errno;
     }
@@ -262,16 +262,16 @@ bool at_writer_commit(at_writer *writer, at_error *error)
         at_writer_cancel(writer);
         return false;
     }
-    bool done = writer->temporary == NULL || sync_directory(writer, error);
+    bool done = !writer->temporary || sync_directory(writer, error);
     release(writer);
     return done;
 }
 
 void at_writer_cancel(at_writer *writer)
 {
-    if (writer == NULL)
+    if (!writer)
         return;
-    if (writer->temporary != NULL)
+    if (writer->temporary)
         unlink(writer->temporary);
     release(writer);
 }
@@ -279,18 +279,18 @@ void at_writer_cancel(at_writer *writer)
 void at_writer_tidy(const char *path)
 {
     char prefix[PREFIX], *target = target_of(path);
-    if (target == NULL)
+    if (!target)
         return;
     temporary_prefix(target, prefix);
     target[directory_length(target)] = '\0';
     DIR *directory = opendir(*target ? target : ".");
-    for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;) {
+    for (struct dirent *entry; directory && (entry = readdir(directory)) != NULL;) {
         size_t length = strlen(entry->d_name), start = strlen(prefix);
         if (length > start + 4 && strncmp(entry->d_name, prefix, start) == 0 &&
             strcmp(entry->d_name + length - 4, ".tmp") == 0)
             unlinkat(dirfd(directory), entry->d_name, 0);
     }
-    if (directory != NULL)
+    if (directory)
         closedir(directory);
     free(target);
 }

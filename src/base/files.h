@@ -4,10 +4,10 @@
 
 #include "attend.h"
 
-/* The whole file in memory (release with free); *size its length. NULL with a sentence if it cannot be read. */
+/* The whole file in memory (release with free); *size its length. NULL if it cannot be read. */
 unsigned char *at_file_read(const char *path, size_t *size, at_error *error);
 
-/* Whether two paths lead to one file that is there. */
+/* Whether two paths are the same existing file. */
 bool at_file_same(const char *one, const char *other);
 
 /* An atomic write: the pieces go to a temporary file beside `path`, which is synced and renamed over it by _commit,
@@ -17,10 +17,10 @@ at_writer *at_writer_open(const char *path, at_error *error);
 bool at_writer_add(at_writer *writer, const void *bytes, size_t size, at_error *error);
 bool at_writer_commit(at_writer *writer, at_error *error); /* releases the writer either way */
 void at_writer_cancel(at_writer *writer);
-/* Removes the temporary files of writers to `path` that were killed. Only for whoever knows that none is alive. */
+/* Removes the temporary files of processes that were killed while writing `path`. No other process may be writing it. */
 void at_writer_tidy(const char *path);
 
-/* product = a * b and sum = a + b of sizes that come from outside; false if they overflow. */
+/* product = a * b and sum = a + b of untrusted sizes; false if they overflow. */
 bool at_size_mul(size_t a, size_t b, size_t *product);
 bool at_size_add(size_t a, size_t b, size_t *sum);
 

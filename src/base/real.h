@@ -1,5 +1,5 @@
 /* The one number type. float in the product; double in the test build of the same source (-DAT_DOUBLE), because a
- * fault of 0.05% in a gradient hides in float noise and is plain in double. */
+ * error of 0.05% in a gradient is lost in the rounding errors of float and obvious in double. */
 #ifndef AT_REAL_H
 #define AT_REAL_H
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WORD = 64 }; /* longer words than any name there is are not worth comparing */
+enum { WORD = 64 }; /* no name is longer, so longer words are not compared */
 
 static int least(int a, int b)
 {
@@ -16,8 +16,8 @@ static bool same(char a, char b)
     return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
-/* How many single letters have to be put in, left out, changed or swapped with their neighbour to get from a to b,
- * capitals counting as small letters:
+/* Edit distance with transpositions (Damerau): letters inserted, deleted, replaced or swapped with their neighbour to
+ * get from a to b, ignoring case:
  *   d[i][j] = min(d[i-1][j] + 1, d[i][j-1] + 1, d[i-1][j-1] + (a_i != b_j), d[i-2][j-2] + 1 if swapped) */
 static int distance(const char *a, const char *b)
 {
@@ -42,7 +42,8 @@ static int distance(const char *a, const char *b)
     return now[m];
 }
 
-/* The distance if the name is near enough to be meant: within a third of the longer word, and never all of it. */
+/* The distance if the name is near enough to be meant, within a third of the longer word and less than all of it; else
+ * -1. */
 static int near(const char *word, const char *name)
 {
     size_t n = strlen(word), m = strlen(name);
@@ -62,7 +63,7 @@ static bool seen_before(const char *const *names, int index)
     return false;
 }
 
-/* Fits in whole or is cut; gives what snprintf gives for the whole. */
+/* Appends if it fits; returns the length of all, as snprintf does. */
 static size_t put(char *out, size_t size, size_t used, const char *before, const char *name, const char *after)
 {
     size_t start = used < size ? used : size;

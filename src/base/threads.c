@@ -1,6 +1,6 @@
-/* A small pool. Workers wait for a job some hundred microseconds awake, then asleep: awake so that the jobs of decoding
- * and of a training step follow each other without a system call, asleep so that nobody's core is kept busy by waiting.
- * A caller sleeps sooner: the worker it waits for may need its core. */
+/* A small pool of threads. A worker waits for a job in a spin loop for some hundred microseconds, then on a condition
+ * variable: spinning lets the jobs of decoding and of a training step follow each other without a system call, and
+ * sleeping leaves the core to others. A caller sleeps sooner: the worker it waits for may need its core. */
 #include "base/threads.h"
 
 #include <pthread.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { MOST = 64, AWAKE = 6000, CALLER_AWAKE = 2000 /* pauses before sleeping */ };
+enum { MOST = 64, SPINS = 6000, CALLER_SPINS = 2000 /* iterations before sleeping */ };
 
 static atomic_int chosen; /* 0: the cores there are */
 
@@ -19,7 +19,7 @@ void at_threads_set(int threads)
 
 int at_threads(void)
 {
-    static atomic_int cores; /* asking the system opens a file, so it is asked once */
+    static atomic_int cores; /* sysconf opens a file, so it is called once */
     int threads = atomic_load(&chosen);
     if (threads == 0 && (threads = atomic_load(&cores)) == 0) {
         long there = sysconf(_SC_NPROCESSORS_ONLN);
@@ -30,27 +30,27 @@ int at_threads(void)
 }
 
 static struct {
-    pthread_mutex_t owner; /* held by the caller whose job runs; others do their work alone meanwhile */
+    pthread_mutex_t owner; /* held by the caller whose job runs; other callers run their tasks themselves */
     pthread_mutex_t lock;  /* for sleeping and waking */
     pthread_cond_t wake, done;
-    int started;                   /* workers there are, besides the caller */
-    unsigned long long born[MOST]; /* the job before each worker's first */
+    int started;                     /* workers running, besides the caller */
+    unsigned long long before[MOST]; /* the number of the job before each worker's first */
 
     at_task *task;
     void *context;
     int64_t count;
-    atomic_llong next; /* the next task to hand out */
+    atomic_llong next; /* the next task to start */
 
-    /* The call to work: which job this is (bits 16 up), how many workers it wants (bits 8 to 15; 0: closed), and how
-     * many are at it (bits 0 to 7). One number, so that a worker joins a job or misses it, and a caller who has no task
-     * left closes the door instead of waiting for workers that have not even woken up. */
-    atomic_ullong call;
+    /* The current job: its number (bits 16 up), how many workers it wants (bits 8 to 15; 0: closed), and how many have
+     * joined it (bits 0 to 7). One atomic number, so that a worker either joins a job or misses it, and a caller that
+     * has no task left closes the job instead of waiting for workers that are still asleep. */
+    atomic_ullong job;
 } pool = {.owner = PTHREAD_MUTEX_INITIALIZER,
           .lock = PTHREAD_MUTEX_INITIALIZER,
           .wake = PTHREAD_COND_INITIALIZER,
           .done = PTHREAD_COND_INITIALIZER};
 
-static void breathe(void)
+static void pause_briefly(void)
 {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -65,32 +65,32 @@ static void work(int number)
 
 enum { WANTED = 1 << 8, JOB = 1 << 16 };
 
-static unsigned long long job_of(unsigned long long call)
+static unsigned long long number_of(unsigned long long job)
 {
-    return call / JOB;
+    return job / JOB;
 }
 
-static int wanted_in(unsigned long long call)
+static int wanted_in(unsigned long long job)
 {
-    return (int)(call / WANTED % 256);
+    return (int)(job / WANTED % 256);
 }
 
-static int joined_in(unsigned long long call)
+static int joined_in(unsigned long long job)
 {
-    return (int)(call % WANTED);
+    return (int)(job % WANTED);
 }
 
-static bool join(int number, unsigned long long *call)
+static bool join(int number, unsigned long long *job)
 {
-    while (number <= wanted_in(*call))
-        if (atomic_compare_exchange_weak(&pool.call, call, *call + 1))
+    while (number <= wanted_in(*job))
+        if (atomic_compare_exchange_weak(&pool.job, job, *job + 1))
             return true;
     return false;
 }
 
 static void leave(void)
 {
-    unsigned long long before = atomic_fetch_sub(&pool.call, 1);
+    unsigned long long before = atomic_fetch_sub(&pool.job, 1);
     if (joined_in(before) == 1 && wanted_in(before) == 0) {
         pthread_mutex_lock(&pool.lock);
         pthread_cond_signal(&pool.done);
@@ -101,22 +101,22 @@ static void leave(void)
 static void *worker_main(void *argument)
 {
     int number = (int)(intptr_t)argument;
-    unsigned long long seen = pool.born[number], call;
+    unsigned long long seen = pool.before[number], job;
     for (;;) {
-        call = atomic_load(&pool.call);
-        for (int i = 0; i < AWAKE && job_of(call) == seen; i++) {
-            breathe();
-            call = atomic_load_explicit(&pool.call, memory_order_acquire);
+        job = atomic_load(&pool.job);
+        for (int i = 0; i < SPINS && number_of(job) == seen; i++) {
+            pause_briefly();
+            job = atomic_load_explicit(&pool.job, memory_order_acquire);
         }
-        if (job_of(call) == seen) {
+        if (number_of(job) == seen) {
             pthread_mutex_lock(&pool.lock);
-            while (job_of(call = atomic_load(&pool.call)) == seen)
+            while (number_of(job = atomic_load(&pool.job)) == seen)
                 pthread_cond_wait(&pool.wake, &pool.lock);
             pthread_mutex_unlock(&pool.lock);
         }
-        bool at_it = join(number, &call);
-        seen = job_of(call);
-        if (at_it) {
+        bool joined = join(number, &job);
+        seen = number_of(job);
+        if (joined) {
             work(number);
             leave();
         }
@@ -124,7 +124,7 @@ static void *worker_main(void *argument)
     return NULL;
 }
 
-/* A forked child has none of the workers. */
+/* The workers do not exist in a forked child. */
 static void forget(void)
 {
     pool.started = 0;
@@ -132,7 +132,7 @@ static void forget(void)
     pthread_mutex_init(&pool.lock, NULL);
     pthread_cond_init(&pool.wake, NULL);
     pthread_cond_init(&pool.done, NULL);
-    atomic_store(&pool.call, 0);
+    atomic_store(&pool.job, 0);
 }
 
 static void start(int workers)
@@ -145,9 +145,9 @@ static void start(int workers)
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     while (pool.started < workers && pool.started + 1 < MOST) {
         pthread_t thread;
-        pool.born[pool.started + 1] = job_of(atomic_load(&pool.call));
+        pool.before[pool.started + 1] = number_of(atomic_load(&pool.job));
         if (pthread_create(&thread, &attributes, worker_main, (void *)(intptr_t)(pool.started + 1)) != 0)
-            break; /* fewer hands, the same result */
+            break; /* fewer threads, the same result */
         pool.started++;
     }
     pthread_attr_destroy(&attributes);
@@ -170,20 +170,20 @@ void at_parallel(int64_t count, int workers, at_task *task, void *context)
     pool.context = context;
     pool.count = count;
     atomic_store(&pool.next, 0);
-    unsigned long long call = (job_of(atomic_load(&pool.call)) + 1) * JOB + (unsigned)(workers - 1) * WANTED;
+    unsigned long long job = (number_of(atomic_load(&pool.job)) + 1) * JOB + (unsigned)(workers - 1) * WANTED;
     pthread_mutex_lock(&pool.lock);
-    atomic_store(&pool.call, call);
+    atomic_store(&pool.job, job);
     pthread_cond_broadcast(&pool.wake);
     pthread_mutex_unlock(&pool.lock);
     work(0);
-    call = atomic_fetch_sub(&pool.call, (unsigned)(workers - 1) * WANTED); /* the door closes */
-    for (int i = 0; i < CALLER_AWAKE && joined_in(call) > 0; i++) {
-        breathe();
-        call = atomic_load_explicit(&pool.call, memory_order_acquire);
+    job = atomic_fetch_sub(&pool.job, (unsigned)(workers - 1) * WANTED); /* closes the job */
+    for (int i = 0; i < CALLER_SPINS && joined_in(job) > 0; i++) {
+        pause_briefly();
+        job = atomic_load_explicit(&pool.job, memory_order_acquire);
     }
-    if (joined_in(call) > 0) {
+    if (joined_in(job) > 0) {
         pthread_mutex_lock(&pool.lock);
-        while (joined_in(atomic_load(&pool.call)) > 0)
+        while (joined_in(atomic_load(&pool.job)) > 0)
             pthread_cond_wait(&pool.done, &pool.lock);
         pthread_mutex_unlock(&pool.lock);
     }

@@ -21,7 +21,7 @@ char *at_shown(const char *name, char *out, size_t size)
 {
     static const char ellipsis[] = "\xe2\x80\xa6";
     const utf8proc_uint8_t *from = (const utf8proc_uint8_t *)name;
-    size_t used = 0, cut = 0; /* cut: where an ellipsis still fits behind what is there */
+    size_t used = 0, cut = 0; /* cut: the last position where an ellipsis still fits */
     while (*from != '\0') {
         utf8proc_int32_t point;
         utf8proc_ssize_t step = utf8proc_iterate(from, -1, &point);

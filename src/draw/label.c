@@ -7,15 +7,15 @@
 typedef struct glyph {
     const char *bytes;
     int length, width;
-    int step; /* bytes of the name that it stands for */
+    int step; /* bytes of the name that it shows */
 } glyph;
 
-static bool harmless(utf8proc_int32_t point)
+static bool is_printable(utf8proc_int32_t point)
 {
-    bool turns = point == 0x061c || point == 0x200e || point == 0x200f || (point >= 0x202a && point <= 0x202e) ||
-                 (point >= 0x2066 && point <= 0x2069);
+    bool is_direction_mark = point == 0x061c || point == 0x200e || point == 0x200f ||
+                             (point >= 0x202a && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);
     utf8proc_category_t category = utf8proc_category(point);
-    return !turns && category != UTF8PROC_CATEGORY_CC && category != UTF8PROC_CATEGORY_ZL &&
+    return !is_direction_mark && category != UTF8PROC_CATEGORY_CC && category != UTF8PROC_CATEGORY_ZL &&
            category != UTF8PROC_CATEGORY_ZP;
 }
 
@@ -23,13 +23,13 @@ static glyph next(const char *at)
 {
     utf8proc_int32_t point;
     int step = (int)utf8proc_iterate((const utf8proc_uint8_t *)at, -1, &point);
-    if (step < 1 || !harmless(point))
+    if (step < 1 || !is_printable(point))
         return (glyph){"\xef\xbf\xbd", 3, 1, step < 1 ? 1 : step};
     return (glyph){at, step, utf8proc_charwidth(point), step};
 }
 
-/* Where to stop: the whole name if it fits, otherwise as much as leaves a column for the ellipsis. Accents that take no
- * column stay with their letter. */
+/* Where to cut: at the end if the name fits, else where a column is left for the ellipsis. Accents that take no column
+ * stay with their letter. */
 static const char *fit(const char *name, int most, int *width)
 {
     const char *cut = name;

@@ -7,8 +7,8 @@
 /* How many columns the name takes when cut to `most`. */
 int at_label_width(const char *name, int most);
 
-/* Adds the name, cut to `most` columns with an ellipsis if it is longer. What would move the cursor or turn the
- * direction of writing, and what is not UTF-8, becomes U+FFFD. Gives the columns it took. */
+/* Adds the name, cut to `most` columns with an ellipsis if it is longer. Characters that would move the cursor or
+ * change the writing direction, and invalid UTF-8, become U+FFFD. Returns the columns it took. */
 int at_label_add(at_buffer *text, const char *name, int most);
 
 #endif

@@ -1,4 +1,4 @@
-/* The heat map as text: a table of figures over their shades. */
+/* The heat map as text: a table of numbers on their shades. */
 #include "base/buffer.h"
 #include "base/error.h"
 #include "draw/label_internal.h"
@@ -11,23 +11,23 @@
 
 enum { MOST_COLUMN = 12, MOST_ROW = 20, FIGURE = 32 };
 
-/* A form is filled by two walks: the first measures, the second draws. */
+/* The output of two passes: the first measures, the second draws. */
 typedef struct form {
     at_buffer text;
     bool colour;
     int row_width;    /* columns for the row names */
-    int figure_width; /* of the longest figure */
+    int figure_width; /* of the longest number */
     int *width;       /* [columns] */
-    size_t line;      /* where the current line begins in the text */
+    size_t line;      /* offset of the current line in the text */
 } form;
 
-/* 0.97, 11.00, nan; very large numbers in powers of ten, so that they stay short. */
+/* 0.97, 11.00, nan; very large numbers with an exponent, so that they stay short. */
 static int figure(float value, char out[FIGURE])
 {
     if (isnan(value))
-        return snprintf(out, FIGURE, "nan"); /* a NaN's sign says nothing */
+        return snprintf(out, FIGURE, "nan"); /* without its sign */
     if (fabsf(value) < 0.005f)
-        return snprintf(out, FIGURE, "0.00"); /* nor does a zero's */
+        return snprintf(out, FIGURE, "0.00"); /* nor with that of a zero */
     return snprintf(out, FIGURE, isfinite(value) && fabsf(value) >= 99999.5f ? "%.1e" : "%.2f", (double)value);
 }
 
@@ -70,7 +70,7 @@ static void measure_cell(void *context, int64_t row, int64_t column, float value
         f->figure_width = width;
 }
 
-/* Names stand in the middle of their column, as the figures do. */
+/* Names are centred in their column, like the numbers. */
 static void draw_column(void *context, int64_t column, const char *name)
 {
     form *f = context;
@@ -92,15 +92,16 @@ static void draw_row(void *context, int64_t row, const char *name)
     blanks(f, 1);
 }
 
-/* From night over sea to sun: brightness rises all the way, so that the map can be read without seeing colours too. */
+/* A colour map from dark blue over green to yellow. Its brightness rises monotonically, so that the map can be read
+ * without seeing colours too. */
 static void colour_of(float shade, int rgb[3])
 {
     static const unsigned char ramp[][3] = {{26, 24, 48},   {52, 52, 116},  {44, 98, 146},
                                             {36, 148, 142}, {122, 196, 96}, {250, 226, 80}};
     enum { STEPS = sizeof ramp / sizeof *ramp - 1 };
-    float place = shade * STEPS;
-    int step = place >= STEPS ? STEPS - 1 : (int)place;
-    float part = place - (float)step;
+    float position = shade * STEPS;
+    int step = position >= STEPS ? STEPS - 1 : (int)position;
+    float part = position - (float)step;
     for (int c = 0; c < 3; c++)
         rgb[c] = (int)lrintf((1 - part) * ramp[step][c] + part * ramp[step + 1][c]);
 }
@@ -110,7 +111,7 @@ static void paint(form *f, float shade)
     int rgb[3] = {96, 96, 96}; /* a NaN is grey */
     if (!isnan(shade))
         colour_of(shade, rgb);
-    /* Brightness as the eye weighs the three; black letters on the brighter half. */
+    /* Luma (ITU-R BT.601): black text on the brighter half. */
     bool bright = 0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2] > 128;
     at_buffer_print(&f->text, "\x1b[48;2;%d;%d;%dm\x1b[38;2;%sm", rgb[0], rgb[1], rgb[2],
                     bright ? "0;0;0" : "240;240;240");
@@ -157,9 +158,9 @@ char *at_heatmap_text(const at_heatmap *map, at_error *error)
     static const at_pen measuring = {measure_column, measure_row, measure_cell, NULL};
     static const at_pen drawing = {draw_column, draw_row, draw_cell, end_row};
     form f = {.colour = map->colour, .width = calloc((size_t)map->columns + 1, sizeof *f.width)};
-    if (f.width != NULL) {
+    if (f.width) {
         at_picture_walk(map, &measuring, &f);
-        for (int64_t j = 0; j < map->columns; j++) { /* a blank on either side of the wider of name and cell */
+        for (int64_t j = 0; j < map->columns; j++) { /* the wider of name and cell, with a blank on either side */
             int cell = f.figure_width + (f.colour ? 0 : 3);
             f.width[j] = (f.width[j] > cell ? f.width[j] : cell) + 2;
         }
@@ -167,9 +168,8 @@ char *at_heatmap_text(const at_heatmap *map, at_error *error)
         if (map->rows == 0)
             end_line(&f);
     }
-    if (f.width == NULL || f.text.failed) {
-        at_fail(error, AT_FAILED, "memory ran out for a heat map of %lld rows and %lld columns", (long long)map->rows,
-                (long long)map->columns);
+    if (!f.width || f.text.failed) {
+        at_no_memory(error, "a heat map of %lld rows and %lld columns", (long long)map->rows, (long long)map->columns);
         at_buffer_free(&f.text);
     }
     free(f.width);

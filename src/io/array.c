@@ -45,31 +45,30 @@ char *at_dims_text(int rank, const int64_t *dim, char *out)
     return out;
 }
 
-/* Memory without values yet. */
+/* An array whose values are not initialised. */
 static at_array *allocate(at_dtype dtype, int rank, const int64_t *dim, at_error *error)
 {
     if (error->code != AT_OK)
         return NULL;
     if ((int)dtype < 0 || (int)dtype >= AT_DTYPES) {
-        at_fail(error, AT_FAILED, "an array cannot have number type %d; there are 0 to %d", (int)dtype, AT_DTYPES - 1);
+        at_fail(error, AT_USAGE, "an array cannot have number type %d; there are 0 to %d", (int)dtype, AT_DTYPES - 1);
         return NULL;
     }
     if (rank < 0 || rank > AT_MAX_RANK) {
-        at_fail(error, AT_FAILED, "an array cannot have %d dimensions; it may have 0 to %d", rank, AT_MAX_RANK);
+        at_fail(error, AT_SHAPE, "an array cannot have %d dimensions; it may have 0 to %d", rank, AT_MAX_RANK);
         return NULL;
     }
     char shape[AT_SHAPE_TEXT];
     size_t count, bytes;
     if (!at_shape_bytes(dtype, rank, dim, &count, &bytes)) {
-        at_fail(error, AT_FAILED, "an array of %s cannot have shape %s; its bytes must be countable",
-                at_dtype_rows[dtype].name, at_dims_text(rank, dim, shape));
+        at_fail(error, AT_SHAPE, "an array of %s cannot have shape %s: its size overflows", at_dtype_rows[dtype].name,
+                at_dims_text(rank, dim, shape));
         return NULL;
     }
     at_array *array = calloc(1, sizeof *array);
     void *data = NULL;
-    if (array == NULL || posix_memalign(&data, 64, bytes > 0 ? bytes : 1) != 0) {
-        at_fail(error, AT_FAILED, "memory ran out for an array of %s of shape %s", at_dtype_rows[dtype].name,
-                at_dims_text(rank, dim, shape));
+    if (!array || posix_memalign(&data, 64, bytes > 0 ? bytes : 1) != 0) {
+        at_no_memory(error, "an array of %s of shape %s", at_dtype_rows[dtype].name, at_dims_text(rank, dim, shape));
         free(array);
         return NULL;
     }
@@ -84,7 +83,7 @@ static at_array *allocate(at_dtype dtype, int rank, const int64_t *dim, at_error
 at_array *at_array_new(at_dtype dtype, int rank, const int64_t *dim, at_error *error)
 {
     at_array *array = allocate(dtype, rank, dim, error);
-    if (array != NULL)
+    if (array)
         memset(array->data, 0, (size_t)at_array_count(array) * at_dtype_rows[dtype].size);
     return array;
 }
@@ -92,7 +91,7 @@ at_array *at_array_new(at_dtype dtype, int rank, const int64_t *dim, at_error *e
 at_array *at_array_of(at_dtype dtype, int rank, const int64_t *dim, const void *values, at_error *error)
 {
     at_array *array = allocate(dtype, rank, dim, error);
-    size_t bytes = array == NULL ? 0 : (size_t)at_array_count(array) * at_dtype_rows[dtype].size;
+    size_t bytes = !array ? 0 : (size_t)at_array_count(array) * at_dtype_rows[dtype].size;
     if (bytes > 0)
         memcpy(array->data, values, bytes);
     return array;
@@ -100,7 +99,7 @@ at_array *at_array_of(at_dtype dtype, int rank, const int64_t *dim, const void *
 
 void at_array_free(at_array *array)
 {
-    if (array == NULL)
+    if (!array)
         return;
     free(array->data);
     free(array);
@@ -122,20 +121,20 @@ bool at_array_check(const at_array *array, const char *what, at_error *error)
     if (error->code != AT_OK)
         return false;
     size_t count, bytes;
-    if (array == NULL)
-        return at_fail(error, AT_FAILED, "cannot %s: there is no array", what);
+    if (!array)
+        return at_fail(error, AT_USAGE, "cannot %s: there is no array", what);
     if ((int)array->dtype < 0 || (int)array->dtype >= AT_DTYPES)
-        return at_fail(error, AT_FAILED, "cannot %s: its array has number type %d; there are 0 to %d", what,
+        return at_fail(error, AT_USAGE, "cannot %s: its array has number type %d; there are 0 to %d", what,
                        (int)array->dtype, AT_DTYPES - 1);
     if (array->rank < 0 || array->rank > AT_MAX_RANK)
-        return at_fail(error, AT_FAILED, "cannot %s: its array has %d dimensions; it may have 0 to %d", what,
+        return at_fail(error, AT_SHAPE, "cannot %s: its array has %d dimensions; it may have 0 to %d", what,
                        array->rank, AT_MAX_RANK);
     char shape[AT_SHAPE_TEXT];
     if (!at_shape_bytes(array->dtype, array->rank, array->dim, &count, &bytes))
-        return at_fail(error, AT_FAILED, "cannot %s: its array has shape %s, whose bytes cannot be counted", what,
+        return at_fail(error, AT_SHAPE, "cannot %s: its array has shape %s, whose size overflows", what,
                        at_dims_text(array->rank, array->dim, shape));
-    if (array->data == NULL && count > 0)
-        return at_fail(error, AT_FAILED, "cannot %s: its array of shape %s has no values", what,
+    if (!array->data && count > 0)
+        return at_fail(error, AT_USAGE, "cannot %s: its array of shape %s has no values", what,
                        at_dims_text(array->rank, array->dim, shape));
     return true;
 }
@@ -172,7 +171,7 @@ at_array *at_array_to_f32(const at_array *array, at_error *error)
     if (!at_array_check(array, "convert to float32", error))
         return NULL;
     at_array *result = allocate(AT_F32, array->rank, array->dim, error);
-    if (result == NULL)
+    if (!result)
         return NULL;
     int64_t count = at_array_count(array);
     float *to = result->data;

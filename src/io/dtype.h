@@ -7,7 +7,7 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endian and are copied as they are");
 
 typedef struct at_dtype_row {
-    const char *name;        /* for sentences */
+    const char *name;        /* for error messages */
     const char *safetensors; /* "F32" */
     const char *npy;         /* "<f4"; NULL if NumPy has no such type */
     size_t size;             /* bytes of an element */
@@ -17,18 +17,18 @@ typedef struct at_dtype_row {
 enum { AT_DTYPES = AT_U8 + 1 };
 extern const at_dtype_row at_dtype_rows[AT_DTYPES];
 
-/* How many elements a shape has and how many bytes they take; false if a dimension is negative or either number does
- * not fit, whatever the order of the dimensions and even if one of them is 0. */
+/* The number of elements of a shape and of their bytes; false if a dimension is negative or either number overflows,
+ * whatever the order of the dimensions and even if one of them is 0. */
 bool at_shape_bytes(at_dtype dtype, int rank, const int64_t *dim, size_t *count, size_t *bytes);
 
-/* "[2,3]" for sentences; gives `out`. */
+/* "[2,3]" for error messages; returns `out`. */
 enum { AT_SHAPE_TEXT = 24 * AT_MAX_RANK };
 char *at_dims_text(int rank, const int64_t *dim, char *out);
 
 /* A new array with those values, which need not be aligned. */
 at_array *at_array_of(at_dtype dtype, int rank, const int64_t *dim, const void *values, at_error *error);
 
-/* False with a sentence if an array made by the caller's hand is not one; `what` says what was to be done with it. */
+/* Checks an array that the caller filled in; `what` says what was to be done with it. */
 bool at_array_check(const at_array *array, const char *what, at_error *error);
 
 #endif

@@ -1,6 +1,6 @@
-/* NumPy's .npy: a magic word, a version, the length of a header, the header as a Python dictionary
+/* NumPy's .npy files: a magic string, a version, the length of a header, the header as a Python dictionary
  *   {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
- * padded with blanks to a line feed, then the values. */
+ * padded with blanks and a line feed, then the values. */
 #include "base/error.h"
 #include "base/files.h"
 #include "base/utf8.h"
@@ -15,7 +15,7 @@ static const unsigned char magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 
 enum { MOST_HEADER = 65536, DESCR = 32 };
 
-/* What the header says, and where in its text we are. */
+/* The parsed header, and the current position in its text. */
 typedef struct header {
     const char *at, *end;
     const char *file;
@@ -29,7 +29,7 @@ typedef struct header {
 
 static bool wrong(header *h, const char *what)
 {
-    return at_fail(h->error, AT_FAILED,
+    return at_fail(h->error, AT_FORMAT,
                    "'%s' has a broken .npy header: %s; it should read like "
                    "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }",
                    h->file, what);
@@ -41,7 +41,7 @@ static void skip_blanks(header *h)
         h->at++;
 }
 
-/* Takes the sign if it comes next. */
+/* Skips the character if it comes next. */
 static bool take(header *h, char sign)
 {
     skip_blanks(h);
@@ -61,7 +61,7 @@ static bool take_word(header *h, const char *word)
     return true;
 }
 
-/* A short string in either kind of quotes, without escapes: none of the words we know needs one. */
+/* A short string in either kind of quotes, without escapes: no known value needs one. */
 static bool take_string(header *h, char *out, size_t room)
 {
     char quote = take(h, '\'') ? '\'' : take(h, '"') ? '"' : '\0';
@@ -80,13 +80,13 @@ static bool take_string(header *h, char *out, size_t room)
 static bool take_dimension(header *h)
 {
     if (h->rank == AT_MAX_RANK)
-        return at_fail(h->error, AT_FAILED, "'%s' has more than %d dimensions, the most that attend reads", h->file,
-                       AT_MAX_RANK);
+        return at_fail(h->error, AT_UNSUPPORTED, "'%s' has more than %d dimensions, the most that attend reads",
+                       h->file, AT_MAX_RANK);
     if (take(h, '-'))
         return wrong(h, "a dimension is negative");
     skip_blanks(h);
     if (h->at == h->end || *h->at < '0' || *h->at > '9')
-        return wrong(h, "'shape' is not a tuple of whole numbers");
+        return wrong(h, "'shape' is not a tuple of integers");
     int64_t value = 0;
     for (; h->at < h->end && *h->at >= '0' && *h->at <= '9'; h->at++)
         if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, *h->at - '0', &value))
@@ -125,7 +125,7 @@ static bool take_entry(header *h)
                  : strcmp(key, "fortran_order") == 0 ? &h->has_order
                  : strcmp(key, "shape") == 0         ? &h->has_shape
                                                      : NULL;
-    if (seen == NULL)
+    if (!seen)
         return wrong(h, "it has a key besides 'descr', 'fortran_order' and 'shape'");
     if (*seen)
         return wrong(h, "a key comes twice");
@@ -138,7 +138,7 @@ static bool take_entry(header *h)
     }
     skip_blanks(h);
     if (h->at < h->end && (*h->at == '[' || *h->at == '('))
-        return at_fail(h->error, AT_FAILED,
+        return at_fail(h->error, AT_UNSUPPORTED,
                        "'%s' holds records of several fields; save each field as an array of its own", h->file);
     return take_string(h, h->descr, sizeof h->descr) || wrong(h, "'descr' is not a short string in quotes");
 }
@@ -165,60 +165,67 @@ static bool take_header(header *h)
     return true;
 }
 
-/* The number type of a descr such as "<f4"; the others are refused by what they are. */
+/* The number type of a descr such as "<f4"; other types are refused by name. */
 static bool find_dtype(const header *h, at_dtype *dtype)
 {
     for (int i = 0; i < AT_DTYPES; i++)
-        if (at_dtype_rows[i].npy != NULL && strcmp(h->descr, at_dtype_rows[i].npy) == 0) {
+        if (at_dtype_rows[i].npy && strcmp(h->descr, at_dtype_rows[i].npy) == 0) {
             *dtype = (at_dtype)i;
             return true;
         }
     static const char reads[] = "attend reads '<f4', '<f8', '<f2', '<i4', '<i8' and '|u1'";
     char shown[AT_SHOWN];
     at_shown(h->descr, shown, sizeof shown);
-    const char *kind = h->descr + (strchr("<>|=", h->descr[0]) != NULL && h->descr[0] != '\0');
+    const char *kind = h->descr + (h->descr[0] && strchr("<>|=", h->descr[0]));
     if (h->descr[0] == '>')
-        return at_fail(h->error, AT_FAILED,
+        return at_fail(h->error, AT_UNSUPPORTED,
                        "'%s' holds big-endian numbers ('%s'); save it little-endian, such as '<%s' (%s)", h->file,
                        shown, shown + 1, reads);
     if (kind[0] == 'O')
-        return at_fail(h->error, AT_FAILED, "'%s' holds Python objects ('%s'), not numbers; %s", h->file, shown, reads);
+        return at_fail(h->error, AT_UNSUPPORTED, "'%s' holds Python objects ('%s'), not numbers; %s", h->file, shown,
+                       reads);
     static const struct {
         char letter;
         const char *what;
-    } kinds[] = {{'b', "truth values"}, {'i', "whole numbers"},   {'u', "unsigned whole numbers"},
-                 {'f', "floats"},       {'c', "complex numbers"}, {'S', "byte strings"},
-                 {'U', "text"},         {'V', "raw records"},     {'M', "dates"},
-                 {'m', "spans of time"}};
+    } kinds[] = {{'b', "booleans"},
+                 {'i', "integers"},
+                 {'u', "unsigned integers"},
+                 {'f', "floats"},
+                 {'c', "complex numbers"},
+                 {'S', "byte strings"},
+                 {'U', "text"},
+                 {'V', "raw records"},
+                 {'M', "dates"},
+                 {'m', "time differences"}};
     const char *what = "numbers";
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (kind[0] == kinds[i].letter)
             what = kinds[i].what;
-    return at_fail(h->error, AT_FAILED, "'%s' holds %s of type '%s'; %s", h->file, what, shown, reads);
+    return at_fail(h->error, AT_UNSUPPORTED, "'%s' holds %s of type '%s'; %s", h->file, what, shown, reads);
 }
 
-/* The bytes before the header, and where it lies. */
+/* Reads the bytes before the header, and finds it. */
 static bool find_header(const unsigned char *bytes, size_t size, header *h, size_t *data_start)
 {
     if (size < sizeof magic + 2 || memcmp(bytes, magic, sizeof magic) != 0)
-        return at_fail(h->error, AT_FAILED, "'%s' is not a .npy file: it does not begin with \\x93NUMPY and a version",
+        return at_fail(h->error, AT_FORMAT, "'%s' is not a .npy file: it does not begin with \\x93NUMPY and a version",
                        h->file);
     int major = bytes[6], minor = bytes[7];
     if (major < 1 || major > 3 || minor != 0)
-        return at_fail(h->error, AT_FAILED, "'%s' is a .npy file of version %d.%d; attend reads 1.0, 2.0 and 3.0",
+        return at_fail(h->error, AT_UNSUPPORTED, "'%s' is a .npy file of version %d.%d; attend reads 1.0, 2.0 and 3.0",
                        h->file, major, minor);
     size_t start = major == 1 ? 10 : 12, length = 0;
     if (size < start)
-        return at_fail(h->error, AT_FAILED,
+        return at_fail(h->error, AT_FORMAT,
                        "'%s' ends after %zu bytes, inside the fixed part of %zu bytes of a .npy file", h->file, size,
                        start);
     for (size_t i = start; i-- > 8;)
         length = length << 8 | bytes[i];
     if (length > MOST_HEADER)
-        return at_fail(h->error, AT_FAILED, "'%s' claims a .npy header of %zu bytes; it may have %d at most", h->file,
+        return at_fail(h->error, AT_FORMAT, "'%s' claims a .npy header of %zu bytes; it may have %d at most", h->file,
                        length, MOST_HEADER);
     if (length > size - start)
-        return at_fail(h->error, AT_FAILED, "'%s' ends inside its .npy header: %zu of its %zu bytes are there", h->file,
+        return at_fail(h->error, AT_FORMAT, "'%s' ends inside its .npy header: %zu of its %zu bytes are there", h->file,
                        size - start, length);
     h->at = (const char *)bytes + start;
     h->end = h->at + length;
@@ -240,17 +247,17 @@ at_array *at_npy_parse(const unsigned char *bytes, size_t size, const char *name
     char shape[AT_SHAPE_TEXT];
     at_dims_text(h.rank, h.dim, shape);
     if (h.fortran_order && h.rank > 1) {
-        at_fail(error, AT_FAILED,
+        at_fail(error, AT_UNSUPPORTED,
                 "'%s' holds its shape %s in Fortran order (fortran_order: True); save numpy.ascontiguousarray of it",
                 name, shape);
         return NULL;
     }
     if (!at_shape_bytes(dtype, h.rank, h.dim, &count, &needed)) {
-        at_fail(error, AT_FAILED, "'%s' claims shape %s, which is larger than any array", name, shape);
+        at_fail(error, AT_FORMAT, "'%s' claims shape %s, which is larger than any array", name, shape);
         return NULL;
     }
     if (needed != size - start) {
-        at_fail(error, AT_FAILED, "'%s' has %zu bytes of data; its shape %s of %s takes %zu", name, size - start, shape,
+        at_fail(error, AT_FORMAT, "'%s' has %zu bytes of data; its shape %s of %s takes %zu", name, size - start, shape,
                 at_dtype_rows[dtype].name, needed);
         return NULL;
     }
@@ -261,7 +268,7 @@ at_array *at_npy_read(const char *path, at_error *error)
 {
     size_t size;
     unsigned char *bytes = at_file_read(path, &size, error);
-    at_array *array = bytes == NULL ? NULL : at_npy_parse(bytes, size, path, error);
+    at_array *array = !bytes ? NULL : at_npy_parse(bytes, size, path, error);
     free(bytes);
     return array;
 }
@@ -271,10 +278,10 @@ bool at_npy_write(const char *path, const at_array *array, at_error *error)
     if (!at_array_check(array, "write a .npy file", error))
         return false;
     const at_dtype_row *type = &at_dtype_rows[array->dtype];
-    if (type->npy == NULL)
-        return at_fail(error, AT_FAILED, "cannot write '%s': .npy has no %s; convert the array to float32", path,
+    if (!type->npy)
+        return at_fail(error, AT_UNSUPPORTED, "cannot write '%s': .npy has no %s; convert the array to float32", path,
                        type->name);
-    /* Magic word, version 1.0, two bytes of length, the text, then blanks so that the values start at a multiple of 64.
+    /* Magic string, version 1.0, two bytes of length, the text, then blanks so that the values start at a multiple of 64.
      * The longest shape takes less than AT_SHAPE_TEXT, and all around it less than two steps of 64. */
     char block[AT_SHAPE_TEXT + 2 * 64 + 64];
     memcpy(block, magic, sizeof magic);
@@ -290,7 +297,7 @@ bool at_npy_write(const char *path, const at_array *array, at_error *error)
     block[8] = (char)((start - 10) & 255);
     block[9] = (char)((start - 10) >> 8);
     at_writer *writer = at_writer_open(path, error);
-    if (writer == NULL)
+    if (!writer)
         return false;
     at_writer_add(writer, block, start, error);
     at_writer_add(writer, array->data, (size_t)at_array_count(array) * type->size, error);

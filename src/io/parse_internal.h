@@ -1,5 +1,5 @@
-/* The readers proper: from a block of memory, so that no test or fuzzer needs a file. `name` is the file's name for the
- * sentence of a refusal. */
+/* The parsers: they read a block of memory, so that no test or fuzzer needs a file. `name` is the name of the file for
+ * error messages. */
 #ifndef AT_PARSE_INTERNAL_H
 #define AT_PARSE_INTERNAL_H
 

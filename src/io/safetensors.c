@@ -4,6 +4,7 @@
  * reader is in safetensors_parse.c. */
 #include "base/error.h"
 #include "base/files.h"
+#include "base/grow.h"
 #include "base/utf8.h"
 #include "io/dtype.h"
 #include "io/parse_internal.h"
@@ -16,10 +17,10 @@
 at_tensors *at_tensors_new(void)
 {
     at_tensors *tensors = calloc(1, sizeof *tensors);
-    if (tensors == NULL)
+    if (!tensors)
         return NULL;
-    tensors->places = json_object();
-    if (tensors->places == NULL) {
+    tensors->index = json_object();
+    if (!tensors->index) {
         free(tensors);
         return NULL;
     }
@@ -28,14 +29,14 @@ at_tensors *at_tensors_new(void)
 
 void at_tensors_free(at_tensors *tensors)
 {
-    if (tensors == NULL)
+    if (!tensors)
         return;
     for (int i = 0; i < tensors->count; i++) {
         free(tensors->item[i].name);
         at_array_free(tensors->item[i].array);
     }
     free(tensors->item);
-    json_decref(tensors->places);
+    json_decref(tensors->index);
     json_decref(tensors->meta);
     free(tensors);
 }
@@ -50,46 +51,39 @@ const char *at_tensors_name(const at_tensors *tensors, int index)
     return index >= 0 && index < tensors->count ? tensors->item[index].name : NULL;
 }
 
-/* The place of a name in the list, -1 if it is not there. */
+/* The index of a name, -1 if there is none. */
 static int find(const at_tensors *tensors, const char *name)
 {
-    const json_t *place = json_object_get(tensors->places, name);
-    return place == NULL ? -1 : (int)json_integer_value(place);
+    const json_t *index = json_object_get(tensors->index, name);
+    return index ? (int)json_integer_value(index) : -1;
 }
 
 const at_array *at_tensors_get(const at_tensors *tensors, const char *name)
 {
-    int place = find(tensors, name);
-    return place < 0 ? NULL : tensors->item[place].array;
+    const int index = find(tensors, name);
+    return index < 0 ? NULL : tensors->item[index].array;
 }
 
 bool at_tensors_append(at_tensors *tensors, const char *name, at_array *array, at_error *error)
 {
     char shown[AT_SHOWN];
-    if (tensors->count == tensors->room) {
-        int room = tensors->room > INT_MAX / 2 ? 0 : tensors->room == 0 ? 16 : tensors->room * 2;
-        at_item *larger = room == 0 ? NULL : reallocarray(tensors->item, (size_t)room, sizeof *larger);
-        if (larger == NULL)
-            return at_fail(error, AT_FAILED, "memory ran out for tensor '%s'", at_shown(name, shown, sizeof shown));
-        tensors->item = larger;
-        tensors->room = room;
-    }
     char *copy = strdup(name);
-    if (copy == NULL || json_object_set_new(tensors->places, name, json_integer(tensors->count)) != 0) {
+    if (!copy || tensors->count == INT_MAX || !AT_GROW(tensors->item, tensors->room, (size_t)tensors->count + 1) ||
+        json_object_set_new(tensors->index, name, json_integer(tensors->count)) != 0) {
         free(copy);
-        return at_fail(error, AT_FAILED, "memory ran out for tensor '%s'", at_shown(name, shown, sizeof shown));
+        return at_no_memory(error, "tensor '%s'", at_shown(name, shown, sizeof shown));
     }
     tensors->item[tensors->count++] = (at_item){copy, array};
     return true;
 }
 
-/* JSON can hold any text that is UTF-8, and nothing else. */
+/* JSON is UTF-8. */
 static bool check_text(const char *what, const char *text, at_error *error)
 {
     if (at_is_utf8(text))
         return true;
     char shown[AT_SHOWN];
-    return at_fail(error, AT_FAILED, "%s '%s' is not UTF-8, which a safetensors file needs", what,
+    return at_fail(error, AT_USAGE, "%s '%s' is not UTF-8, which a safetensors file needs", what,
                    at_shown(text, shown, sizeof shown));
 }
 
@@ -98,16 +92,16 @@ bool at_tensors_put(at_tensors *tensors, const char *name, const at_array *array
     if (!at_array_check(array, "store a tensor", error) || !check_text("the tensor name", name, error))
         return false;
     if (strcmp(name, AT_METADATA) == 0)
-        return at_fail(error, AT_FAILED,
+        return at_fail(error, AT_USAGE,
                        "a tensor cannot be called '" AT_METADATA "', which is where a safetensors file "
                        "keeps its metadata");
     at_array *copy = at_array_of(array->dtype, array->rank, array->dim, array->data, error);
-    if (copy == NULL)
+    if (!copy)
         return false;
-    int place = find(tensors, name);
-    if (place >= 0) {
-        at_array_free(tensors->item[place].array);
-        tensors->item[place].array = copy;
+    const int index = find(tensors, name);
+    if (index >= 0) {
+        at_array_free(tensors->item[index].array);
+        tensors->item[index].array = copy;
         return true;
     }
     if (at_tensors_append(tensors, name, copy, error))
@@ -126,15 +120,15 @@ bool at_tensors_set_meta(at_tensors *tensors, const char *key, const char *value
     if (error->code != AT_OK || !check_text("the metadata key", key, error) ||
         !check_text("the metadata value", value, error))
         return false;
-    if (tensors->meta == NULL)
+    if (!tensors->meta)
         tensors->meta = json_object();
     if (json_object_set_new(tensors->meta, key, json_string(value)) == 0)
         return true;
     char shown[AT_SHOWN];
-    return at_fail(error, AT_FAILED, "memory ran out for the metadata of '%s'", at_shown(key, shown, sizeof shown));
+    return at_no_memory(error, "the metadata of '%s'", at_shown(key, shown, sizeof shown));
 }
 
-/* The order in a file: types from the highest to the lowest, so that all values are aligned, then names. */
+/* The order in a file: types from the highest to the lowest `order`, so that all values are aligned, then names. */
 static int compare(const void *a, const void *b)
 {
     const at_item *left = *(const at_item *const *)a, *right = *(const at_item *const *)b;
@@ -161,20 +155,20 @@ static json_t *describe(const at_array *array, size_t begin, size_t end)
                      "data_offsets", (json_int_t)begin, (json_int_t)end);
 }
 
-/* The header's text for the tensors in their order; NULL if memory ran out. */
+/* The header for the tensors in their order; NULL if out of memory. */
 static char *header_text(const at_tensors *tensors, at_item *const *order)
 {
     json_t *root = json_object();
-    bool whole = root != NULL;
-    if (whole && tensors->meta != NULL)
-        whole = json_object_set(root, AT_METADATA, tensors->meta) == 0;
+    bool complete = root;
+    if (complete && tensors->meta)
+        complete = json_object_set(root, AT_METADATA, tensors->meta) == 0;
     size_t begin = 0;
-    for (int i = 0; whole && i < tensors->count; i++) {
+    for (int i = 0; complete && i < tensors->count; i++) {
         size_t end = begin + bytes_of(order[i]->array);
-        whole = json_object_set_new(root, order[i]->name, describe(order[i]->array, begin, end)) == 0;
+        complete = json_object_set_new(root, order[i]->name, describe(order[i]->array, begin, end)) == 0;
         begin = end;
     }
-    char *text = whole ? json_dumps(root, JSON_COMPACT) : NULL;
+    char *text = complete ? json_dumps(root, JSON_COMPACT) : NULL;
     json_decref(root);
     return text;
 }
@@ -198,20 +192,20 @@ bool at_tensors_write(const at_tensors *tensors, const char *path, at_error *err
     if (error->code != AT_OK)
         return false;
     at_item **order = calloc((size_t)tensors->count + 1, sizeof *order);
-    for (int i = 0; order != NULL && i < tensors->count; i++)
+    for (int i = 0; order && i < tensors->count; i++)
         order[i] = &tensors->item[i];
-    if (order != NULL)
+    if (order)
         qsort(order, (size_t)tensors->count, sizeof *order, compare);
-    char *text = order == NULL ? NULL : header_text(tensors, order);
+    char *text = !order ? NULL : header_text(tensors, order);
     bool done = false;
-    if (text == NULL)
-        at_fail(error, AT_FAILED, "cannot write '%s': memory ran out", path);
+    if (!text)
+        at_no_memory(error, "writing '%s'", path);
     else if (strlen(text) > AT_MOST_HEADER)
-        at_fail(error, AT_FAILED, "cannot write '%s': its header would have %zu bytes, and safetensors allows %d", path,
-                strlen(text), AT_MOST_HEADER);
+        at_fail(error, AT_UNSUPPORTED, "cannot write '%s': its header would have %zu bytes, and safetensors allows %d",
+                path, strlen(text), AT_MOST_HEADER);
     else {
         at_writer *writer = at_writer_open(path, error);
-        done = writer != NULL && write_all(writer, text, order, tensors->count, error);
+        done = writer && write_all(writer, text, order, tensors->count, error);
     }
     free(text);
     free(order);
@@ -222,7 +216,7 @@ at_tensors *at_tensors_read(const char *path, at_error *error)
 {
     size_t size;
     unsigned char *bytes = at_file_read(path, &size, error);
-    at_tensors *tensors = bytes == NULL ? NULL : at_tensors_parse(bytes, size, path, error);
+    at_tensors *tensors = !bytes ? NULL : at_tensors_parse(bytes, size, path, error);
     free(bytes);
     return tensors;
 }

@@ -1,4 +1,4 @@
-/* The reader of safetensors. Nothing a file says of sizes is believed before it is held against the bytes there are. */
+/* The parser of safetensors files. Every size in the header is checked against the size of the file before it is used. */
 #include "base/error.h"
 #include "base/files.h"
 #include "base/utf8.h"
@@ -12,7 +12,7 @@
 
 /* One entry of the header, checked by itself. */
 typedef struct entry {
-    const char *name; /* the JSON's */
+    const char *name; /* owned by the JSON */
     at_dtype dtype;
     int rank;
     int64_t dim[AT_MAX_RANK];
@@ -23,7 +23,7 @@ typedef struct reader {
     const char *file;
     at_error *error;
     size_t data_size;
-    char shown[AT_SHOWN]; /* the tensor that is spoken of */
+    char shown[AT_SHOWN]; /* the name of a tensor, for error messages */
 } reader;
 
 static const char *shown(reader *r, const char *name)
@@ -33,7 +33,7 @@ static const char *shown(reader *r, const char *name)
 
 static bool wrong(reader *r, const char *name, const char *what)
 {
-    return at_fail(r->error, AT_FAILED, "'%s' has a broken entry for tensor '%s': %s", r->file, shown(r, name), what);
+    return at_fail(r->error, AT_FORMAT, "'%s' has a broken entry for tensor '%s': %s", r->file, shown(r, name), what);
 }
 
 static bool read_dtype(reader *r, const char *name, const json_t *value, entry *e)
@@ -48,8 +48,8 @@ static bool read_dtype(reader *r, const char *name, const json_t *value, entry *
         }
     char type[24];
     at_shown(text, type, sizeof type);
-    return at_fail(r->error, AT_FAILED,
-                   "'%s' holds tensor '%s' of dtype %s; attend reads F32, F16, BF16, F64, I32, I64 and U8", r->file,
+    return at_fail(r->error, AT_UNSUPPORTED,
+                   "'%s' has tensor '%s' of dtype %s; attend reads F32, F16, BF16, F64, I32, I64 and U8", r->file,
                    shown(r, name), type);
 }
 
@@ -59,8 +59,8 @@ static bool read_shape(reader *r, const char *name, const json_t *value, entry *
         return wrong(r, name, "its shape is missing or not a list such as [2,3]");
     size_t rank = json_array_size(value);
     if (rank > AT_MAX_RANK)
-        return at_fail(r->error, AT_FAILED, "'%s' holds tensor '%s' of %zu dimensions; attend reads up to %d", r->file,
-                       shown(r, name), rank, AT_MAX_RANK);
+        return at_fail(r->error, AT_UNSUPPORTED, "'%s' has tensor '%s' of %zu dimensions; attend reads up to %d",
+                       r->file, shown(r, name), rank, AT_MAX_RANK);
     e->rank = (int)rank;
     for (size_t i = 0; i < rank; i++) {
         const json_t *dim = json_array_get(value, i);
@@ -78,7 +78,7 @@ static bool read_offsets(reader *r, const char *name, const json_t *value, entry
         return wrong(r, name, "its data_offsets are missing or not two whole numbers [begin,end]");
     long long from = json_integer_value(begin), to = json_integer_value(end);
     if (from < 0 || to < from || (unsigned long long)to > r->data_size)
-        return at_fail(r->error, AT_FAILED,
+        return at_fail(r->error, AT_FORMAT,
                        "'%s' places tensor '%s' at bytes %lld to %lld of its data, which has %zu bytes", r->file,
                        shown(r, name), from, to, r->data_size);
     e->begin = (size_t)from;
@@ -86,11 +86,11 @@ static bool read_offsets(reader *r, const char *name, const json_t *value, entry
     size_t count, bytes;
     char shape[AT_SHAPE_TEXT];
     if (!at_shape_bytes(e->dtype, e->rank, e->dim, &count, &bytes))
-        return at_fail(r->error, AT_FAILED, "'%s' claims shape %s for tensor '%s', which is larger than any array",
+        return at_fail(r->error, AT_FORMAT, "'%s' claims shape %s for tensor '%s', which is larger than any array",
                        r->file, at_dims_text(e->rank, e->dim, shape), shown(r, name));
     if (bytes != e->end - e->begin)
-        return at_fail(r->error, AT_FAILED, "'%s' gives tensor '%s' %zu bytes; its shape %s of %s takes %zu", r->file,
-                       shown(r, name), e->end - e->begin, at_dims_text(e->rank, e->dim, shape),
+        return at_fail(r->error, AT_FORMAT, "'%s' has %zu bytes for tensor '%s'; its shape %s of %s takes %zu", r->file,
+                       e->end - e->begin, shown(r, name), at_dims_text(e->rank, e->dim, shape),
                        at_dtype_rows[e->dtype].name, bytes);
     return true;
 }
@@ -112,13 +112,13 @@ static bool read_entry(reader *r, const char *name, const json_t *value, entry *
 static bool read_meta(reader *r, json_t *meta, at_tensors *tensors)
 {
     if (!json_is_object(meta))
-        return at_fail(r->error, AT_FAILED, "'%s' has " AT_METADATA " that is not an object of strings", r->file);
+        return at_fail(r->error, AT_FORMAT, "'%s' has " AT_METADATA " that is not an object of strings", r->file);
     const char *key;
     json_t *value;
     json_object_foreach(meta, key, value)
     {
         if (!json_is_string(value))
-            return at_fail(r->error, AT_FAILED, "'%s' has metadata '%s' that is not a string", r->file, shown(r, key));
+            return at_fail(r->error, AT_FORMAT, "'%s' has metadata '%s' that is not a string", r->file, shown(r, key));
     }
     tensors->meta = json_incref(meta);
     return true;
@@ -132,27 +132,27 @@ static int compare(const void *a, const void *b)
     return (left->end > right->end) - (left->end < right->end);
 }
 
-/* In order of place, each tensor begins where the one before ends, from the first byte to the last. Only then is memory
- * taken for their values: all together they have as many bytes as the file. */
-static bool place_entries(reader *r, entry *entries, size_t count, const unsigned char *data, at_tensors *tensors)
+/* In the order of their offsets, each tensor begins where the one before ends, from the first byte to the last. Memory
+ * for the values is allocated only after that check: together they have as many bytes as the file. */
+static bool read_values(reader *r, entry *entries, size_t count, const unsigned char *data, at_tensors *tensors)
 {
     qsort(entries, count, sizeof *entries, compare);
-    size_t place = 0;
+    size_t offset = 0;
     for (size_t i = 0; i < count; i++) {
         const entry *e = &entries[i];
-        if (e->begin != place)
-            return at_fail(r->error, AT_FAILED,
-                           "'%s' has %s before tensor '%s': it begins at byte %zu of the data and should at %zu",
-                           r->file, e->begin > place ? "a hole" : "an overlap", shown(r, e->name), e->begin, place);
-        place = e->end;
+        if (e->begin != offset)
+            return at_fail(r->error, AT_FORMAT,
+                           "'%s' has %s before tensor '%s': it begins at byte %zu of the data instead of %zu", r->file,
+                           e->begin > offset ? "a hole" : "an overlap", shown(r, e->name), e->begin, offset);
+        offset = e->end;
     }
-    if (place != r->data_size)
-        return at_fail(r->error, AT_FAILED, "'%s' has %zu bytes of data; its tensors take %zu", r->file, r->data_size,
-                       place);
+    if (offset != r->data_size)
+        return at_fail(r->error, AT_FORMAT, "'%s' has %zu bytes of data; its tensors take %zu", r->file, r->data_size,
+                       offset);
     for (size_t i = 0; i < count; i++) {
         const entry *e = &entries[i];
         at_array *array = at_array_of(e->dtype, e->rank, e->dim, data + e->begin, r->error);
-        if (array == NULL)
+        if (!array)
             return false;
         if (!at_tensors_append(tensors, e->name, array, r->error)) {
             at_array_free(array);
@@ -166,10 +166,10 @@ static bool read_root(reader *r, json_t *root, const unsigned char *data, at_ten
 {
     size_t most = json_object_size(root), count = 0;
     if (most > INT_MAX)
-        return at_fail(r->error, AT_FAILED, "'%s' has %zu tensors; attend reads up to %d", r->file, most, INT_MAX);
+        return at_fail(r->error, AT_UNSUPPORTED, "'%s' has %zu tensors; attend reads up to %d", r->file, most, INT_MAX);
     entry *entries = calloc(most + 1, sizeof *entries);
-    if (entries == NULL)
-        return at_fail(r->error, AT_FAILED, "cannot read '%s': memory ran out", r->file);
+    if (!entries)
+        return at_no_memory(r->error, "reading '%s'", r->file);
     const char *name;
     json_t *value;
     bool good = true;
@@ -182,16 +182,16 @@ static bool read_root(reader *r, json_t *root, const unsigned char *data, at_ten
         if (!good)
             break;
     }
-    good = good && place_entries(r, entries, count, data, tensors);
+    good = good && read_values(r, entries, count, data, tensors);
     free(entries);
     return good;
 }
 
-/* The header's JSON, or NULL with a sentence. */
+/* Parses the JSON of the header; NULL if it fails. */
 static json_t *load_header(const unsigned char *bytes, size_t size, size_t *length, reader *r)
 {
     if (size < 8) {
-        at_fail(r->error, AT_FAILED,
+        at_fail(r->error, AT_FORMAT,
                 "'%s' is not a safetensors file: it has %zu bytes and needs 8 for its header's length", r->file, size);
         return NULL;
     }
@@ -199,22 +199,22 @@ static json_t *load_header(const unsigned char *bytes, size_t size, size_t *leng
     for (int i = 8; i-- > 0;)
         n = n << 8 | bytes[i];
     if (n > AT_MOST_HEADER || n > size - 8) {
-        at_fail(r->error, AT_FAILED,
+        at_fail(r->error, AT_FORMAT,
                 "'%s' is not a safetensors file: it claims a header of %llu bytes, and %zu bytes follow (%d at most)",
                 r->file, (unsigned long long)n, size - 8, AT_MOST_HEADER);
         return NULL;
     }
     *length = (size_t)n;
     if (n == 0 || bytes[8] != '{') {
-        at_fail(r->error, AT_FAILED, "'%s' is not a safetensors file: its header does not begin with '{'", r->file);
+        at_fail(r->error, AT_FORMAT, "'%s' is not a safetensors file: its header does not begin with '{'", r->file);
         return NULL;
     }
-    json_error_t trouble;
-    json_t *root = json_loadb((const char *)bytes + 8, *length, JSON_REJECT_DUPLICATES, &trouble);
-    if (root == NULL) {
+    json_error_t problem;
+    json_t *root = json_loadb((const char *)bytes + 8, *length, JSON_REJECT_DUPLICATES, &problem);
+    if (!root) {
         char text[160];
-        at_fail(r->error, AT_FAILED, "'%s' has a header that is not JSON: %s at byte %d of it", r->file,
-                at_shown(trouble.text, text, sizeof text), trouble.position);
+        at_fail(r->error, AT_FORMAT, "'%s' has a header that is not JSON: %s at byte %d of it", r->file,
+                at_shown(problem.text, text, sizeof text), problem.position);
     }
     return root;
 }
@@ -226,13 +226,13 @@ at_tensors *at_tensors_parse(const unsigned char *bytes, size_t size, const char
     reader r = {.file = name, .error = error};
     size_t length = 0;
     json_t *root = load_header(bytes, size, &length, &r);
-    if (root == NULL)
+    if (!root)
         return NULL;
     r.data_size = size - 8 - length;
     at_tensors *tensors = at_tensors_new();
-    bool good = tensors != NULL;
+    bool good = tensors;
     if (!good)
-        at_fail(error, AT_FAILED, "cannot read '%s': memory ran out", name);
+        at_no_memory(error, "reading '%s'", name);
     good = good && read_root(&r, root, bytes + 8 + length, tensors);
     json_decref(root);
     if (good)

@@ -34,12 +34,12 @@ static void make_set(links *set)
 {
     if (set->count == 0)
         return;
-    int64_t kept = 1;
+    int64_t unique = 1;
     qsort(set->item, (size_t)set->count, sizeof *set->item, by_value);
     for (int64_t i = 1; i < set->count; i++)
         if (set->item[i] != set->item[i - 1])
-            set->item[kept++] = set->item[i];
-    set->count = kept;
+            set->item[unique++] = set->item[i];
+    set->count = unique;
 }
 
 static int64_t common(const links *a, const links *b)
@@ -60,24 +60,24 @@ static bool read_links(at_line line, int64_t number, links *sure, links *possibl
     at_units units = {line.text, line.text + line.size, true};
     at_unit unit;
     sure->count = 0;
-    if (possible != NULL)
+    if (possible)
         possible->count = 0;
     while (at_units_next(&units, &unit)) {
         uint64_t link;
         bool is_sure;
-        if (!at_link_read(unit, &link, &is_sure) || (!is_sure && possible == NULL)) {
+        if (!at_link_read(unit, &link, &is_sure) || (!is_sure && !possible)) {
             char word[AT_SHOWN], shown[AT_SHOWN];
             snprintf(word, sizeof word, "%.*s", (int)(unit.size < sizeof word ? unit.size : sizeof word), unit.text);
             return at_fail(error, AT_FORMAT, "line %lld of the %s: '%s' is not a link; a link is written like %s",
-                           (long long)number, possible == NULL ? "hypotheses" : "references",
+                           (long long)number, !possible ? "hypotheses" : "references",
                            at_shown(word, shown, sizeof shown),
-                           possible == NULL ? "0-1" : "0-1, or 0?1 if it is only possible");
+                           !possible ? "0-1" : "0-1, or 0?1 if it is only possible");
         }
-        if ((is_sure && !add_link(sure, link)) || (possible != NULL && !add_link(possible, link)))
+        if ((is_sure && !add_link(sure, link)) || (possible && !add_link(possible, link)))
             return at_score_no_memory(error);
     }
     make_set(sure);
-    if (possible != NULL)
+    if (possible)
         make_set(possible);
     return true;
 }

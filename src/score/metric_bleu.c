@@ -1,4 +1,4 @@
-/* BLEU (Papineni et al. 2002) as sacreBLEU counts it. */
+/* BLEU (Papineni et al. 2002) as sacreBLEU computes it. */
 #include <math.h>
 #include <stdio.h>
 

@@ -1,9 +1,9 @@
-/* TER (Snover et al. 2006) as sacreBLEU counts it after tercom: edits of words, where moving a block is one edit. The
- * best moves are hard to find, so they are searched for greedily, and within these bounds:
- *   - a block has at most 10 words, and goes to words of the reference at most 50 away;
- *   - the edit distance looks only at cells near the diagonal;
- *   - after 1000 moves have been tried, no more are;
- *   - nor after 5e8 cells, or if one edit distance needs 5e7, which only lines of thousands of words do. */
+/* TER (Snover et al. 2006) as sacreBLEU computes it after tercom: edits of words, where shifting a block is one edit. The
+ * best shifts are hard to find, so the search is greedy, and within these limits:
+ *   - a block has at most 10 words, and is shifted to words of the reference at most 50 positions away;
+ *   - the edit distance is computed in a band around the diagonal;
+ *   - the search ends after 1000 shifts,
+ *   - and after 5e8 cells, or at once if one edit distance needs 5e7, which only lines of thousands of words do. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #include "score/metric_internal.h"
 
-enum { BLOCK = 10, REACH = 50, BEAM = 25, MOVES = 1000, WORK = 500000000, LARGEST = 50000000, FAR = 1 << 29 };
+enum { BLOCK = 10, REACH = 50, BEAM = 25, SHIFTS = 1000, WORK = 500000000, LARGEST = 50000000, FAR = 1 << 29 };
 
 /* The search for one hypothesis h [n] and one reference r [m]. Row i of the edit distances holds the columns near
  * i * m / n, width of them at most. */
@@ -20,10 +20,10 @@ typedef struct search {
     const int32_t *r;
     int64_t n, m, width, beam;
     double ratio;
-    int32_t *rows;                    /* [n + 1, width] of the hypothesis as it is */
+    int32_t *rows;                    /* [n + 1, width] of the current hypothesis */
     int32_t *first_row;               /* [m + 1] */
     int32_t *above, *here;            /* [width + 1], [width] */
-    int32_t *moved;                   /* the words of the piece that a move changes */
+    int32_t *moved;                   /* the words of the range that a shift changes */
     int32_t *aligned;                 /* [m] the word of h at or before each of r, -1: none */
     unsigned char *h_wrong, *r_wrong; /* [n], [m] whether an edit touches them */
     int64_t tried, work;
@@ -38,7 +38,7 @@ static void columns(const search *s, int64_t i, int64_t *first, int64_t *end)
 }
 
 /* Row i from the one above it, which holds the columns above_first .. above_end - 1:
- *   d[i][j] = min(d[i-1][j-1] + (h_i != r_j), d[i-1][j] + 1, d[i][j-1] + 1),   FAR beyond what the rows hold. */
+ *   d[i][j] = min(d[i-1][j-1] + (h_i != r_j), d[i-1][j] + 1, d[i][j-1] + 1),   FAR outside of the band. */
 static void make_row(search *s, int64_t i, int32_t word, const int32_t *above, int64_t above_first, int64_t above_end,
                      int32_t *row)
 {
@@ -77,7 +77,7 @@ static int32_t cell(const search *s, int64_t i, int64_t j)
     return j >= first && j < end ? row[j - first] : FAR;
 }
 
-/* The rows below row `from` of the hypothesis as it is. */
+/* Computes the rows after row `from` for the current hypothesis. */
 static void make_rows(search *s, int64_t from)
 {
     for (int64_t i = from + 1; i <= s->n; i++) {
@@ -87,8 +87,8 @@ static void make_rows(search *s, int64_t from)
     }
 }
 
-/* The cheapest way back through the rows; of ways as cheap, a word for a word goes before a word too many, and that
- * before a word too few. */
+/* Traces the cheapest alignment back through the rows; among equally cheap steps a match or substitution comes before a
+ * deletion, and that before an insertion. */
 static void align(search *s)
 {
     int64_t i = s->n, j = s->m;
@@ -110,13 +110,13 @@ static void align(search *s)
     }
 }
 
-/* A block of h, `length` words from `start`, goes before word `to`. What changes is h[from .. end). */
-typedef struct move {
+/* A shift of the block of `length` words at `start` to before word `to`. It changes h[from .. end). */
+typedef struct shift {
     int64_t start, length, to, gain, from, end;
-} move;
+} shift;
 
-/* Fills in from, end and s->moved. A block that would go into itself goes so many words beyond itself. */
-static void make_move(search *s, move *go)
+/* Fills in from, end and s->moved. A block whose target lies inside itself is shifted past its own end by as much. */
+static void apply_shift(search *s, shift *go)
 {
     int64_t block_end = go->start + go->length;
     int32_t *out = s->moved;
@@ -134,7 +134,7 @@ static void make_move(search *s, move *go)
     memcpy(out + (go->end - block_end), block, (size_t)go->length * sizeof *out);
 }
 
-/* By how much a row exceeds another of the same columns, if it is as much everywhere; FAR if not. */
+/* The difference of two rows if it is the same in all columns; else FAR. */
 static int32_t excess(const int32_t *row, const int32_t *other, int64_t count)
 {
     for (int64_t k = 1; k < count; k++)
@@ -143,9 +143,9 @@ static int32_t excess(const int32_t *row, const int32_t *other, int64_t count)
     return row[0] - other[0];
 }
 
-/* The edit distance after a move, less the one before. Rows above the change stay. Below it, where the words are the
- * same again, a row that exceeds the one before by the same everywhere settles it, as all further rows will too. */
-static int64_t loss_by(search *s, const move *go)
+/* The edit distance after a shift minus the one before. Rows above the change stay the same. Below it, where the words are
+ * the same again, once a row differs from the old one by a constant, all further rows differ by that constant too. */
+static int64_t loss_by(search *s, const shift *go)
 {
     int64_t first, end;
     const int32_t *above = row_at(s, go->from, &first, &end);
@@ -165,8 +165,8 @@ static int64_t loss_by(search *s, const move *go)
     return differ;
 }
 
-/* The larger gain, then the longer block, then the earlier block, then the earlier place. */
-static bool is_better(const move *a, const move *b)
+/* The larger gain, then the longer block, then the earlier block, then the earlier target. */
+static bool is_better(const shift *a, const shift *b)
 {
     if (a->gain != b->gain)
         return a->gain > b->gain;
@@ -177,23 +177,23 @@ static bool is_better(const move *a, const move *b)
 
 static bool any_wrong(const unsigned char *wrong, int64_t length)
 {
-    return memchr(wrong, true, (size_t)length) != NULL;
+    return memchr(wrong, true, (size_t)length);
 }
 
-/* Tries the block at `start` that equals the reference's words at `at`, before and behind each word that the
- * reference's words are aligned to. */
-static void try_block(search *s, int64_t start, int64_t at, int64_t length, move *best, bool *any)
+/* Tries to shift the block at `start`, which equals the words of the reference at `at`, before and after each word that
+ * those are aligned to. */
+static void try_block(search *s, int64_t start, int64_t at, int64_t length, shift *best, bool *any)
 {
     int64_t last = -1;
     if (!any_wrong(s->h_wrong + start, length) || !any_wrong(s->r_wrong + at, length) ||
         (s->aligned[at] >= start && s->aligned[at] < start + length))
         return;
     for (int64_t j = at - 1; j < at + length; j++) {
-        move go = {.start = start, .length = length, .to = j < 0 ? 0 : s->aligned[j] + 1};
+        shift go = {.start = start, .length = length, .to = j < 0 ? 0 : s->aligned[j] + 1};
         if (go.to == last)
             continue;
         last = go.to;
-        make_move(s, &go);
+        apply_shift(s, &go);
         go.gain = -loss_by(s, &go);
         s->tried++;
         if (!*any || is_better(&go, best))
@@ -204,11 +204,11 @@ static void try_block(search *s, int64_t start, int64_t at, int64_t length, move
 
 static bool is_over_budget(const search *s)
 {
-    return s->tried >= MOVES || s->work >= WORK;
+    return s->tried >= SHIFTS || s->work >= WORK;
 }
 
-/* The best of all moves; false if there is none, or if the search has come to its bounds. */
-static bool find_move(search *s, move *best)
+/* The best of all shifts; false if there is none, or if the search is over a limit. */
+static bool find_shift(search *s, shift *best)
 {
     bool any = false;
     for (int64_t start = 0; start < s->n; start++) {
@@ -232,18 +232,18 @@ static int64_t shift_and_count(search *s)
     int64_t shifts = 0;
     make_rows(s, 0);
     for (;;) {
-        move best;
+        shift best;
         align(s);
-        if (!find_move(s, &best) || best.gain <= 0)
+        if (!find_shift(s, &best) || best.gain <= 0)
             return shifts + cell(s, s->n, s->m);
-        make_move(s, &best);
+        apply_shift(s, &best);
         memcpy(s->h + best.from, s->moved, (size_t)(best.end - best.from) * sizeof *s->h);
         make_rows(s, best.from);
         shifts++;
     }
 }
 
-/* Without moves, and with no more than two rows. */
+/* The edit distance without shifts, in two rows of memory. */
 static int64_t count_only(search *s)
 {
     int64_t first = 0, end = s->m + 1;
@@ -265,7 +265,7 @@ static int64_t ter_edits(const int32_t *hypothesis, int64_t n, const int32_t *re
     if (n == 0 || m == 0)
         return n + m;
     search s = {.r = reference, .n = n, .m = m, .ratio = (double)m / (double)n, .beam = BEAM};
-    if (BEAM < s.ratio / 2) /* so that the columns of neighbouring rows overlap */
+    if (BEAM < s.ratio / 2) /* so that the bands of neighbouring rows overlap */
         s.beam = (int64_t)ceil(s.ratio / 2 + BEAM);
     s.width = 2 * s.beam + 2 < m + 1 ? 2 * s.beam + 2 : m + 1;
     bool small = n + 1 <= LARGEST / s.width;

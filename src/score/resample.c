@@ -11,14 +11,14 @@
 enum { DEFAULT_RESAMPLES = 1000, MOST_RESAMPLES = 10000000 };
 
 typedef struct draws {
-    const at_scores *scores[2]; /* one system, or two by the same lines */
+    const at_scores *scores[2]; /* one system, or two with the same references */
     int systems;
     double *drawn[2]; /* [resamples] */
     uint64_t seed;
 } draws;
 
-/* The n-th text is a function of the seed and of n, whoever draws it: its lines are draws n * 2^32, n * 2^32 + 1, ...
- */
+/* The n-th sample is a function of the seed and of n, whichever thread draws it: its lines are draws n * 2^32,
+ * n * 2^32 + 1, ... */
 static void draw_one(void *context, int64_t index, int number)
 {
     const draws *d = context;
@@ -45,7 +45,7 @@ static int by_value(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* The mean, and the 95% in the middle: of n values in order those from n / 40 to the last but n / 40. Sorts them. */
+/* The mean, and the middle 95%: of n sorted values those from n / 40 to the last but n / 40. Sorts them. */
 static at_spread spread_of(double *value, int64_t count)
 {
     double sum = 0;
@@ -65,14 +65,14 @@ static bool draw(draws *d, int64_t *resamples, at_error *error)
         return false;
     *resamples = first->settings.resamples > 0 ? first->settings.resamples : DEFAULT_RESAMPLES;
     if (*resamples > MOST_RESAMPLES)
-        return at_fail(error, AT_USAGE, "%lld resamples are too many; %d is the most", (long long)*resamples,
+        return at_fail(error, AT_USAGE, "%lld resamples are too many; %d is the maximum", (long long)*resamples,
                        MOST_RESAMPLES);
     if (first->count > UINT32_MAX)
-        return at_fail(error, AT_FAILED, "%lld lines are too many to draw from; %lld is the most",
+        return at_fail(error, AT_UNSUPPORTED, "%lld lines are too many to sample from; %lld is the maximum",
                        (long long)first->count, (long long)UINT32_MAX);
     d->seed = first->settings.seed;
     for (int s = 0; s < d->systems; s++)
-        if ((d->drawn[s] = malloc((size_t)*resamples * sizeof *d->drawn[s])) == NULL)
+        if (!(d->drawn[s] = malloc((size_t)*resamples * sizeof *d->drawn[s])))
             return at_score_no_memory(error);
     at_parallel(*resamples, at_threads(), draw_one, d);
     return true;
@@ -89,9 +89,9 @@ bool at_scores_spread(const at_scores *scores, at_spread *spread, at_error *erro
     return good;
 }
 
-/* As sacreBLEU has it: with d_n the difference by the n-th text and D by the whole one,
- *   p = (1 + how many n have |d_n| - mean |d| > |D|) / (1 + resamples). */
-static double chance(const double *difference, int64_t count, double whole)
+/* As in sacreBLEU: with d_n the difference in the n-th sample and D that of the whole text,
+ *   p = (1 + |{n: |d_n| - mean |d| > |D|}|) / (1 + resamples). */
+static double p_value(const double *difference, int64_t count, double whole)
 {
     double mean = 0;
     int64_t beyond = 0;
@@ -117,7 +117,7 @@ bool at_scores_compare(const at_scores *scores, const at_scores *other, at_compa
         for (int64_t i = 0; i < resamples; i++)
             d.drawn[1][i] = d.drawn[0][i] - d.drawn[1][i];
         comparison->difference = at_scores_total(scores) - at_scores_total(other);
-        comparison->p = chance(d.drawn[1], resamples, comparison->difference);
+        comparison->p = p_value(d.drawn[1], resamples, comparison->difference);
         comparison->spread = spread_of(d.drawn[1], resamples);
     }
     free(d.drawn[0]);

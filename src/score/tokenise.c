@@ -22,7 +22,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* What decides whether a word goes on around a sigma: letters that have a case, and signs that do not matter. */
+/* Properties of Unicode (approximated by categories) that decide whether a sigma is final. */
 static bool is_cased(int32_t point)
 {
     utf8proc_category_t category = utf8proc_category(point);
@@ -56,7 +56,8 @@ static int32_t point_at(at_line line, size_t at, size_t *length)
     return point;
 }
 
-/* A capital sigma at `at` ends a word: a letter stands before it, none behind it, signs that do not matter aside. */
+/* Whether the capital sigma at `at` ends a word: a cased letter precedes it and none follows, ignoring case-ignorable
+ * characters (Unicode's Final_Sigma). */
 static bool is_final_sigma(at_line line, size_t at)
 {
     size_t length, back = at;
@@ -108,7 +109,7 @@ size_t at_line_clean(at_line line, bool lower, char *out)
             point = ' ';
         if (lower && point < 0x80)
             point += point >= 'A' && point <= 'Z' ? 'a' - 'A' : 0;
-        else if (lower && point == DOTTED_I) /* the one letter that becomes two */
+        else if (lower && point == DOTTED_I) /* the only letter that becomes two code points */
             out[used++] = 'i', point = DOT;
         else if (lower && point == SIGMA)
             point = is_final_sigma(line, at) ? FINAL_SIGMA : SMALL_SIGMA;
@@ -124,8 +125,8 @@ size_t at_line_clean(at_line line, bool lower, char *out)
 
 /* ---- Rules ---------------------------------------------------------------------------------------------------- */
 
-/* A rule reads bytes and writes others; `out` is large enough. Gives how many it wrote. What is more than one byte long
- * is never cut, for the rules look for ASCII signs and put blanks only beside those. */
+/* A rule reads bytes and writes others; `out` is large enough. Returns how many it wrote. Multi-byte characters are never
+ * split, as the rules insert blanks only beside ASCII characters. */
 
 static bool is_symbol(char c)
 {
@@ -138,8 +139,8 @@ static bool is_stop(char c)
     return c == '.' || c == ',';
 }
 
-/* Every sign of punctuation but . , - ' stands alone. */
-static size_t symbols_apart(const char *in, size_t size, char *out)
+/* Puts blanks around every punctuation mark except . , - ' */
+static size_t separate_symbols(const char *in, size_t size, char *out)
 {
     char *to = out;
     for (size_t i = 0; i < size; i++) {
@@ -153,7 +154,7 @@ static size_t symbols_apart(const char *in, size_t size, char *out)
     return (size_t)(to - out);
 }
 
-/* The pairs of neighbours that a rule looks for, from the left, none overlapping another. */
+/* Whether a rule applies to a pair of neighbours; pairs are found from the left and do not overlap. */
 typedef bool pair_rule(char first, char second);
 
 static bool stop_after_other(char first, char second)
@@ -172,7 +173,7 @@ static bool dash_after_digit(char first, char second)
 }
 
 /* Writes "first blank second blank" for a pair, or "blank first blank second" if `before`. */
-static inline size_t pairs_apart(const char *in, size_t size, char *out, pair_rule *rule, bool before)
+static inline size_t separate_pairs(const char *in, size_t size, char *out, pair_rule *rule, bool before)
 {
     char *to = out;
     size_t i = 0;
@@ -214,8 +215,8 @@ static size_t replace(const char *in, size_t size, char *out, const char *from, 
     return used;
 }
 
-/* The signs that the Chinese tokeniser sets apart. U+2001 to U+2A6D is what comes of a range that was meant for the
- * ideographs from U+20000 on: they are not split, and dashes, quotation marks and arrows are. */
+/* The characters that the Chinese tokeniser separates. As in sacreBLEU, U+2001 to U+2A6D stands for a range that was
+ * meant to be the ideographs from U+20000 on: those are not separated, and dashes, quotation marks and arrows are. */
 static bool is_chinese(int32_t point)
 {
     static const int32_t range[][2] = {
@@ -228,7 +229,7 @@ static bool is_chinese(int32_t point)
     return false;
 }
 
-static size_t ideographs_apart(at_line line, char *out)
+static size_t separate_ideographs(at_line line, char *out)
 {
     size_t used = 0;
     for (size_t at = 0, length; at < line.size; at += length) {
@@ -253,7 +254,7 @@ void at_words_free(at_words *words)
     *words = (at_words){0};
 }
 
-/* The other text, with room for `size` bytes: rules write there what they read from the present one. */
+/* The buffer that `present` is not, with room for `size` bytes: a rule reads from one and writes to the other. */
 static char *other_text(at_words *words, const char *present, size_t size)
 {
     int which = present == words->text[0];
@@ -268,21 +269,21 @@ static bool add_word(at_words *words, const char *text, size_t size)
     return true;
 }
 
-/* What stands between white space, or each sign of it. */
-static bool split(at_words *words, at_line line, bool signs)
+/* Splits at white space; with `characters` also between all other characters. */
+static bool split(at_words *words, at_line line, bool characters)
 {
     size_t start = 0, length;
     for (size_t at = 0; at < line.size; at += length) {
         bool blank = at_is_blank(point_at(line, at, &length));
-        if ((blank || signs) && at > start && !add_word(words, line.text + start, at - start))
+        if ((blank || characters) && at > start && !add_word(words, line.text + start, at - start))
             return false;
-        if (blank || signs)
+        if (blank || characters)
             start = blank ? at + length : at;
     }
     return start >= line.size || add_word(words, line.text + start, line.size - start);
 }
 
-/* <skipped> goes, entities become the signs they stand for, and a blank comes at each end. */
+/* Removes <skipped>, decodes entities, and adds a blank at each end. */
 static bool unescape(at_words *words, at_line *line)
 {
     static const char *const entity[][2] = {
@@ -290,12 +291,12 @@ static bool unescape(at_words *words, at_line *line)
     bool any = line->size > 0 && (memchr(line->text, '<', line->size) || memchr(line->text, '&', line->size));
     for (size_t i = 0; any && i < sizeof entity / sizeof *entity; i++) {
         char *out = other_text(words, line->text, line->size);
-        if (out == NULL)
+        if (!out)
             return false;
         *line = (at_line){out, replace(line->text, line->size, out, entity[i][0], entity[i][1])};
     }
     char *out = other_text(words, line->text, line->size + 2);
-    if (out == NULL)
+    if (!out)
         return false;
     out[0] = ' ';
     if (line->size > 0)
@@ -305,7 +306,7 @@ static bool unescape(at_words *words, at_line *line)
     return true;
 }
 
-/* Leaves out the white space at both ends, without which a stop behind a last digit is part of the number. */
+/* Strips white space at both ends: a full stop after a last digit is then part of the number. */
 static at_line trimmed(at_line line)
 {
     size_t length, end = 0;
@@ -325,16 +326,16 @@ static at_line trimmed(at_line line)
 static bool western(at_words *words, at_line *line)
 {
     char *out = other_text(words, line->text, 3 * line->size + 1);
-    if (out == NULL)
+    if (!out)
         return false;
-    *line = (at_line){out, symbols_apart(line->text, line->size, out)};
+    *line = (at_line){out, separate_symbols(line->text, line->size, out)};
     static pair_rule *const rules[] = {stop_after_other, stop_before_other, dash_after_digit};
     for (int i = 0; i < 3; i++) {
-        if ((out = other_text(words, line->text, 2 * line->size + 2)) == NULL)
+        if (!(out = other_text(words, line->text, 2 * line->size + 2)))
             return false;
-        size_t size = i == 0   ? pairs_apart(line->text, line->size, out, rules[0], false)
-                      : i == 1 ? pairs_apart(line->text, line->size, out, rules[1], true)
-                               : pairs_apart(line->text, line->size, out, rules[2], false);
+        size_t size = i == 0   ? separate_pairs(line->text, line->size, out, rules[0], false)
+                      : i == 1 ? separate_pairs(line->text, line->size, out, rules[1], true)
+                               : separate_pairs(line->text, line->size, out, rules[2], false);
         *line = (at_line){out, size};
     }
     return true;
@@ -348,16 +349,16 @@ bool at_tokenise(at_words *words, at_tokeniser tokeniser, at_line line)
     if (tokeniser == AT_TOKENISER_ZH) {
         line = trimmed(line);
         char *out = other_text(words, line.text, 2 * line.size + 2);
-        if (out == NULL)
+        if (!out)
             return false;
-        line = (at_line){out, ideographs_apart(line, out)};
+        line = (at_line){out, separate_ideographs(line, out)};
         if (!western(words, &line))
             return false;
     }
     return split(words, line, tokeniser == AT_TOKENISER_CHAR);
 }
 
-/* ---- Their names ---------------------------------------------------------------------------------------------- */
+/* ---- Names ---------------------------------------------------------------------------------------------------- */
 
 static const char *const tokenisers[] = {
     [AT_TOKENISER_13A] = "13a", [AT_TOKENISER_NONE] = "none", [AT_TOKENISER_CHAR] = "char", [AT_TOKENISER_ZH] = "zh"};

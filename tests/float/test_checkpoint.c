@@ -219,7 +219,7 @@ static void what_is_no_model(void **state)
         at_writer_add(writer, bytes, cut, &writing);
         assert_true(at_writer_commit(writer, &writing));
         assert_null(at_translator_load("cut", &said));
-        assert_int_equal(said.code, AT_FAILED);
+        assert_int_equal(said.code, AT_FORMAT);
         assert_non_null(strstr(said.text, "'cut'"));
     }
     free(bytes);

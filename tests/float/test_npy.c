@@ -78,21 +78,21 @@ static void expect_sound(const unsigned char *bytes, size_t size)
         at_array_free(array);
         return;
     }
-    assert_int_equal(error.code, AT_FAILED);
+    assert_true(error.code == AT_FORMAT || error.code == AT_UNSUPPORTED);
     assert_non_null(strstr(error.text, "'x.npy'"));
     assert_true(strlen(error.text) > 20 && strlen(error.text) < sizeof error.text - 1);
     assert_null(strchr(error.text, '\n'));
     assert_true(at_is_utf8(error.text));
 }
 
-static void expect_refused(int version, const char *text, const void *data, size_t data_size, const char *sentence)
+static void expect_refused(int version, const char *text, const void *data, size_t data_size, const char *message)
 {
     unsigned char bytes[4096];
     at_error error = {0};
     assert_null(parse(bytes, make(bytes, version, text, data, data_size), &error));
-    assert_int_equal(error.code, AT_FAILED);
-    if (strstr(error.text, sentence) == NULL)
-        fail_msg("'%s' should say '%s'", error.text, sentence);
+    assert_true(error.code == AT_FORMAT || error.code == AT_UNSUPPORTED);
+    if (!strstr(error.text, message))
+        fail_msg("'%s' should say '%s'", error.text, message);
 }
 
 static void test_golden(void **state)
@@ -201,7 +201,7 @@ static void test_refusals(void **state)
     expect_refused(1, HEADER("'>f4'", "False", "(2, 3)"), data, 24,
                    "holds big-endian numbers ('>f4'); save it little-");
     expect_refused(1, HEADER("'|b1'", "False", "(24,)"), data, 24,
-                   "holds truth values of type '|b1'; attend reads '<f4'");
+                   "holds booleans of type '|b1'; attend reads '<f4'");
     expect_refused(1, HEADER("'<c8'", "False", "(3,)"), data, 24, "holds complex numbers of type '<c8'");
     expect_refused(1, HEADER("''", "False", "(3,)"), data, 24, "of type ''");
     expect_refused(1, HEADER("[('a', '<f4')]", "False", "(6,)"), data, 24, "holds records of several fields");
@@ -216,7 +216,7 @@ static void test_refusals(void **state)
     expect_refused(1, HEADER("'<f4'", "False", "(2.0, 3)"), data, 24, "lacks a comma or its closing bracket");
     expect_refused(1, HEADER("'<f4'", "False", "(6)"), data, 24, "a number in brackets and not a tuple");
     expect_refused(1, HEADER("'<f4'", "False", "[2, 3]"), data, 24, "'shape' is not a tuple");
-    expect_refused(1, HEADER("'<f4'", "False", "(, )"), data, 24, "not a tuple of whole numbers");
+    expect_refused(1, HEADER("'<f4'", "False", "(, )"), data, 24, "not a tuple of integers");
     expect_refused(1, HEADER("'<f4'", "False", "(2 3)"), data, 24, "lacks a comma");
     expect_refused(1, HEADER("'<f4'", "False", "(9223372036854775808,)"), data, 24,
                    "a dimension is larger than any array");

@@ -73,22 +73,22 @@ static void expect_sound(const unsigned char *bytes, size_t size)
         at_tensors_free(tensors);
         return;
     }
-    assert_int_equal(error.code, AT_FAILED);
+    assert_true(error.code == AT_FORMAT || error.code == AT_UNSUPPORTED);
     assert_non_null(strstr(error.text, "'x.safetensors'"));
     assert_true(strlen(error.text) > 30 && strlen(error.text) < sizeof error.text - 1);
     assert_null(strchr(error.text, '\n'));
     assert_true(at_is_utf8(error.text));
 }
 
-static void expect_refused(const char *text, size_t data_size, const char *sentence)
+static void expect_refused(const char *text, size_t data_size, const char *message)
 {
     static const unsigned char data[64];
     unsigned char bytes[8192];
     at_error error = {0};
     assert_null(parse(bytes, make(bytes, text, data, data_size), &error));
-    assert_int_equal(error.code, AT_FAILED);
-    if (strstr(error.text, sentence) == NULL)
-        fail_msg("'%s' should say '%s'", error.text, sentence);
+    assert_true(error.code == AT_FORMAT || error.code == AT_UNSUPPORTED);
+    if (!strstr(error.text, message))
+        fail_msg("'%s' should say '%s'", error.text, message);
 }
 
 static size_t read_bytes(const char *path, unsigned char *out, size_t room)
@@ -258,10 +258,10 @@ static void test_refusals(void **state)
     expect_refused(A("F32", "[2]", "[0,8]"), 7, "places tensor 'a' at bytes 0 to 8 of its data, which has 7 bytes");
     expect_refused(A("F32", "[2]", "[0,8]"), 9, "has 9 bytes of data; its tensors take 8");
     expect_refused(A("F32", "[2]", "[4,12]"), 12,
-                   "has a hole before tensor 'a': it begins at byte 4 of the data and should at 0");
+                   "has a hole before tensor 'a': it begins at byte 4 of the data instead of 0");
     expect_refused(A("F32", "[2]", "[-8,0]"), 8, "at bytes -8 to 0");
     expect_refused(A("F32", "[2]", "[8,0]"), 8, "at bytes 8 to 0");
-    expect_refused(A("F32", "[3]", "[0,8]"), 8, "gives tensor 'a' 8 bytes; its shape [3] of float32 takes 12");
+    expect_refused(A("F32", "[3]", "[0,8]"), 8, "has 8 bytes for tensor 'a'; its shape [3] of float32 takes 12");
     expect_refused(A("F32", "[]", "[0,8]"), 8, "its shape [] of float32 takes 4");
     expect_refused(A("F32", "[-2]", "[0,8]"), 8, "a dimension of its shape is not a whole number from 0 up");
     expect_refused(A("F32", "[2.0]", "[0,8]"), 8, "a dimension of its shape is not a whole number from 0 up");
