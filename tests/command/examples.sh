@@ -74,7 +74,7 @@ EXPECTED
         grep -q " $name$" output || fail "catalogue lacks $name: $(cat output)"
     done
     prints score <<'EXPECTED'
-chrF2\|nrefs:1\|case:mixed\|eff:yes\|nc:6\|nw:0\|space:no\|version:attend-[0-9.]+
+chrF2\|nrefs:1\|case:mixed\|eff:yes\|nc:6\|nw:0\|space:no\|version:attend-[0-9.]+, larger is better
 first 75\.0, second 41\.4, difference 33\.6
 line 0: 66\.0 22\.2
 line 1: 100\.0 61\.8

@@ -1,5 +1,5 @@
-# The recipes under examples/recipes, on a few made-up lines in the formats of their data: each must train, search and score to
-# its end, and know its way about bad arguments. What a good model scores is not for here.
+# The recipes under examples/recipes, on a few invented lines in the formats of their data: each must train, search and score to
+# its end, and refuse bad arguments. The quality of the models is not tested here.
 . "$(dirname "$0")/support.bash"
 recipes=$here/../../examples/recipes
 export ATTEND=$attend
@@ -7,19 +7,19 @@ tiny="--embedding 8 --hidden 8 --updates 3 --warmup 1 --batch-size 4 --quiet"
 small="--layers 1 --hidden 8 --heads 2 --ffn 8 --updates 3 --warmup 1 --source-vocab word --target-vocab word --quiet"
 learner="--dropout 0 --ema 0 --learning-rate 0.02 --quiet"
 
-# recipe NAME ARGUMENTS...: what it prints, without the settings and the time.
+# recipe NAME ARGUMENTS...: its output without the settings and the time.
 recipe() {
     local name=$1
     shift
     bash "$recipes/$name.sh" "$@" >said.out 2>said.err || fail "$name.sh $* exits with $?: $(cat said.err)"
-    [ ! -s said.err ] || fail "$name.sh $* says on stderr: $(cat said.err)"
+    [ ! -s said.err ] || fail "$name.sh $* prints on stderr: $(cat said.err)"
     grep -q '^settings: --' said.out || fail "$name.sh does not print its settings: $(cat said.out)"
     grep -v -e '^settings: ' -e '^training took [0-9.]* minutes of one core$' said.out
     checks=$((checks + 1))
 }
 
-# says PATTERN TEXT: the lines of TEXT match those of PATTERN one by one.
-says() {
+# matches PATTERN TEXT: the lines of TEXT match those of PATTERN one by one.
+matches() {
     [ "$(printf '%s\n' "$1" | wc -l)" = "$(printf '%s\n' "$2" | wc -l)" ] || fail "expected $1, got $2"
     while IFS= read -r pattern <&3 && IFS= read -r line <&4; do
         [[ $line =~ ^$pattern$ ]] || fail "expected '$pattern', got '$line'"
@@ -27,58 +27,58 @@ says() {
     done 3<<<"$1" 4<<<"$2"
 }
 
-# refused CODE SENTENCE NAME ARGUMENTS...
+# refused CODE MESSAGE NAME ARGUMENTS...: it exits with CODE and prints MESSAGE on stderr.
 refused() {
-    local code=$1 sentence=$2 name=$3 got=0 said
+    local code=$1 message=$2 name=$3 got=0 said
     shift 3
     said=$(bash "$recipes/$name.sh" "$@" 2>&1 >/dev/null) || got=$?
-    [ "$got" = "$code" ] && [[ $said == *"$sentence"* ]] || fail "$name.sh $* exits with $got and says '$said'"
+    [ "$got" = "$code" ] && [[ $said == *"$message"* ]] || fail "$name.sh $* exits with $got and prints '$said'"
     checks=$((checks + 1))
 }
 
 mkdir data
-# Words and phones; three words are soon known by heart.
+# Words and phones; the model memorises three words quickly.
 for split in train dev test; do
     printf 'ab\tA B\nba\tB A\nœa\tØ A\n' | gzip -c >data/sig20_fre_$split.tsv.gz
     cp data/sig20_fre_$split.tsv.gz data/sig21_eng_us_$split.tsv.gz
 done
-says $'fre dev +WER 0.00  PER 0.00\nfre test +WER 0.00  PER 0.00' \
+matches $'fre dev +WER 0.00  PER 0.00\nfre test +WER 0.00  PER 0.00' \
     "$(recipe g2p data fre --epochs 60 --embedding 8 --hidden 16 $learner)"
-says 'eng_us dev +WER [0-9.]+  PER [0-9.]+' "$(SPLITS=dev recipe g2p data eng_us $tiny)"
-says $'settings: --model .* --seed 4 .*\nsettings: --model .* --seed 2 .*\nfre dev +WER 0.00  PER 0.00' \
+matches 'eng_us dev +WER [0-9.]+  PER [0-9.]+' "$(SPLITS=dev recipe g2p data eng_us $tiny)"
+matches $'settings: --model .* --seed 4 .*\nsettings: --model .* --seed 2 .*\nfre dev +WER 0.00  PER 0.00' \
     "$(SEEDS='4 2' SPLITS=dev OUTPUT=seeds bash "$recipes/g2p.sh" data fre --epochs 60 --embedding 8 --hidden 16 $learner 2>&1 | grep -v took)"
 [ -s seeds.4 ] && [ -s seeds.2 ] || fail "no model for each seed: $(ls)"
-# Each line of several trainings says whose it is; where one fails the recipe fails, and what is told to stop stops them all.
-several() { # (in a process of its own, so that $! is the recipe)
+# With several trainings each line of progress names its seed; if one fails the recipe fails, and a signal stops all of them.
+several() { # (in a separate process, so that $! is the recipe)
     export SEEDS='4 2' SPLITS=dev OUTPUT=$1
     exec bash "$recipes/g2p.sh" data fre --embedding 8 --hidden 16 "${@:2}"
 }
 (several seeds --epochs 2) >said.out 2>said.err || fail "two seeds: $(cat said.err)"
 for seed in 4 2; do
-    grep -q "^seed $seed: 'seeds.$seed' is the model$" said.err || fail "no word of seed $seed: $(cat said.err)"
+    grep -q "^seed $seed: 'seeds.$seed' is the model$" said.err || fail "no line of seed $seed: $(cat said.err)"
 done
-[ -z "$(grep -v '^seed [42]: ' said.err)" ] || fail "lines of no seed: $(grep -v '^seed [42]: ' said.err)"
+[ -z "$(grep -v '^seed [42]: ' said.err)" ] || fail "lines without a seed: $(grep -v '^seed [42]: ' said.err)"
 code=0
 (several none/m --epochs 2) >said.out 2>said.err || code=$?
-[ $code = 1 ] && ! grep -q took said.out || fail "a training that cannot write ends the recipe with $code: $(cat said.out said.err)"
+[ $code = 1 ] && ! grep -q took said.out || fail "a training that cannot write: the recipe exits with $code: $(cat said.out said.err)"
 several stopped --epochs 1000000 --quiet >said.out 2>said.err &
 for _ in {1..300}; do
     [ -s stopped.4 ] && [ -s stopped.2 ] && break
     sleep 0.1
 done
 kill $! && { wait $! || true; }
-[ -s stopped.4.state ] && [ -s stopped.2.state ] || fail "a recipe told to stop lost its state: $(ls; cat said.err)"
+[ -s stopped.4.state ] && [ -s stopped.2.state ] || fail "a recipe that was stopped lost its state: $(ls; cat said.err)"
 before=$(cksum stopped.*) && sleep 0.5
-[ "$before" = "$(cksum stopped.*)" ] || fail 'a training outlives its recipe'
+[ "$before" = "$(cksum stopped.*)" ] || fail 'a training continues after its recipe ended'
 checks=$((checks + 4))
 refused 1 "g2p.sh: there is no 'data/sig20_xyz_train.tsv.gz'" g2p data xyz
 refused 2 'examples/recipes/g2p.sh DATA LANGUAGE' g2p data
-# DATA may also be the folder of all sets.
+# DATA may also be the folder that holds all data sets.
 mkdir -p all && ln -s ../data all/g2p
-says 'eng_us dev +WER [0-9.]+  PER [0-9.]+' "$(SPLITS=dev recipe g2p all eng_us $tiny)"
+matches 'eng_us dev +WER [0-9.]+  PER [0-9.]+' "$(SPLITS=dev recipe g2p all eng_us $tiny)"
 for name in "$recipes"/*.sh; do
     said=$(bash "$name" --help 2>&1) || fail "$name --help exits with $?: $said"
-    [[ $said == *"examples/recipes/$(basename "$name") DATA "* && $said == *'one core'* ]] || fail "$name --help says $said"
+    [[ $said == *"examples/recipes/$(basename "$name") DATA "* && $said == *'one core'* ]] || fail "$name --help prints $said"
     checks=$((checks + 1))
 done
 
@@ -86,15 +86,15 @@ done
 printf 'ablegen\tlegt ab\tV;3;SG\nTür\tTüren\tN;PL\nBär\tBären\tN;PL\nlegen\tlegt\tV;3;SG\n' | gzip -c >data/german-dev.gz
 cp data/german-dev.gz data/german-test.gz
 cp data/german-dev.gz data/german-train-high.gz
-says $'german dev +accuracy [0-9.]+  mean distance [0-9.]+\ngerman test +accuracy [0-9.]+  mean distance [0-9.]+' \
+matches $'german dev +accuracy [0-9.]+  mean distance [0-9.]+\ngerman test +accuracy [0-9.]+  mean distance [0-9.]+' \
     "$(recipe inflection data german $tiny)"
-# Every letter, blank and feature comes out of the units as it went in.
-says 'german dev +accuracy 100.00  mean distance 0.000' \
+# Every letter, blank and feature survives the conversion to units and back.
+matches 'german dev +accuracy 100.00  mean distance 0.000' \
     "$(SPLITS=dev recipe inflection data german --embedding 16 --hidden 32 --epochs 200 --valid-every 200 $learner)"
-# What a model says for any lemma, counted by hand: it knows one form alone, which is 3, 1 and 0 edits from these three.
+# The scores by hand: the model knows only one form, which is 3, 1 and 0 edits from these three.
 printf 'a\tbä\tX\n' | gzip -c >data/german-train-high.gz
 printf 'a\tbäume\tX\na\tb\tX\na\tbä\tX\n' | gzip -c >data/german-dev.gz
-says 'german dev +accuracy 33.33  mean distance 1.333' \
+matches 'german dev +accuracy 33.33  mean distance 1.333' \
     "$(SPLITS=dev recipe inflection data german --epochs 60 --valid-every 60 --embedding 8 --hidden 16 $learner)"
 
 # Names.
@@ -102,20 +102,20 @@ printf 'اب\tab\nبا\tba\nاا\taa\n' >pairs
 for split in train eval test; do
     gzip -c pairs >data/ar2en-$split.txt.gz
 done
-says $'ar2en dev +WER 0.00  CER 0.00\nar2en test +WER 0.00  CER 0.00' \
+matches $'ar2en dev +WER 0.00  CER 0.00\nar2en test +WER 0.00  CER 0.00' \
     "$(recipe translit data --epochs 60 --embedding 8 --hidden 16 $learner)"
 
-# Sentences; one of three that are tested occurs in training.
+# Sentences; one of the three test sentences occurs in training.
 printf 'a b .\nb a .\na a .\n' | gzip -c >data/train.en.gz
 printf 'ア イ 。\nイ ア 。\nア ア 。\n' | gzip -c >data/train.ja.gz
 for split in dev test; do
     printf 'a b .\nb b .\nb b a .\n' | gzip -c >data/$split.en.gz
     printf 'ア イ 。\nイ イ 。\nイ イ ア 。\n' | gzip -c >data/$split.ja.gz
 done
-says $'en-ja dev BLEU.* = .*\nen-ja dev without the 1 of 3 sources that occur in training BLEU.* = .*
+matches $'en-ja dev BLEU.* = .*\nen-ja dev without the 1 of 3 sources that occur in training BLEU.* = .*
 en-ja test BLEU.* = .*\nen-ja test without the 1 of 3 sources that occur in training BLEU.* = .*' \
     "$(recipe enja data en-ja $small --batch-size 4)"
-says $'ja-en dev BLEU.* = .*\nja-en dev without the 1 of 3 sources that occur in training BLEU.* = .*' \
+matches $'ja-en dev BLEU.* = .*\nja-en dev without the 1 of 3 sources that occur in training BLEU.* = .*' \
     "$(SPLITS=dev recipe enja data ja-en --model bahdanau --embedding 8 --hidden 8 --epochs 1 --quiet \
         --source-vocab word --target-vocab word)"
 refused 2 "enja.sh: the direction is en-ja or ja-en, not 'en-de'" enja data en-de
@@ -126,9 +126,9 @@ for split in train val test_2016_flickr; do
     printf 'ein bier .\nein mann .\n' | gzip -c >data/tok/$split.lc.norm.tok.de.gz
     printf 'a beer .\na man .\n' | gzip -c >data/tok/$split.lc.norm.tok.en.gz
 done
-says $'de-en val BLEU.* = .*\nde-en test_2016_flickr BLEU.* = .*' "$(recipe multi30k data de-en $small)"
-says 'en-de val BLEU.* = .*' "$(SPLITS=dev recipe multi30k data en-de $small)"
-says 'de-en val BLEU.* = .*' "$(RECURRENT=1 SPLITS=dev recipe multi30k data de-en --embedding 8 --hidden 8 ${small#*--ffn 8})"
+matches $'de-en val BLEU.* = .*\nde-en test_2016_flickr BLEU.* = .*' "$(recipe multi30k data de-en $small)"
+matches 'en-de val BLEU.* = .*' "$(SPLITS=dev recipe multi30k data en-de $small)"
+matches 'de-en val BLEU.* = .*' "$(RECURRENT=1 SPLITS=dev recipe multi30k data de-en --embedding 8 --hidden 8 ${small#*--ffn 8})"
 refused 2 "multi30k.sh: the direction is de-en or en-de, not 'de-fr'" multi30k data de-fr
 
 finish
