@@ -5,7 +5,7 @@
 
 static const char suffix[] = ".safetensors";
 
-/* The names in a file, for the sentence that says which there are: "none", or many that end in an ellipsis. */
+/* The names in a file, for an error message: "none", or a list that may end in an ellipsis. */
 static void list_arrays(const at_tensors *tensors, char *out, size_t size)
 {
     size_t used = 0;
@@ -30,7 +30,7 @@ static at_array *read_safetensors(const char *path, const char *name, at_error *
     const at_array *found = *name ? at_tensors_get(tensors, name) : NULL;
     at_array *array = found ? at_array_to_f32(found, error) : NULL;
     if (!*name)
-        fail(error, AT_USAGE, "say which array of '%s' is meant, as in '%s:NAME'; it holds %s", path, path, all);
+        fail(error, AT_USAGE, "'%s' needs the name of an array, as in '%s:NAME'; it has %s", path, path, all);
     else if (!found) {
         int count = at_tensors_count(tensors);
         const char **names = calloc((size_t)count + 1, sizeof *names);
@@ -43,40 +43,40 @@ static at_array *read_safetensors(const char *path, const char *name, at_error *
         if (near[0])
             fail(error, AT_FAILED, "no array '%s' in '%s'%s", name, path, near);
         else
-            fail(error, AT_FAILED, "no array '%s' in '%s'; it holds %s", name, path, all);
+            fail(error, AT_FAILED, "no array '%s' in '%s'; it has %s", name, path, all);
     }
     at_tensors_free(tensors);
     return array;
 }
 
-/* Where ".safetensors" ends the file's name: before a colon or the end of the word; NULL if it does not. */
-static const char *safetensors_end(const char *place)
+/* The end of the file name if it is a .safetensors file: before a colon or at the end; else NULL. */
+static const char *safetensors_end(const char *path)
 {
     const char *end = NULL;
-    for (const char *at = place; (at = strstr(at, suffix)); at++)
+    for (const char *at = path; (at = strstr(at, suffix)); at++)
         if (at[sizeof suffix - 1] == ':' || at[sizeof suffix - 1] == 0)
             end = at + sizeof suffix - 1;
     return end;
 }
 
-at_array *array_read(const char *option, const char *place, at_error *error)
+at_array *array_read(const char *option, const char *argument, at_error *error)
 {
-    const char *end = safetensors_end(place);
+    const char *end = safetensors_end(argument);
     at_array *array = NULL;
     if (error->code != AT_OK)
         return NULL;
     if (end) {
-        char *path = strndup(place, (size_t)(end - place));
+        char *path = strndup(argument, (size_t)(end - argument));
         if (path)
             array = read_safetensors(path, *end ? end + 1 : "", error);
         free(path);
     } else {
-        at_array *stored = at_npy_read(place, error);
+        at_array *stored = at_npy_read(argument, error);
         array = stored ? at_array_to_f32(stored, error) : NULL;
         at_array_free(stored);
     }
     if (!array) {
-        fail(error, AT_FAILED, "out of memory reading '%s'", place);
+        fail(error, AT_MEMORY, "out of memory reading '%s'", argument);
         fail_under(error, option);
     }
     return array;

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct place {
+typedef struct member {
     int64_t group, line;
-} place;
+} member;
 
 static int by_group(const void *left, const void *right)
 {
-    const place *a = left, *b = right;
+    const member *a = left, *b = right;
     if (a->group != b->group)
         return a->group < b->group ? -1 : 1;
     return (a->line > b->line) - (a->line < b->line);
@@ -38,7 +38,7 @@ static bool bounds_rise(const cli_numbers *bounds, at_error *error)
 {
     for (int64_t i = 1; i < bounds->count; i++)
         if (bounds->value[i] <= bounds->value[i - 1])
-            return fail(error, AT_USAGE, "--by-length takes bounds that rise, and %lld does not follow %lld",
+            return fail(error, AT_USAGE, "--by-length takes increasing limits, and %lld follows %lld",
                         (long long)bounds->value[i], (long long)bounds->value[i - 1]);
     return true;
 }
@@ -48,26 +48,26 @@ bool length_groups_make(const cli_numbers *bounds, const at_line_list *lines, le
     const size_t room = (size_t)lines->count + 1;
     if (!bounds_rise(bounds, error))
         return false;
-    place *places = malloc(room * sizeof *places);
+    member *members = malloc(room * sizeof *members);
     *groups =
         (length_groups){.group = malloc(room * sizeof *groups->group), .lines = malloc(room * sizeof *groups->lines)};
-    if (!places || !groups->group || !groups->lines)
-        fail(error, AT_FAILED, "out of memory for the lengths of %lld lines", (long long)lines->count);
+    if (!members || !groups->group || !groups->lines)
+        fail(error, AT_MEMORY, "out of memory for the lengths of %lld lines", (long long)lines->count);
     for (int64_t i = 0; i < lines->count && error->code == AT_OK; i++)
-        places[i] =
-            (place){group_of(bounds, at_word_numbers(lines->line[i].text, lines->line[i].size, NULL, 0, NULL)), i};
+        members[i] =
+            (member){group_of(bounds, at_word_numbers(lines->line[i].text, lines->line[i].size, NULL, 0, NULL)), i};
     if (error->code == AT_OK)
-        qsort(places, (size_t)lines->count, sizeof *places, by_group);
+        qsort(members, (size_t)lines->count, sizeof *members, by_group);
     for (int64_t i = 0; i < lines->count && error->code == AT_OK; i++) {
-        groups->lines[i] = places[i].line;
-        if (i == 0 || places[i].group != places[i - 1].group) {
+        groups->lines[i] = members[i].line;
+        if (i == 0 || members[i].group != members[i - 1].group) {
             length_group *begun = &groups->group[groups->count++];
-            *begun = limits_of(bounds, places[i].group);
+            *begun = limits_of(bounds, members[i].group);
             begun->lines = groups->lines + i;
         }
         groups->group[groups->count - 1].end = groups->lines + i + 1;
     }
-    free(places);
+    free(members);
     return error->code == AT_OK;
 }
 
@@ -113,11 +113,11 @@ void length_groups_print(const length_groups *groups, const char *of, const leng
         printf("%-*s %7lld", FIRST, text, (long long)lines_of(group));
         for (int c = 0; c < count; c++) {
             const double score = score_of(&columns[c], group);
-            const int places = decimals != UNSET ? (int)decimals : at_scores_signature(columns[c].scores)[0] ? 1 : 2;
+            const int digits = decimals != UNSET ? (int)decimals : at_scores_signature(columns[c].scores)[0] ? 1 : 2;
             if (isnan(score))
                 printf("  %*s", width_of(&columns[c]), "-");
             else
-                printf("  %*.*f", width_of(&columns[c]), places, score);
+                printf("  %*.*f", width_of(&columns[c]), digits, score);
         }
         putchar('\n');
     }

@@ -1,22 +1,22 @@
-/* attend score --by-length: the lines in groups by how many words they have, and the scores of each group. */
+/* attend score --by-length: groups of lines by their number of words, and the scores of each group. */
 #ifndef BY_LENGTH_H
 #define BY_LENGTH_H
 
 #include "options.h"
 
 typedef struct length_group {
-    int64_t from, to;           /* words; to UNSET: no end */
+    int64_t from, to;           /* words; to UNSET: no limit */
     const int64_t *lines, *end; /* the numbers of its lines, from 0 */
 } length_group;
 
 typedef struct length_groups {
-    length_group *group; /* those that have a line, the shortest first */
+    length_group *group; /* those that have lines, the shortest first */
     int64_t count;
     int64_t *lines; /* what the groups point into */
 } length_groups;
 
-/* Groups the lines by their words, which stand between white space. One number: every group is so many words wide, no
- * word at all being in the first. Several: the most words of each group but the last, which has no end. */
+/* Groups the lines by their number of words, separated by white space. One bound: every group is that many words wide;
+ * lines without words are in the first. Several: the most words of each group but the last, which has no limit. */
 bool length_groups_make(const cli_numbers *bounds, const at_line_list *lines, length_groups *groups, at_error *error);
 void length_groups_free(length_groups *groups);
 
@@ -26,10 +26,10 @@ typedef struct length_column {
     const at_scores *scores;
 } length_column;
 
-/* A table, a row for each group; decimals UNSET: as many as the scores are published with. `of`: "reference". */
+/* Prints a table with a row for each group; decimals UNSET: as many as the scores are published with. `of`: "reference". */
 void length_groups_print(const length_groups *groups, const char *of, const length_column *columns, int count,
                          int64_t decimals);
-/* The same as a member "by_length" of a JSON object, a comma before it. */
+/* The same as a member "by_length" of a JSON object, after a comma. */
 void length_groups_print_json(const length_groups *groups, const char *of, const length_column *columns, int count);
 
 #endif

@@ -270,7 +270,7 @@ static void print_json(const score_options *options, const result *all, int coun
     printf(",\"lines\":%lld}\n", (long long)at_scores_count(all[0].scores));
 }
 
-/* One line for each that came in, the metrics side by side. */
+/* One line of output for each line read, the metrics side by side. */
 static void print_sentences(const score_options *options, const result *all, int count)
 {
     int decimals = options->decimals != UNSET ? (int)options->decimals : 2;
@@ -340,7 +340,7 @@ static bool group_lines(const score_options *options, const at_line_list *source
     return length_groups_make(&options->by_length, source ? source : reference, groups, error);
 }
 
-/* Perplexity is a model's, and its lines are those of --reference: nothing is read from the standard input. */
+/* Perplexity scores the lines of --reference with a model: nothing is read from the standard input. */
 static int run_perplexity(const score_options *o, int word_count)
 {
     at_error error = {0};
@@ -350,7 +350,7 @@ static int run_perplexity(const score_options *o, int word_count)
     else if (!o->model || o->references.count != 1)
         fail(&error, AT_USAGE, "perplexity needs %s", o->model ? "one --reference FILE, the text" : "a model: -m FILE");
     else if (o->tokenise || o->compare || o->confidence != UNSET || o->sentence || o->lowercase || o->by_length.count)
-        fail(&error, AT_USAGE, "perplexity takes --model, --source, --reference and --json, and no other option");
+        fail(&error, AT_USAGE, "perplexity takes no options but --model, --source, --reference and --json");
     else
         score_perplexity(o->model, o->source, o->references.value[0], o->json, o->common.quiet, &error);
     return report(&error);

@@ -75,17 +75,17 @@ void links_free(cli_links *links)
     free(links->weight);
 }
 
-/* The place of the first of the largest numbers above 0, `step` apart; -1 if there is none. */
+/* The index of the first of the largest numbers above 0, `step` apart; -1 if there is none. */
 static int64_t largest(const double *numbers, int64_t count, int64_t step)
 {
-    int64_t place = -1;
+    int64_t index = -1;
     double most = 0;
     for (int64_t i = 0; i < count; i++)
         if (numbers[i * step] > most) {
             most = numbers[i * step];
-            place = i;
+            index = i;
         }
-    return place;
+    return index;
 }
 
 bool links_print(FILE *stream, const cli_links *links)
@@ -108,7 +108,7 @@ int64_t links_agreed(const cli_links *links)
     return both;
 }
 
-/* What a column got from all rows. */
+/* The sum of a column over all rows. */
 static double coverage_of(const cli_links *links, int64_t column)
 {
     double sum = 0;

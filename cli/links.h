@@ -1,22 +1,22 @@
-/* Alignments as text: Pharaoh's pairs, or the weights themselves. */
+/* Alignments as text: pairs in Pharaoh format, or the weights themselves. */
 #ifndef LINKS_H
 #define LINKS_H
 
 #include "console.h"
 
 /* "0-0 1-2 2-1": for every target unit the source unit it is linked to, ordered by source, then by target. No newline.
- * False if memory ran out. */
+ * False if out of memory. */
 bool print_links(FILE *stream, const int32_t *links, int64_t target_units);
 
-/* How much of each target word or unit went to each source word or unit. */
+/* The weight of each target word or unit on each source word or unit. */
 typedef struct cli_links {
     int64_t rows, columns; /* of the target, of the source */
     double *weight;        /* [rows, columns] */
 } cli_links;
 
-/* Of units: the weights without those of the end. Of whole words, what stands between blanks: the sum over the units of
- * the source word, the mean over those of the target word; `lines` are the source and the target that the places in
- * `found` are of. False if memory ran out; released with links_free either way. */
+/* Of units: the weights without the row of the end symbol. Of words, separated by blanks: the sum over the units of the
+ * source word, the mean over those of the target word; `lines` are the source and the target that the offsets in `found`
+ * refer to. False if out of memory; release with links_free either way. */
 bool links_by_unit(const at_hypothesis *hypothesis, cli_links *links);
 bool links_by_word(const at_found *found, const at_line lines[2], cli_links *links);
 void links_free(cli_links *links);
@@ -29,7 +29,7 @@ int64_t links_agreed(const cli_links *links);
 #define UNATTENDED 0.1
 void links_print_coverage(FILE *stream, const cli_links *links);
 
-/* "0.9,0.1 0.2,0.8": target units set apart by blanks, source weights by commas. No newline. */
+/* "0.9,0.1 0.2,0.8": target units separated by blanks, source weights by commas. No newline. */
 void print_weights(FILE *stream, const at_hypothesis *hypothesis);
 
 #endif

@@ -8,7 +8,7 @@ static void write_number(FILE *stream, const at_array *array, int64_t index)
         fprintf(stream, "%d", ((const int32_t *)array->data)[index]);
         return;
     }
-    /* Nine figures bring the same float back; JSON has no NaN and no infinity. */
+    /* Nine digits identify a float; JSON has no NaN and no infinity. */
     float value = ((const float *)array->data)[index];
     if (isfinite(value))
         fprintf(stream, "%.9g", value);
@@ -16,7 +16,7 @@ static void write_number(FILE *stream, const at_array *array, int64_t index)
         fputs("null", stream);
 }
 
-/* Dimension `level` of the array from its index-th element on; gives the index after it. */
+/* Dimension `level` of the array from its index-th element on; returns the index after it. */
 static int64_t write_level(FILE *stream, const at_array *array, int level, int64_t index)
 {
     if (level == array->rank) {

@@ -1,6 +1,6 @@
-/* attend compare, in the order of its work: a SPEC is read into a grid of settings, its data made ready, every cell of
- * the grid trained and tried once for each seed by child processes of this very program, and what they left measured
- * and shown. A cell is a line of settings of attend train and nothing more, so any of them can be run by hand. */
+/* attend compare, in the order of its work: a SPEC is parsed into a grid of settings, its data is prepared, every cell of
+ * the grid is trained and tested once for each seed by child processes of this program, and their output is measured and
+ * printed. A cell is a list of options of attend train and nothing more, so any of them can be run by hand. */
 #ifndef COMPARE_H
 #define COMPARE_H
 
@@ -17,22 +17,22 @@ enum {
     MOST_METRICS = 8,
     MOST_BUCKETS = 4,
     MOST_LINE_WORDS = 2 * MOST_KEYS + MOST_ROW_WORDS + 20,
-    MOST_FOLDER = 800, /* letters of the folder that holds the runs, */
-    PATH = 1000,       /* and room for a path in it */
+    MOST_FOLDER = 800, /* characters of the path of the directory of the runs, */
+    PATH = 1000,       /* and the size of a path in it */
 };
 
 /* ---- The SPEC ------------------------------------------------------------------------------------------------- */
 
-/* The sets that a model is tried on: one like the training's lines and, if there is one, a set beyond them. */
+/* The sets that a model is tested on: one like the training data and, if there is one, a set beyond its lengths. */
 enum { TEST, BEYOND, SETS };
 extern const char *const compare_set_names[SETS];
 
-/* Pairs of lines, from two files or one, and what is known about their links. */
+/* Pairs of lines, from two files or one, and their alignments if they are known. */
 typedef struct compare_files {
     const char *source, *target, *tsv, *alignment;
 } compare_files;
 
-/* An option of attend train with the values that it takes in turn. */
+/* An option of attend train with its values. */
 typedef struct compare_key {
     const cli_option *option;
     const char *dashed; /* "--heads" */
@@ -40,30 +40,31 @@ typedef struct compare_key {
     int count;
 } compare_key;
 
-/* A named line of options: `row = NAME : --option value ...`. Its options stand for the keys of the same names. */
+/* A named list of options: `row = NAME : --option value ...`. Its options override the keys of the same names. */
 typedef struct compare_row {
     const char *name;
     char *word[MOST_ROW_WORDS];
     int count;
 } compare_row;
 
-/* One of what is multiplied: the rows, or a key with several values. */
+/* An axis of the grid: the rows, or a key with several values. */
 typedef struct compare_axis {
     const compare_key *key; /* NULL: the rows */
     int count;
 } compare_axis;
 
 typedef struct compare_spec {
-    /* Filled in by the table of keys in compare_spec.c. */
+    /* Filled in by the table of keys in spec.c. */
     const char *title, *task, *lengths, *beyond, *metrics, *tokenise, *seeds;
     int64_t symbols, train_lines, valid_lines, test_lines, beam;
     double length_penalty;
     compare_files set[SETS];
 
-    const cli_task *maker; /* of the data; NULL: it is named */
+    bool given[MOST_KEYS]; /* which keys of that table the SPEC or --set has */
+    const cli_task *maker; /* generates the data; NULL: the SPEC names files */
     task_size size[SETS];  /* the words in a line; most 0: there is no such set */
-    const char *path;      /* the file, or the preset, for sentences */
-    const char *folder;    /* what its paths start from; NULL: where we are */
+    const char *path;      /* the file, or the preset, for error messages */
+    const char *folder;    /* what its paths are relative to; NULL: the working directory */
     compare_key *key;      /* [key_count] */
     int key_count;
     compare_row *row; /* [row_count] */
@@ -74,38 +75,40 @@ typedef struct compare_spec {
     int seed_count;
     const char *metric[MOST_METRICS];
     int metric_count;
-    char **kept; /* [kept_count] the texts that all of it points into */
+    char **kept; /* [kept_count] the strings that all of it points into */
     int kept_count;
 } compare_spec;
 
-/* Reads the text of a SPEC (changed by it), then the lines `key=value` of --set over it. False with a sentence that
- * names the place; released with compare_spec_free either way. */
+/* Parses the text of a SPEC, then the `key=value` of --set, which override it. An error names the line. Release it with
+ * compare_spec_free either way. */
 bool compare_spec_read(compare_spec *spec, const char *path, const char *folder, const char *text,
                        const cli_texts *sets, at_error *error);
 void compare_spec_free(compare_spec *spec);
 
 /* Whether a row has its own value of an option. */
 bool compare_row_has(const compare_row *row, const char *name);
-/* What a cell has on an axis, as the SPEC writes it. */
+/* The value of a cell on an axis, as written in the SPEC. */
 const char *compare_value(const compare_spec *spec, int cell, int axis);
 /* The first value of a key of attend train; NULL if the SPEC does not have it. */
 const char *compare_setting(const compare_spec *spec, const char *name);
-/* How scores are counted: with the words of `tokenise`, and without regard to capitals where no model writes any. */
+/* The keys that were given but have no effect, with the reason, for people; "" if there are none. */
+void compare_unused(const compare_spec *spec, char *out, size_t size);
+/* How to score: with the tokeniser of `tokenise`, and lower-cased if the models write lower case only. */
 at_score_settings compare_scoring(const compare_spec *spec);
-/* The options of a cell, without data, seed and output; gives their count. They belong to the SPEC. */
+/* The options of a cell, without data, seed and output; returns their count. The SPEC owns them. */
 int compare_options(const compare_spec *spec, int cell, const char *words[MOST_LINE_WORDS]);
 
-/* Whether an option of attend train takes a file; and whether a value is one, which a subword model's file is that
- * stands for a vocabulary. */
+/* Whether an option of attend train takes a file; and whether a value is one, as the file of a subword model in place of
+ * a vocabulary is. */
 bool compare_takes_file(const cli_option *option);
 bool compare_is_file(const cli_option *option, const char *value);
-/* The option of attend train that a word such as "--heads" is; NULL if it is none. */
+/* The option of attend train for a word such as "--heads"; NULL if there is none. */
 const cli_option *compare_word_option(const char *word);
 
-/* A text that lives as long as the SPEC: the print of a format. NULL with a sentence if memory ran out. */
+/* A formatted string that lives as long as the SPEC. NULL if out of memory. */
 char *compare_keep(compare_spec *spec, at_error *error, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* The SPECs that come along, compiled in from examples/compare; NULL past the last. */
+/* The SPECs of examples/compare, compiled in; NULL past the last. */
 typedef struct compare_preset {
     const char *name, *text;
 } compare_preset;
@@ -113,22 +116,26 @@ const compare_preset *compare_preset_at(int index);
 /* Its title, the value of the line `title = `, into `out`. */
 void compare_preset_title(const compare_preset *preset, char *out, size_t size);
 
+/* FNV-1a of bytes; the runs of earlier versions are recognised by it. */
+#define COMPARE_HASH_START UINT64_C(0xcbf29ce484222325)
+uint64_t compare_hash(uint64_t hash, const void *bytes, size_t size);
+
 /* ---- The data ------------------------------------------------------------------------------------------------- */
 
-/* A file that some of the runs are trained with and others are not, and a mark of its bytes. */
+/* A file that only some of the runs are trained with, and the hash of its bytes. */
 typedef struct compare_own {
     const char *path;
     uint64_t mark;
 } compare_own;
 
-/* Files that are there: what the SPEC names, or what was made for it in `folder`/data. */
+/* Existing files: those that the SPEC names, or those generated for it in `folder`/data. */
 typedef struct compare_data {
-    compare_files train, valid, set[SETS]; /* of the sets never a tsv; source NULL: there is no such set */
-    uint64_t mark, set_mark[SETS];         /* of the bytes of what all are trained with, and of each set */
-    compare_own *own;                      /* [own_count] of the rows, and subword models among several values */
+    compare_files train, valid, set[SETS]; /* `set` never has a tsv; source NULL: there is no such set */
+    uint64_t mark, set_mark[SETS];         /* hashes of the files that all runs are trained with, and of each set */
+    compare_own *own;                      /* [own_count] files of rows, and subword models among several values */
     int own_count;
     at_line_list *source[SETS], *target[SETS], *links[SETS];
-    bool letters; /* lengths are counted in letters, not in words */
+    bool letters; /* lengths are counted in characters, not in words */
 } compare_data;
 
 bool compare_data_ready(compare_spec *spec, const char *folder, uint64_t seed, compare_data *data, at_error *error);
@@ -139,12 +146,12 @@ void compare_data_free(compare_data *data);
 enum { MOST_MEASURES = SETS * MOST_METRICS + MOST_BUCKETS + 8 };
 
 typedef struct compare_measure {
-    char name[60];  /* of a JSON field: "accuracy", "beyond_accuracy", "accuracy_3_5" */
-    char title[60]; /* of a column: "accuracy", "beyond", "3-5" */
+    char name[60];  /* of the JSON field: "accuracy", "beyond_accuracy", "accuracy_3_5" */
+    char title[60]; /* of the column: "accuracy", "beyond", "3-5" */
     int decimals;
-    int better;   /* 1: more is, -1: less is, 0: neither */
+    int better;   /* 1: larger values are, -1: smaller ones, 0: neither */
     bool quality; /* a percentage that may have a bar */
-    /* What is scored: a metric (NULL: a cost of the run) on a set, or on the part with these lengths of its sources. */
+    /* What is scored: a metric (NULL: a cost of the run) on a set, or on its lines whose sources have these lengths. */
     const char *metric;
     int set;
     bool part;
@@ -158,8 +165,8 @@ typedef struct compare_run {
     int cell;
     int64_t seed;
     compare_state state;
-    char *folder, *line; /* where its files are; what trains it, as one would type it */
-    char why[500];       /* the sentence of a run that failed or was refused */
+    char *folder, *line; /* its directory; the command that trains it */
+    char why[500];       /* the error message of a run that failed or was refused */
     double seconds;      /* of training */
     double value[MOST_MEASURES];
 } compare_run;
@@ -176,14 +183,14 @@ typedef struct compare_table {
 
 /* Decides what is measured, from the SPEC and its data. */
 bool compare_measures(compare_table *table, at_error *error);
-/* Fills in the values of a run from the files it left; false with a sentence if they cannot be judged. */
+/* Fills in the values of a run from the files it wrote. */
 bool compare_measure_run(compare_table *table, compare_run *run, at_error *error);
-/* Mean and spread (standard deviation, n - 1 below) of a measure over a cell's runs that are done; gives their count.
- * The spread of one is NAN, and so is the mean of none. */
+/* Mean and standard deviation (divided by n - 1) of a measure over the finished runs of a cell; returns their count. The
+ * deviation of one run is NAN, and so is the mean of none. */
 int compare_mean(const compare_table *table, int cell, int measure, double *mean, double *spread);
-/* What became of a cell: done if all its runs are, or the first run that is not. */
+/* The state of a cell: its first run that is not done, or its first run. */
 const compare_run *compare_cell_run(const compare_table *table, int cell);
-/* Whether no cell is better by a measure, and some are worse: where all are alike, none stands out. */
+/* Whether no cell is better by a measure, and some are worse. */
 bool compare_is_best(const compare_table *table, int cell, int measure);
 
 /* ---- Running -------------------------------------------------------------------------------------------------- */
@@ -194,12 +201,12 @@ typedef struct compare_orders {
     bool quiet, verbose;
 } compare_orders;
 
-/* One comparison at a time in a folder. The children hold the lock as well, so that a call right after a parent that
- * was killed waits until they have saved. Gives the lock, to be closed, or -1. */
+/* Allows one comparison at a time in a directory. The children hold the lock as well, so that a new comparison waits until
+ * the children of a killed one have saved. Returns the lock, to be closed, or -1. */
 int compare_lock(const char *folder, at_error *error);
 
-/* Runs what is missing, and measures. False with a sentence if nothing could be run; a run that fails is only marked.
- * *interrupted: a signal came, and the runs were saved. */
+/* Runs what is missing, and measures. False if nothing could be run; a run that fails is only marked. *interrupted: a
+ * signal arrived, and the runs were saved. */
 bool compare_run_all(compare_table *table, const compare_orders *orders, bool *interrupted, at_error *error);
 void compare_runs_free(compare_table *table);
 
@@ -208,7 +215,7 @@ void compare_runs_free(compare_table *table);
 /* "99.3 ± 0.4", or a dash if there is nothing to show. */
 enum { CELL_TEXT = 60 };
 char *compare_cell_text(const compare_table *table, int cell, int measure, char out[CELL_TEXT]);
-/* What stands below a table: what ± is, which seeds, how the runs shared the machine, and what they learnt from. */
+/* The notes below a table: the meaning of ±, the seeds, the jobs and threads, and the training data. */
 void compare_notes(const compare_table *table, char *out, size_t size);
 
 void compare_print(const compare_table *table);

@@ -1,4 +1,4 @@
-/* The table of attend compare as one page that needs nothing else: no scripts, no fonts, no pictures from outside. */
+/* The table of attend compare as one self-contained HTML page, without scripts, external fonts or images. */
 #include <math.h>
 #include <string.h>
 
@@ -51,7 +51,7 @@ static void element(FILE *f, const char *open, const char *words, const char *cl
     fputs(close, f);
 }
 
-/* "shaw:4, 8": what tells a cell from the others. */
+/* "shaw:4, 8": the values of a cell. */
 static void label_of(const compare_spec *spec, int cell, char *out, size_t size)
 {
     out[0] = 0;
@@ -119,7 +119,7 @@ static void write_table(FILE *f, const compare_table *table)
 
 enum { WIDTH = 640, HEIGHT = 260, LEFT = 44, TOP = 12, BOTTOM = 30, NAMES = 240 };
 
-/* Where a value stands in the plot. */
+/* The y coordinate of a value in the plot. */
 static double height_of(double value, double top)
 {
     return TOP + HEIGHT * (1 - value / top);
@@ -175,8 +175,12 @@ static void write_plot(FILE *f, const compare_table *table)
     const int count = plotted(table, points), cells = table->spec->cell_count;
     const double step = (double)WIDTH / (count ? count : 1);
     double top = 100, mean, spread;
-    if (count < 2 || cells > MOST_LINES)
+    if (count < 2)
         return;
+    if (cells > MOST_LINES) {
+        fprintf(f, "<p>No plot: it has at most %d lines, and there are %d rows.</p>\n", MOST_LINES, cells);
+        return;
+    }
     for (int cell = 0; cell < cells; cell++)
         for (int i = 0; i < count; i++)
             if (compare_mean(table, cell, points[i], &mean, &spread) && mean > top)
@@ -207,7 +211,7 @@ static void write_plot(FILE *f, const compare_table *table)
 
 static void write_lines(FILE *f, const compare_table *table)
 {
-    fputs("<details><summary>The runs, as one would type them</summary>\n<ul>\n", f);
+    fputs("<details><summary>The commands of the runs</summary>\n<ul>\n", f);
     for (int i = 0; i < table->run_count; i++) {
         element(f, "<li><code>", table->run[i].line, "</code>");
         if (table->run[i].state == RUN_FAILED)

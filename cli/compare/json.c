@@ -1,4 +1,4 @@
-/* The table of attend compare as JSON: unrounded, with every run and the line that repeats it. */
+/* The table of attend compare as JSON: unrounded, with every run and its command. */
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,23 +15,23 @@ static json_t *number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* JSON is UTF-8. Of a name or a path that is not, each wrong byte is U+FFFD. */
+/* JSON is UTF-8: each invalid byte of a name or a path becomes U+FFFD. */
 static json_t *words(const char *text)
 {
     json_t *whole = text ? json_string(text) : json_null();
-    char *mended = NULL;
+    char *repaired = NULL;
     size_t size = 0;
-    FILE *stream = whole ? NULL : open_memstream(&mended, &size);
+    FILE *stream = whole ? NULL : open_memstream(&repaired, &size);
     if (!stream)
         return whole;
     while (*text) {
-        utf8proc_int32_t sign;
-        const utf8proc_ssize_t length = utf8proc_iterate((const utf8proc_uint8_t *)text, -1, &sign);
+        utf8proc_int32_t point;
+        const utf8proc_ssize_t length = utf8proc_iterate((const utf8proc_uint8_t *)text, -1, &point);
         fprintf(stream, "%.*s", length > 0 ? (int)length : 3, length > 0 ? text : "\xEF\xBF\xBD");
         text += length > 0 ? length : 1;
     }
-    whole = fclose(stream) == 0 ? json_string(mended) : NULL;
-    free(mended);
+    whole = fclose(stream) == 0 ? json_string(repaired) : NULL;
+    free(repaired);
     return whole;
 }
 

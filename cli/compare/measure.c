@@ -8,7 +8,7 @@
 
 /* ---- Lengths -------------------------------------------------------------------------------------------------- */
 
-/* Letters, or words, which stand between white space. */
+/* Characters, or words separated by white space. */
 static int64_t length_of(at_line line, bool letters)
 {
     int64_t count = 0;
@@ -31,14 +31,14 @@ static int by_value(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* Cuts the lengths of a test's sources into quarters of about as many lines; a length is never cut in two. start[i] is
- * where the i-th begins, start[count] one above the longest. Gives their count. */
-static int cut_lengths(const at_line_list *lines, bool letters, int64_t start[MOST_BUCKETS + 1], at_error *error)
+/* Splits the lengths of the test sources into quarters of about equally many lines; lines of one length stay together.
+ * start[i] is the shortest length of group i, start[count] one more than the longest. Returns their count. */
+static int split_lengths(const at_line_list *lines, bool letters, int64_t start[MOST_BUCKETS + 1], at_error *error)
 {
     int64_t *length = malloc((size_t)lines->count * sizeof *length);
     int count = 0;
     if (!length) {
-        fail(error, AT_FAILED, "out of memory for the lengths");
+        fail(error, AT_MEMORY, "out of memory for the lengths");
         return 0;
     }
     for (int64_t i = 0; i < lines->count; i++)
@@ -75,7 +75,7 @@ static compare_measure *add_score(compare_table *table, const char *metric, int 
     return m;
 }
 
-/* The same of the lines whose sources have these lengths. */
+/* The same for the lines whose sources have these lengths. */
 static void add_part(compare_table *table, const char *metric, int set, int64_t least, int64_t most, const char *name,
                      const char *title)
 {
@@ -101,7 +101,7 @@ bool compare_measures(compare_table *table, at_error *error)
     for (int i = 0; i < spec->metric_count; i++)
         add_score(table, spec->metric[i], TEST, spec->metric[i], spec->metric[i]);
     int64_t start[MOST_BUCKETS + 1] = {0};
-    const int buckets = cut_lengths(data->source[TEST], data->letters, start, error);
+    const int buckets = split_lengths(data->source[TEST], data->letters, start, error);
     for (int b = 0; b < buckets && buckets > 1; b++) {
         range_text(start[b], start[b + 1] - 1, '_', range, sizeof range);
         snprintf(name, sizeof name, "%s_%s", spec->metric[0], range);
@@ -132,7 +132,7 @@ static double score_part(const compare_table *table, const compare_measure *m, c
     const at_line_list *source = table->data->source[m->set];
     int64_t *lines = malloc((size_t)source->count * sizeof *lines), count = 0;
     if (!lines) {
-        fail(error, AT_FAILED, "out of memory for the scores");
+        fail(error, AT_MEMORY, "out of memory for the scores");
         return NAN;
     }
     for (int64_t i = 0; i < source->count; i++) {
@@ -159,7 +159,7 @@ static bool score(const compare_table *table, const compare_measure *m, const at
     return error->code == AT_OK;
 }
 
-/* The lines that a step wrote; NULL without a sentence if it recorded that there are none to be had. */
+/* The lines that a step wrote; NULL without an error if it recorded that the model has none. */
 static at_line_list *lines_of(const compare_run *run, const char *step, int64_t count, at_error *error)
 {
     char path[PATH];
@@ -172,7 +172,7 @@ static at_line_list *lines_of(const compare_run *run, const char *step, int64_t 
     snprintf(path, sizeof path, "%s/%s.txt", run->folder, step);
     at_line_list *lines = at_line_list_read(path, error);
     if (lines && lines->count != count) {
-        fail(error, AT_FAILED, "'%s' has %lld lines and should have %lld; delete its folder to have it made anew", path,
+        fail(error, AT_FAILED, "'%s' has %lld lines and should have %lld; delete its directory to run it again", path,
              (long long)lines->count, (long long)count);
         at_line_list_free(lines);
         lines = NULL;
@@ -188,7 +188,7 @@ static double median(double *values, int count)
     return count == 0 ? NAN : count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-/* Medians over the reports of training, which a moment's disturbance does not move; and the seconds of all. */
+/* Medians over the reports of training, which are robust to short disturbances; and the sum of seconds. */
 static bool read_log(compare_run *run, double *ms, double *speed, at_error *error)
 {
     char path[PATH];
@@ -220,7 +220,7 @@ static bool read_log(compare_run *run, double *ms, double *speed, at_error *erro
     return error->code == AT_OK;
 }
 
-/* A model file holds its parameters as floats, and no other floats. */
+/* All float32 arrays of a model file are parameters. */
 static double count_parameters(const compare_run *run, at_error *error)
 {
     char path[PATH];

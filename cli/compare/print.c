@@ -9,7 +9,7 @@
 
 enum { GAP = 2, PLAIN_WIDTH = 100 };
 
-/* A spread is shown for what is scored over a whole set; the rest has it in JSON. */
+/* The deviation is printed for scores of a whole set; JSON has it for all measures. */
 static bool has_spread(const compare_measure *m)
 {
     return m->quality && !m->part;
@@ -29,7 +29,7 @@ char *compare_cell_text(const compare_table *table, int cell, int measure, char 
     return out;
 }
 
-/* The same, or in the first column what became of a cell of which nothing can be shown. */
+/* The same, or in the first column the state of a cell that has no values. */
 static char *shown(const compare_table *table, int cell, int measure, char out[CELL_TEXT])
 {
     const compare_run *run = compare_cell_run(table, cell);
@@ -43,7 +43,7 @@ static char *shown(const compare_table *table, int cell, int measure, char out[C
     return out;
 }
 
-/* The columns of the terminal; 0: no bound. */
+/* The columns of the terminal; 0: no limit. */
 static int line_width(void)
 {
     struct winsize size;
@@ -77,7 +77,7 @@ static int measure_width(const compare_table *table, int measure)
     return width + GAP;
 }
 
-/* A look at every cell, so they are taken once and not for every line. */
+/* They depend on all cells, so they are computed once. */
 typedef struct widths {
     int axis[MOST_KEYS + 1], measure[MOST_MEASURES];
 } widths;
@@ -142,8 +142,8 @@ void compare_notes(const compare_table *table, char *out, size_t size)
         spec->seed_count > 1 ? "Means over the seeds" : "Seed", seeds, (long long)table->jobs,
         (long long)table->threads, table->threads == 1 ? "" : "s",
         spec->seed_count > 1 ? " ± is the standard deviation over the seeds (n - 1)." : "", words,
-        scoring.lowercase ? " Capitals do not count." : "",
-        table->data->links[TEST] ? " aer is of the head that agrees most with itself in both directions." : "", from);
+        scoring.lowercase ? " Scores are lower-cased." : "",
+        table->data->links[TEST] ? " aer is that of the head whose two directions agree most." : "", from);
 }
 
 static void print_failures(const compare_table *table)

@@ -1,5 +1,5 @@
-/* The runs of attend compare. Each is a chain of steps, a step one child process: this very program with a line that
- * could be typed. What a step did is recorded beside its files, so that a later call does only what is missing. */
+/* The runs of attend compare. Each is a sequence of steps, and a step is one child process: this program with arguments
+ * that could be typed. A finished step is recorded beside its files, so that a later call runs only what is missing. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -17,9 +17,9 @@
 
 /* ---- Children ------------------------------------------------------------------------------------------------- */
 
-static bool stop; /* a signal came, or an error: nothing new is started */
+static bool stop; /* a signal arrived, or an error occurred: nothing new is started */
 
-/* They are blocked and waited for, so that none can come between a look and a wait. */
+/* The signals that are blocked and waited for, so that none is lost between a check and a wait. */
 static sigset_t waited_for(void)
 {
     sigset_t set;
@@ -51,8 +51,8 @@ static bool move_to(int wanted, const char *path, int flags)
     return file >= 0 && dup2(file, wanted) >= 0 && close(file) == 0;
 }
 
-/* In the child. It is in a group of its own, so that Ctrl-C reaches it through the parent alone, and it ends, saving,
- * if the parent is killed. */
+/* In the child. It has its own process group, so that Ctrl-C reaches it only through the parent; if the parent is killed,
+ * it is terminated, and saves. */
 static void become(const step *s, char **words, pid_t parent)
 {
     char part[PATH + 8];
@@ -85,7 +85,7 @@ static bool start(job *j, at_error *error)
     return j->pid > 0 || fail(error, AT_FAILED, "cannot start a run: %s", strerror(errno));
 }
 
-/* The last sentence that a child said. */
+/* The last error message of a child. */
 static void read_why(const step *s, int status, char *why, size_t size)
 {
     char *text = NULL;
@@ -105,7 +105,7 @@ static void read_why(const step *s, int status, char *why, size_t size)
 
 /* ---- Ends ----------------------------------------------------------------------------------------------------- */
 
-/* What only a training that is to go on needs. */
+/* Removes what only resuming needs. */
 static void tidy(const compare_run *run)
 {
     static const char *const endings[] = {".state", ".state.previous", ".last", ".last.previous", ".previous"};
@@ -116,15 +116,15 @@ static void tidy(const compare_run *run)
     }
 }
 
-/* Whether a training never began because its settings do not go together, which is bad usage; with bad data it fails.
- * Rows are written one by one; only what was multiplied may hold what nobody asked for. */
+/* Whether a training was refused because its settings cannot be combined, which is bad usage; with bad data it fails. Only
+ * a cell of a product may be impossible: a row was written on purpose. */
 static bool is_impossible(const compare_spec *spec, const job *j, int status)
 {
     return j->which == TRAIN_STEP && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_USAGE && spec->axis_count > 0 &&
            spec->axis[spec->axis_count - 1].key;
 }
 
-/* After a child's end. Gives whether the run goes on with its next step. */
+/* After the end of a child. Returns whether the run continues with its next step. */
 static bool finish_step(const compare_table *table, job *j, int status, const struct rusage *usage, at_error *error)
 {
     compare_run *run = j->run;
@@ -132,12 +132,12 @@ static bool finish_step(const compare_table *table, job *j, int status, const st
     bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     snprintf(part, sizeof part, "%s.part", j->step.output);
     if (good && j->step.output[0] && rename(part, j->step.output) != 0)
-        return fail(error, AT_FAILED, "cannot write '%s': %s", j->step.output, strerror(errno));
+        return fail(error, AT_FILE, "cannot write '%s': %s", j->step.output, strerror(errno));
     if (!good && stop)
         return false;
     if (!good)
         read_why(&j->step, status, why, sizeof why);
-    /* A model without attention has no alignment, which is no failure. */
+    /* A model without attention has no alignment, which is not a failure. */
     bool none = !good && j->which == ALIGN_STEP && WIFEXITED(status) && strstr(why, "no attention");
     if (good || none) {
         if (!step_record(run, j->which, &j->step, seconds_now() - j->started, usage->ru_maxrss, none ? why : NULL,
@@ -150,7 +150,7 @@ static bool finish_step(const compare_table *table, job *j, int status, const st
     bool refused = is_impossible(table->spec, j, status);
     run->state = refused ? RUN_REFUSED : RUN_FAILED;
     snprintf(run->why, sizeof run->why, "%s", why);
-    if (refused) { /* it left nothing but its sentence */
+    if (refused) { /* it wrote nothing but its error message */
         unlink(j->step.said);
         rmdir(run->folder);
     }
@@ -187,7 +187,7 @@ static void finish_run(compare_table *table, compare_run *run)
 
 /* ---- All of them ---------------------------------------------------------------------------------------------- */
 
-/* The next run with something to do, and its step; NULL if there is none. Those that are done are measured. */
+/* The next run with a step to run; NULL if there is none. Finished ones are measured. */
 static compare_run *next_run(compare_table *table, int *next, job *j)
 {
     while (*next < table->run_count) {
@@ -200,7 +200,7 @@ static compare_run *next_run(compare_table *table, int *next, job *j)
     return NULL;
 }
 
-/* A cell that is not possible with one seed is not with another. */
+/* A cell that is impossible with one seed is impossible with all. */
 static bool is_refused(compare_table *table, compare_run *run)
 {
     for (int i = run->cell; i < table->run_count; i += table->spec->cell_count)
@@ -216,7 +216,7 @@ static bool begin(job *j, const compare_orders *orders, at_error *error)
 {
     bool good = mkdir(j->run->folder, 0777) == 0 || errno == EEXIST;
     if (!good)
-        fail(error, AT_FAILED, "cannot make the folder '%s': %s", j->run->folder, strerror(errno));
+        fail(error, AT_FILE, "cannot create the directory '%s': %s", j->run->folder, strerror(errno));
     char *typed = orders->verbose ? step_typed(&j->step) : NULL;
     if (typed)
         fprintf(stderr, "%s\n", typed);
@@ -234,8 +234,8 @@ static void end_jobs(job *jobs, int64_t count)
             kill(jobs[i].pid, SIGTERM);
 }
 
-/* Waits for a child. A signal that comes meanwhile is handed on: the first asks the children to save, a second one ends
- * them. */
+/* Waits for a child. A signal that arrives meanwhile is passed on to the children: the first makes them save and end, a
+ * second one ends them at once. */
 static bool wait_one(job *jobs, int64_t count, int *status, struct rusage *usage, job **ended)
 {
     const sigset_t set = waited_for();
@@ -296,8 +296,8 @@ static bool run_jobs(compare_table *table, const compare_orders *orders, job *jo
     }
 }
 
-/* Its folder is named by what it is: readable at the start, and at the end a mark of its settings and its data, so that
- * a run whose settings changed is another. */
+/* The name of its directory begins with its values and ends with a hash of its settings and its data, so that a run with
+ * other settings has another directory. */
 static bool make_run(compare_table *table, compare_run *run, const char *folder, at_error *error)
 {
     enum { READABLE = 60 };
@@ -316,7 +316,7 @@ static bool make_run(compare_table *table, compare_run *run, const char *folder,
         run->folder = NULL;
     else if (step_make(table, run, TRAIN_STEP, &s))
         run->line = step_typed(&s);
-    return run->line || fail(error, AT_FAILED, "out of memory for the runs");
+    return run->line || fail(error, AT_MEMORY, "out of memory for the runs");
 }
 
 int compare_lock(const char *folder, at_error *error)
@@ -325,17 +325,25 @@ int compare_lock(const char *folder, at_error *error)
     snprintf(path, sizeof path, "%s/lock", folder);
     int file = open(path, O_RDWR | O_CREAT, 0666);
     if (file < 0)
-        fail(error, AT_FAILED, "cannot write '%s': %s", path, strerror(errno));
+        fail(error, AT_FILE, "cannot write '%s': %s", path, strerror(errno));
     for (int tries = 0; file >= 0 && flock(file, LOCK_EX | LOCK_NB) != 0; tries++) {
         if (tries == 100) {
             close(file);
-            fail(error, AT_FAILED, "another attend compare works in '%s'; wait for it, or choose another --directory",
-                 folder);
+            fail(error, AT_FAILED,
+                 "another attend compare is running in '%s'; wait for it, or choose another --directory", folder);
             return -1;
         }
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
     }
     return file;
+}
+
+static void tell_unused(const compare_spec *spec)
+{
+    char unused[500];
+    compare_unused(spec, unused, sizeof unused);
+    if (unused[0])
+        fprintf(stderr, "attend: %s has settings without effect: %s\n", spec->path, unused);
 }
 
 bool compare_run_all(compare_table *table, const compare_orders *orders, bool *interrupted, at_error *error)
@@ -344,13 +352,15 @@ bool compare_run_all(compare_table *table, const compare_orders *orders, bool *i
     table->run_count = spec->seed_count * spec->cell_count;
     table->run = calloc((size_t)table->run_count, sizeof *table->run);
     job *jobs = calloc((size_t)orders->jobs, sizeof *jobs);
-    bool good = table->run && jobs ? true : fail(error, AT_FAILED, "out of memory for the runs");
+    bool good = table->run && jobs ? true : fail(error, AT_MEMORY, "out of memory for the runs");
     for (int i = 0; good && i < table->run_count; i++) {
         compare_run *run = &table->run[i];
         *run = (compare_run){.cell = i % spec->cell_count, .seed = spec->seed[i / spec->cell_count]};
         good = make_run(table, run, orders->folder, error);
     }
-    signal(SIGCHLD, SIG_DFL); /* who started us may have ignored it, and then no child's end would be told */
+    if (good && !orders->quiet)
+        tell_unused(spec);
+    signal(SIGCHLD, SIG_DFL); /* it may be inherited as ignored, and then the end of a child would not be reported */
     sigset_t set = waited_for(), before;
     sigprocmask(SIG_BLOCK, &set, &before);
     good = good && run_jobs(table, orders, jobs, error);

@@ -11,19 +11,20 @@ const char *const compare_set_names[SETS] = {"test", "beyond"};
 
 /* The keys beside the options of attend train. */
 static const cli_option keys[] = {
-    {OPTION_TEXT, "title", "TEXT", offsetof(compare_spec, title), .help = "heads the table"},
-    {OPTION_TEXT, "task", "NAME", offsetof(compare_spec, task), .help = "makes the data"},
+    {OPTION_TEXT, "title", "TEXT", offsetof(compare_spec, title), .help = "heading of the table"},
+    {OPTION_TEXT, "task", "NAME", offsetof(compare_spec, task), .help = "generates the data"},
     {OPTION_NUMBER, "symbols", "N", offsetof(compare_spec, symbols), "20", 2, 10000, .help = "different words"},
     {OPTION_TEXT, "lengths", "A-B", offsetof(compare_spec, lengths), "3-12", .help = "words in a line"},
     {OPTION_TEXT, "beyond", "A-B", offsetof(compare_spec, beyond), .help = "words in a line of the set beyond"},
     {OPTION_NUMBER, "train-lines", "N", offsetof(compare_spec, train_lines), "20000", 1, 10000000, .help = "pairs"},
     {OPTION_NUMBER, "valid-lines", "N", offsetof(compare_spec, valid_lines), "0", 0, 1000000, .help = "pairs"},
     {OPTION_NUMBER, "test-lines", "N", offsetof(compare_spec, test_lines), "300", 1, 1000000, .help = "pairs"},
-    {OPTION_TEXT, "seeds", "N...", offsetof(compare_spec, seeds), "1 2 3", .help = "each cell is run with each"},
+    {OPTION_TEXT, "seeds", "N...", offsetof(compare_spec, seeds), "1 2 3", .help = "every cell is run with each seed"},
     {OPTION_TEXT, "metrics", "NAME...", offsetof(compare_spec, metrics), "accuracy wer", .help = "the first by length"},
-    {OPTION_TEXT, "tokenise", "NAME", offsetof(compare_spec, tokenise), .help = "the words of bleu"},
-    {OPTION_NUMBER, "beam", "N", offsetof(compare_spec, beam), "1", 1, 1000, .help = "of translating"},
-    {OPTION_REAL, "length-penalty", "A", offsetof(compare_spec, length_penalty), "0", -100, 100, .help = "likewise"},
+    {OPTION_TEXT, "tokenise", "NAME", offsetof(compare_spec, tokenise), .help = "how bleu finds words"},
+    {OPTION_NUMBER, "beam", "N", offsetof(compare_spec, beam), "1", 1, 1000, .help = "of the translations"},
+    {OPTION_REAL, "length-penalty", "A", offsetof(compare_spec, length_penalty), "0", -100, 100,
+     .help = "of the translations"},
 #define SET_KEYS(name_, set_)                                                                                          \
     {OPTION_TEXT, name_ "-source", "FILE", offsetof(compare_spec, set[set_].source), .help = "source lines"},          \
         {OPTION_TEXT, name_ "-target", "FILE", offsetof(compare_spec, set[set_].target), .help = "target lines"},      \
@@ -32,15 +33,16 @@ static const cli_option keys[] = {
     }
     SET_KEYS("test", TEST),
     SET_KEYS("beyond", BEYOND),
-    {OPTION_TEXT, "test-alignment", "FILE", offsetof(compare_spec, set[TEST].alignment), .help = "the test's links"},
+    {OPTION_TEXT, "test-alignment", "FILE", offsetof(compare_spec, set[TEST].alignment),
+     .help = "links of the test set"},
     {0},
 };
 
-/* A place in the SPEC, for sentences: "grid.spec:3", or "--set updates" where no line has a number. */
-typedef struct place {
+/* A position in the SPEC, for error messages: "grid.spec:3", or "--set". */
+typedef struct position {
     char text[300];
-    const char *folder; /* what a path there starts from */
-} place;
+    const char *folder; /* what its paths are relative to */
+} position;
 
 char *compare_keep(compare_spec *spec, at_error *error, const char *format, ...)
 {
@@ -57,13 +59,13 @@ char *compare_keep(compare_spec *spec, at_error *error, const char *format, ...)
         return text;
     }
     free(text);
-    fail(error, AT_FAILED, "out of memory reading '%s'", spec->path);
+    fail(error, AT_MEMORY, "out of memory reading '%s'", spec->path);
     return NULL;
 }
 
 /* ---- Values --------------------------------------------------------------------------------------------------- */
 
-static bool fail_at(const place *at, at_error *error)
+static bool fail_at(const position *at, at_error *error)
 {
     fail_under(error, at->text);
     return false;
@@ -83,7 +85,7 @@ static bool is_model(const char *word, at_error *error)
     return fail_no(error, "model", word, names, count);
 }
 
-/* A value as attend train would judge it: by its options' table, and by the library. */
+/* Checks a value as attend train does: by the table of options, and by the library. */
 static bool check_value(const cli_option *option, const char *value, at_error *error)
 {
     static const char *const yes_or_no[] = {"true", "false"};
@@ -106,7 +108,7 @@ static bool check_value(const cli_option *option, const char *value, at_error *e
                at_training_set(training, option->name, value, error);
         options_free(&command_train, options);
     } else {
-        fail(error, AT_FAILED, "out of memory");
+        fail(error, AT_MEMORY, "out of memory");
     }
     at_training_free(training);
     free(options);
@@ -130,8 +132,8 @@ const cli_option *compare_word_option(const char *word)
     return strncmp(word, "--", 2) == 0 ? option_named(&command_train, word + 2) : NULL;
 }
 
-/* The value, or where the file that it names is. */
-static const char *located(compare_spec *spec, const place *at, const cli_option *option, const char *value,
+/* The value, or the path of the file that it names. */
+static const char *located(compare_spec *spec, const position *at, const cli_option *option, const char *value,
                            at_error *error)
 {
     if (!compare_is_file(option, value) || value[0] == '/' || !at->folder)
@@ -164,21 +166,22 @@ static const cli_option *train_option(const char *name, at_error *error)
             continue;
         if (strcmp(name, "output") != 0 && strcmp(name, "resume") != 0)
             return option;
-        fail(error, AT_USAGE, "'%s' is for attend compare to choose, for each run anew", name);
+        fail(error, AT_USAGE, "'%s' is set by attend compare for each run", name);
         return NULL;
     }
     no_setting(name, error);
     return NULL;
 }
 
-/* A key of attend train: one file, or values with blanks between. A later line stands for an earlier one. */
-static bool read_grid(compare_spec *spec, const place *at, const cli_option *option, const char *text, at_error *error)
+/* A key of attend train: one file, or values separated by blanks. A later line replaces an earlier one. */
+static bool read_grid(compare_spec *spec, const position *at, const cli_option *option, const char *text,
+                      at_error *error)
 {
     int index = 0;
     while (index < spec->key_count && spec->key[index].option != option)
         index++;
     if (index == MOST_KEYS)
-        return fail(error, AT_USAGE, "%d keys are more than attend compare takes", MOST_KEYS);
+        return fail(error, AT_USAGE, "there are more than %d keys", MOST_KEYS);
     spec->key_count += index == spec->key_count;
     compare_key *key = &spec->key[index];
     *key = (compare_key){.option = option, .dashed = compare_keep(spec, error, "--%s", option->name)};
@@ -206,7 +209,7 @@ static bool read_grid(compare_spec *spec, const place *at, const cli_option *opt
 }
 
 /* The words of a row: --option value, or --option of a switch. */
-static bool read_row_words(compare_spec *spec, const place *at, compare_row *row, char *rest, at_error *error)
+static bool read_row_words(compare_spec *spec, const position *at, compare_row *row, char *rest, at_error *error)
 {
     const cli_option *waiting = NULL; /* for its value */
     char *word;
@@ -223,7 +226,7 @@ static bool read_row_words(compare_spec *spec, const place *at, compare_row *row
             continue;
         }
         if (strncmp(word, "--", 2) != 0)
-            return fail(error, AT_USAGE, "a row is NAME : --option value ..., and '%s' is no option", word);
+            return fail(error, AT_USAGE, "a row is NAME : --option value ..., and '%s' is not an option", word);
         waiting = train_option(word + 2, error);
         if (!waiting)
             return false;
@@ -236,10 +239,10 @@ static bool read_row_words(compare_spec *spec, const place *at, compare_row *row
     return error->code == AT_OK;
 }
 
-static bool read_row(compare_spec *spec, const place *at, const char *text, at_error *error)
+static bool read_row(compare_spec *spec, const position *at, const char *text, at_error *error)
 {
     if (spec->row_count == MOST_ROWS)
-        return fail(error, AT_USAGE, "%d rows are more than attend compare takes", MOST_ROWS);
+        return fail(error, AT_USAGE, "there are more than %d rows", MOST_ROWS);
     char *copy = compare_keep(spec, error, "%s", text), *colon = copy ? strstr(copy, " :") : NULL;
     if (!copy)
         return false;
@@ -267,7 +270,7 @@ static bool read_seeds(compare_spec *spec, at_error *error)
         const long long seed = strtoll(word, &end, 10);
         const bool number = !*end && seed >= 0 && errno == 0;
         if (!number || spec->seed_count == MOST_SEEDS)
-            return fail(error, AT_USAGE, "seeds takes up to %d whole numbers with blanks between, not '%s'", MOST_SEEDS,
+            return fail(error, AT_USAGE, "seeds takes up to %d whole numbers separated by blanks, not '%s'", MOST_SEEDS,
                         number ? spec->seeds : word);
         for (int i = 0; i < spec->seed_count; i++)
             if (spec->seed[i] == seed)
@@ -341,12 +344,13 @@ static bool read_lengths(const char *name, const char *text, task_size *size, at
         size->most = size->least;
     }
     if (used == 0 || text[used] || size->least < 1 || size->most < size->least || size->most > MOST_WORDS)
-        return fail(error, AT_USAGE, "%s takes the words of the shortest and the longest line, like 3-12, not '%s'",
-                    name, text);
+        return fail(error, AT_USAGE,
+                    "%s takes the number of words of the shortest and the longest line, like 3-12, not '%s'", name,
+                    text);
     return true;
 }
 
-/* What a key's table leaves to be judged. */
+/* Checks what the table of keys does not. */
 static bool check_key(compare_spec *spec, const char *name, at_error *error)
 {
     return strcmp(name, "seeds") == 0      ? read_seeds(spec, error)
@@ -360,14 +364,14 @@ static bool check_key(compare_spec *spec, const char *name, at_error *error)
 
 /* ---- Lines ---------------------------------------------------------------------------------------------------- */
 
-/* Data of one's own takes the place of a task before it, so that --set can try a SPEC on other data. */
+/* Named data replaces a task, so that --set can run a SPEC on other data. */
 static void settle_data(compare_spec *spec, const char *name)
 {
     if (strcmp(name, "source") == 0 || strcmp(name, "tsv") == 0)
         spec->maker = NULL;
 }
 
-static bool read_key(compare_spec *spec, const place *at, const char *name, const char *value, at_error *error)
+static bool read_key(compare_spec *spec, const position *at, const char *name, const char *value, at_error *error)
 {
     if (strcmp(name, "row") == 0)
         return read_row(spec, at, value, error) || fail_at(at, error);
@@ -377,6 +381,7 @@ static bool read_key(compare_spec *spec, const place *at, const char *name, cons
             continue;
         snprintf(label, sizeof label, "%s: %s", at->text, name);
         const char *kept = located(spec, at, key, value, error);
+        spec->given[key - keys] = true;
         return kept && option_assign(key, label, kept, spec, error) &&
                (check_key(spec, name, error) || fail_at(at, error));
     }
@@ -414,8 +419,7 @@ static bool make_axes(compare_spec *spec, at_error *error)
     for (int a = 0; a < spec->axis_count; a++) {
         spec->cell_count *= spec->axis[a].count;
         if (spec->cell_count > MOST_CELLS)
-            return fail(error, AT_USAGE, "%s: more than %d combinations are more than attend compare takes", spec->path,
-                        MOST_CELLS);
+            return fail(error, AT_USAGE, "%s: there are more than %d combinations", spec->path, MOST_CELLS);
     }
     return true;
 }
@@ -454,6 +458,43 @@ at_score_settings compare_scoring(const compare_spec *spec)
     return (at_score_settings){.tokenise = spec->tokenise, .lowercase = lower};
 }
 
+/* Whether a key only shapes the data that a task generates. */
+static bool is_of_task(const char *name)
+{
+    static const char *const names[] = {"task",        "symbols",     "lengths",   "beyond",
+                                        "train-lines", "valid-lines", "test-lines"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Why a key has no effect; NULL if it has one. */
+static const char *why_unused(const compare_spec *spec, const char *name)
+{
+    if (!spec->maker && is_of_task(name))
+        return "the data is named";
+    if (spec->maker && strcmp(name, "test-alignment") == 0)
+        return "the task generates the links";
+    if (strcmp(name, "tokenise") != 0)
+        return NULL;
+    for (int i = 0; i < spec->metric_count; i++)
+        if (at_metric_named(spec->metric[i])->tokenises)
+            return NULL;
+    return "no metric uses a tokeniser";
+}
+
+void compare_unused(const compare_spec *spec, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = 0;
+    for (const cli_option *key = keys; key->name && used < size; key++) {
+        const char *why = spec->given[key - keys] ? why_unused(spec, key->name) : NULL;
+        if (why)
+            used += (size_t)snprintf(out + used, size - used, "%s'%s' (%s)", used ? ", " : "", key->name, why);
+    }
+}
+
 int compare_options(const compare_spec *spec, int cell, const char *words[MOST_LINE_WORDS])
 {
     int count = 0;
@@ -482,7 +523,7 @@ static bool read_lines(compare_spec *spec, const char *text, at_error *error)
 {
     char *rest = compare_keep(spec, error, "%s", text), *line, *name, *value;
     for (int number = 1; rest && (line = strsep(&rest, "\n")); number++) {
-        place at = {.folder = spec->folder};
+        position at = {.folder = spec->folder};
         snprintf(at.text, sizeof at.text, "%s:%d", spec->path, number);
         if (!config_line(spec->path, number, line, &name, &value, error) ||
             (*name && !read_key(spec, &at, name, value, error)))
@@ -500,7 +541,7 @@ static bool read_sets(compare_spec *spec, const cli_texts *sets, at_error *error
         if (!name)
             return false;
         *equals = 0;
-        if (!read_key(spec, &(place){.text = "--set"}, name, equals + 1, error))
+        if (!read_key(spec, &(position){.text = "--set"}, name, equals + 1, error))
             return false;
     }
     return true;
@@ -513,7 +554,7 @@ bool compare_spec_read(compare_spec *spec, const char *path, const char *folder,
     spec->key = calloc(MOST_KEYS, sizeof *spec->key);
     spec->row = calloc(MOST_ROWS, sizeof *spec->row);
     if (!spec->key || !spec->row)
-        return fail(error, AT_FAILED, "out of memory reading '%s'", path);
+        return fail(error, AT_MEMORY, "out of memory reading '%s'", path);
     for (const cli_option *key = keys; key->name; key++) {
         if (key->kind == OPTION_NUMBER)
             *(int64_t *)((char *)spec + key->place) = UNSET;

@@ -128,13 +128,22 @@ char *step_typed(const step *s)
     return typed_words(words, s->count + 1);
 }
 
-/* FNV-1a over the words, begun with the mark of the data. */
+uint64_t compare_hash(uint64_t hash, const void *bytes, size_t size)
+{
+    const unsigned char *byte = bytes;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+/* The hash of the words, with their final NULs, started with that of the data. */
 const char *step_identity(const step *s, char text[NUMBER])
 {
     uint64_t mark = s->mark;
-    for (int i = 0; i < s->count; i++)
-        for (const char *at = s->aside[i] ? "" : s->word[i]; at; at = *at ? at + 1 : NULL)
-            mark = (mark ^ (unsigned char)*at) * 0x100000001b3u;
+    for (int i = 0; i < s->count; i++) {
+        const char *word = s->aside[i] ? "" : s->word[i];
+        mark = compare_hash(mark, word, strlen(word) + 1);
+    }
     snprintf(text, NUMBER, "%016llx", (unsigned long long)task_mix(mark));
     return text;
 }
@@ -149,7 +158,7 @@ static bool is_done(const step *s)
     return done;
 }
 
-/* The steps from this one on are to be done anew. */
+/* Marks the steps from this one on as not done. */
 static void forget(const compare_run *run, int which)
 {
     for (; which < STEPS; which++) {
@@ -172,7 +181,7 @@ bool step_record(const compare_run *run, int which, const step *s, double second
     bool good = record && typed && json_dump_file(record, part, JSON_INDENT(2)) == 0 && rename(part, s->record) == 0;
     json_decref(record);
     free(typed);
-    return good || fail(error, AT_FAILED, "cannot write '%s': %s", s->record, strerror(errno));
+    return good || fail(error, AT_FILE, "cannot write '%s': %s", s->record, strerror(errno));
 }
 
 int step_next(const compare_table *table, const compare_run *run, step *s)

@@ -1,4 +1,4 @@
-/* The steps of a run of attend compare: each is one command that could be typed, with a record of having been done. */
+/* The steps of a run of attend compare: each is one command, with a record once it is done. */
 #ifndef COMPARE_STEP_H
 #define COMPARE_STEP_H
 
@@ -9,33 +9,33 @@ extern const char *const step_names[STEPS];
 
 enum { NUMBER = 32 };
 
-/* What a child is started with. */
+/* How a child process is started. */
 typedef struct step {
     const char *word[MOST_LINE_WORDS];
-    bool aside[MOST_LINE_WORDS]; /* says where a file is, or how many threads: nothing that changes a result */
+    bool aside[MOST_LINE_WORDS]; /* a path or a number of threads, which does not change the result */
     int count;
-    char input[PATH], output[PATH]; /* of stdin and stdout; "": none */
-    char said[PATH], record[PATH];  /* what stderr goes to; what tells that the step is done */
+    char input[PATH], output[PATH]; /* files for stdin and stdout; "": none */
+    char said[PATH], record[PATH];  /* the file for stderr; the record of the finished step */
     char model[PATH];
     char number[3][NUMBER];
-    uint64_t mark; /* of the data it reads */
+    uint64_t mark; /* hash of the data it reads */
 } step;
 
-/* The command that trains a run but for its output, which decides its folder; then any of its steps once it has one,
- * false if it has no such step. */
+/* The command that trains a run, without its output (the directory is named by its hash); then any step of a run with a
+ * directory; false if it has no such step. */
 void step_train_words(const compare_table *table, const compare_run *run, step *s);
 bool step_make(const compare_table *table, const compare_run *run, int which, step *s);
 
-/* The command as one would type it, to release with free. */
+/* The command as a shell command; release with free. */
 char *step_typed(const step *s);
-/* A mark of all that decides what comes of a step. Gives `text`. */
+/* A hash of everything that decides the result of a step. Returns `text`. */
 const char *step_identity(const step *s, char text[NUMBER]);
 
-/* Notes that a step was done, in so many seconds and with a peak of so many KB; `none` is the sentence of a model that
- * cannot do it at all. What comes after it is then to be done anew. */
+/* Records that a step is done, with its seconds and its peak memory in KB; `none` is the error message of a model that
+ * cannot do it. The steps after it become not done. */
 bool step_record(const compare_run *run, int which, const step *s, double seconds, long peak, const char *none,
                  at_error *error);
-/* The first step that is still to be done; STEPS if none is. */
+/* The first step that is not done; STEPS if all are. */
 int step_next(const compare_table *table, const compare_run *run, step *s);
 
 #endif

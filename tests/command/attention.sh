@@ -107,17 +107,17 @@ header='{"a":{"dtype":"F32","shape":[3,3],"data_offsets":[0,36]},"bb":{"dtype":"
 run attention --query x.safetensors:a --score dot --out st.npy
 same_file z.npy st.npy
 refuse 1 "--query: no array 'b' in 'x.safetensors'; did you mean 'bb'?" attention --query x.safetensors:b --out n.npy
-refuse 1 "--query: no array 'zebra' in 'x.safetensors'; it holds a, bb" attention --query x.safetensors:zebra --out n.npy
-refuse 2 "--query: say which array of 'x.safetensors' is meant, as in 'x.safetensors:NAME'; it holds a, bb" \
+refuse 1 "--query: no array 'zebra' in 'x.safetensors'; it has a, bb" attention --query x.safetensors:zebra --out n.npy
+refuse 2 "--query: 'x.safetensors' needs the name of an array, as in 'x.safetensors:NAME'; it has a, bb" \
     attention --query x.safetensors --out n.npy
 printf '\x08\0\0\0\0\0\0\0{}      ' >none.safetensors
-refuse 2 "--query: say which array of 'none.safetensors' is meant, as in 'none.safetensors:NAME'; it holds none" \
+refuse 2 "--query: 'none.safetensors' needs the name of an array, as in 'none.safetensors:NAME'; it has none" \
     attention --query none.safetensors --out n.npy
 
 # A name that would steer the terminal is shown, not sent.
 header='{"a\u001b[2J":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}'
 printf "\\x$(printf %02x ${#header})\\0\\0\\0\\0\\0\\0\\0%s" "$header" >steer.safetensors
-refuse 1 "--query: no array 'zebra' in 'steer.safetensors'; it holds a\x1b[2J" \
+refuse 1 "--query: no array 'zebra' in 'steer.safetensors'; it has a\x1b[2J" \
     attention --query steer.safetensors:zebra --out n.npy
 refuse 1 "--query: cannot read 'a\xff.npy': No such file or directory" attention --query $'a\xff.npy' --out n.npy
 

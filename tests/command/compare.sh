@@ -37,8 +37,8 @@ wrong "no metric 'acuracy'; did you mean 'accuracy'?" metrics 'wer acuracy'
 wrong "--heads is 'four' and must be a whole number from 1 to 1048576" heads '1 four'
 wrong "heads has '1' twice" heads '1 2 1'
 wrong "seeds has 2 twice" seeds '2 2'
-wrong "seeds takes up to 100 whole numbers with blanks between, not 'x'" seeds '1 x'
-wrong "lengths takes the words of the shortest and the longest line, like 3-12, not '9-3'" lengths 9-3
+wrong "seeds takes up to 100 whole numbers separated by blanks, not 'x'" seeds '1 x'
+wrong "lengths takes the number of words of the shortest and the longest line, like 3-12, not '9-3'" lengths 9-3
 wrong "symbols takes a whole number from 2 to 10000, not '1'" symbols 1
 sed 's/^heads/haeds/' tiny.spec >wrong.spec
 refuse 2 "wrong.spec:9: no setting 'haeds' for attend compare; did you mean 'heads'?" compare wrong.spec
@@ -64,7 +64,7 @@ refuse 2 "wrong.spec:9: '= 4' is not of the form key = value" compare wrong.spec
 sed 's/^heads.*/source =/' tiny.spec >wrong.spec
 refuse 2 "wrong.spec:9: source takes FILE, not an empty word" compare wrong.spec
 sed 's/^heads.*/output = m/' tiny.spec >wrong.spec
-refuse 2 "wrong.spec:9: 'output' is for attend compare to choose, for each run anew" compare wrong.spec
+refuse 2 "wrong.spec:9: 'output' is set by attend compare for each run" compare wrong.spec
 sed 's/^title.*/row = one : --heads 4/' tiny.spec >wrong.spec
 refuse 2 "wrong.spec: row 'one' has its own --heads, which is multiplied already" compare wrong.spec
 refuse 2 "--set: no setting 'updats' for attend compare; did you mean 'updates'?" compare tiny.spec --set updats=4
@@ -75,9 +75,9 @@ refuse 1 "cannot read 'none.spec': No such file or directory" compare none.spec
 refuse 2 "attend compare needs a SPEC, a file or one that attend list compares shows, as in attend compare luong" compare
 refuse 1 "--json: cannot write 'no/where', as the folder 'no' is not there" compare tiny.spec --json no/where
 printf 'updates = 2\n' >wrong.spec
-refuse 2 "wrong.spec names no data; give source and target, tsv, or a task such as copy" compare wrong.spec
+refuse 2 "wrong.spec has no data; set source and target, tsv, or a task such as copy" compare wrong.spec
 printf 'updates = 2\nsource = here\ntarget = here\n' >wrong.spec
-refuse 2 "wrong.spec names nothing to test with; give test-source and test-target, test-tsv, or a task" compare wrong.spec
+refuse 2 "wrong.spec has no test data; set test-source and test-target, test-tsv, or a task" compare wrong.spec
 printf 'updates = 2\nsource = here\ntarget = here\ntest-source = here\ntest-target = here\n' >wrong.spec
 refuse 1 "cannot read 'here': No such file or directory" compare wrong.spec
 

@@ -32,7 +32,7 @@ plain=$(head_of tiny.spec)
 # Lists of blanks are empty, and a number that no machine word holds is none.
 refuse 2 "--set: seeds takes whole numbers, and there is none" compare tiny.spec --set 'seeds= '
 refuse 2 "--set: metrics takes names, and there is none" compare tiny.spec --set 'metrics= '
-refuse 2 "--set: seeds takes up to 100 whole numbers with blanks between, not '99999999999999999999'" \
+refuse 2 "--set: seeds takes up to 100 whole numbers separated by blanks, not '99999999999999999999'" \
     compare tiny.spec --set seeds=99999999999999999999
 table tiny.spec --set seeds=9007199254740993 --verbose >/dev/null
 grep -q -- '--seed 9007199254740993 ' said || fail "a large seed becomes $(grep -o -- '--seed [^ ]*' said)"
@@ -65,7 +65,7 @@ scored() { # ARGUMENTS...: the quality that the JSON has
 lower=$(scored --set test-target=small --set source=small --set test-source=small)
 equal '"bleu": 100.0 "wer": 0.0 ' "${lower/100.00000000000004/100.0}" "scores in small letters"
 equal "$lower" "$(scored --set test-target=capitals --set source=small --set test-source=capitals --set lowercase=true)" "scores without capitals"
-grep -q "bleu uses the tokeniser 13a. Capitals do not count." printed || fail "the notes are $(tail -3 printed)"
+grep -q "bleu uses the tokeniser 13a. Scores are lower-cased." printed || fail "the notes are $(tail -3 printed)"
 scored --set test-target=small --set source=small --set test-source=small --set tokenise=none >/dev/null
 equal 0 "$(trained)" "trainings for another tokeniser"
 grep -q "the tokeniser none\." printed || fail "the notes are $(tail -3 printed)"
@@ -95,7 +95,7 @@ echo 'p p' >>others
 table rows.spec >/dev/null
 equal 1 "$(trained)" "trainings for a file that changed"
 refuse 1 "cannot read 'nothing': No such file or directory" compare rows.spec --set 'row=three : --source nothing --target words'
-refuse 2 "shaw-k has a task, which makes all data, and yet names files for 'mine'" \
+refuse 2 "shaw-k has a task, which generates all data, but also names files for 'mine'" \
     compare shaw-k --set 'row=mine : --source words --target words'
 
 # What is wrong with the data is a failure, which no setting is blamed for, and is said once. Links that cannot be read are
@@ -130,8 +130,17 @@ refuse 2 "--html: 'words' is the file of 'source'; name another file" compare ti
 refuse 2 "--json: 'others' is the file of 'test'; name another file" compare tiny.spec --set test-target=others --json others
 printf 'a\tb\nc\td\n' >pairs
 grep -v 'source =\|target =' tiny.spec >columns.spec
-refuse 2 "columns.spec: columns are chosen once, for the training and the tests of all runs" \
+refuse 2 "columns.spec: columns must be the same for the training and the tests of all runs" \
     compare columns.spec --set tsv=pairs --set test-tsv=pairs --set 'columns=1,2 2,1'
+
+# Settings without effect are named; --quiet does not name them.
+table tiny.spec --set symbols=9 --set beyond=5-6 --set tokenise=char >/dev/null
+equal "attend: tiny.spec has settings without effect: 'symbols' (the data is named), 'beyond' (the data is named), 'tokenise' (no metric uses a tokeniser)" \
+    "$(grep 'without effect' said)" "settings without effect"
+table tiny.spec --set symbols=9 --quiet >/dev/null
+equal '' "$(cat said)" "settings without effect, quietly"
+table tiny.spec --set metrics=bleu --set tokenise=char >/dev/null
+equal '' "$(grep 'without effect' said || true)" "a tokeniser with effect"
 
 # Whoever starts it may have ignored that children end.
 if command -v perl >/dev/null; then

@@ -151,7 +151,7 @@ refuse 1 "'links.txt' has 1 line, and the standard input has 3; they must have t
 refuse 1 "--compare: cannot read 'none.txt': No such file or directory" score bleu --reference first.txt --compare none.txt
 refuse 2 "aer takes 1 reference, not 2" score aer --reference links.txt --reference links.txt
 exec <first.txt
-refuse 2 "--by-length takes bounds that rise, and 4 does not follow 4" score bleu --by-length 4,4 --reference first.txt
+refuse 2 "--by-length takes increasing limits, and 4 follows 4" score bleu --by-length 4,4 --reference first.txt
 exec <first.txt
 refuse 1 "--source: 'links.txt' has 1 line, and there are 3 references; they must have the same number" \
     score bleu --by-length --source links.txt --reference first.txt
