@@ -5,11 +5,7 @@
 
 #include "tape/ops.h"
 
-/* One row: `n` scores, all inside the span. */
-typedef void forward_row(const at_real *e, at_real *w, int64_t n);
-typedef void backward_row(const at_real *e, const at_real *w, const at_real *dw, at_real *de, int64_t n);
-
-static at_tensor *forward(const at_op *op, at_tensor *e, const at_spans *spans, forward_row *row)
+at_tensor *at_normalise(const at_op *op, at_tensor *e, const at_spans *spans, at_row_rule *row)
 {
     if (!e || !at_spans_fit(op->name, e, spans))
         return NULL;
@@ -34,7 +30,7 @@ static at_tensor *forward(const at_op *op, at_tensor *e, const at_spans *spans, 
     return at_record(e->tape, op, &w, 1, &e, 1, saved);
 }
 
-static void backward(at_node *node, backward_row *row)
+void at_normalise_back(at_node *node, at_row_rule_back *row)
 {
     const at_spans *spans = node->saved;
     at_tensor *e = node->inputs[0], *w = node->outputs[0];
@@ -86,14 +82,14 @@ static void softmax_row_back(const at_real *e, const at_real *w, const at_real *
 
 static void softmax_backward(at_node *node)
 {
-    backward(node, softmax_row_back);
+    at_normalise_back(node, softmax_row_back);
 }
 
 static const at_op softmax_op = {"softmax", softmax_backward};
 
 at_tensor *at_softmax(at_tensor *e, const at_spans *spans)
 {
-    return forward(&softmax_op, e, spans, softmax_row);
+    return at_normalise(&softmax_op, e, spans, softmax_row);
 }
 
 /* ---- sparsemax: w_j = max(0, e_j - tau), tau such that sum w = 1 ---------------------------------------------------
@@ -141,14 +137,14 @@ static void sparsemax_row_back(const at_real *e, const at_real *w, const at_real
 
 static void sparsemax_backward(at_node *node)
 {
-    backward(node, sparsemax_row_back);
+    at_normalise_back(node, sparsemax_row_back);
 }
 
 static const at_op sparsemax_op = {"sparsemax", sparsemax_backward};
 
 at_tensor *at_sparsemax(at_tensor *e, const at_spans *spans)
 {
-    return forward(&sparsemax_op, e, spans, sparsemax_row);
+    return at_normalise(&sparsemax_op, e, spans, sparsemax_row);
 }
 
 /* ---- entmax15: w_j = max(0, z_j - tau)^2, z = e/2, tau such that sum w = 1 -----------------------------------------
@@ -195,14 +191,14 @@ static void entmax15_row_back(const at_real *e, const at_real *w, const at_real 
 
 static void entmax15_backward(at_node *node)
 {
-    backward(node, entmax15_row_back);
+    at_normalise_back(node, entmax15_row_back);
 }
 
 static const at_op entmax15_op = {"entmax15", entmax15_backward};
 
 at_tensor *at_entmax15(at_tensor *e, const at_spans *spans)
 {
-    return forward(&entmax15_op, e, spans, entmax15_row);
+    return at_normalise(&entmax15_op, e, spans, entmax15_row);
 }
 
 /* ---- sigmoid: w_j = 1 / (1 + exp(-e_j)), each key for itself
@@ -224,14 +220,14 @@ static void sigmoid_row_back(const at_real *e, const at_real *w, const at_real *
 
 static void sigmoid_backward(at_node *node)
 {
-    backward(node, sigmoid_row_back);
+    at_normalise_back(node, sigmoid_row_back);
 }
 
 static const at_op sigmoid_span_op = {"sigmoid_span", sigmoid_backward};
 
 at_tensor *at_sigmoid_span(at_tensor *e, const at_spans *spans)
 {
-    return forward(&sigmoid_span_op, e, spans, sigmoid_row);
+    return at_normalise(&sigmoid_span_op, e, spans, sigmoid_row);
 }
 
 /* ---- relu: w_j = max(0, e_j) / sum_k max(0, e_k); a row without a positive score stays zero
@@ -269,14 +265,14 @@ static void relu_row_back(const at_real *e, const at_real *w, const at_real *dw,
 
 static void relu_backward(at_node *node)
 {
-    backward(node, relu_row_back);
+    at_normalise_back(node, relu_row_back);
 }
 
 static const at_op relu_span_op = {"relu_span", relu_backward};
 
 at_tensor *at_relu_span(at_tensor *e, const at_spans *spans)
 {
-    return forward(&relu_span_op, e, spans, relu_row);
+    return at_normalise(&relu_span_op, e, spans, relu_row);
 }
 
 /* ---- hard: w is one-hot at c; log_prob = e_c - log sum_k exp(e_k)

@@ -70,6 +70,13 @@ at_tensor *at_relu_span(at_tensor *e, const at_spans *spans);    /* divided by t
  * function's; the one-hot itself passes none. */
 at_tensor *at_hard(at_tensor *e, const at_spans *spans, bool sample, uint64_t seed, at_tensor **log_prob);
 
+/* For writing normalisers: the rule of one row, `n` scores that are all inside the span, and its gradient, which is added
+ * to de. */
+typedef void at_row_rule(const at_real *e, at_real *w, int64_t n);
+typedef void at_row_rule_back(const at_real *e, const at_real *w, const at_real *dw, at_real *de, int64_t n);
+at_tensor *at_normalise(const at_op *op, at_tensor *e, const at_spans *spans, at_row_rule *row);
+void at_normalise_back(at_node *node, at_row_rule_back *row);
+
 /* span_product.c: products that never touch a key outside the span, so a NaN there stays there. q [B,H,Q,D], k
  * [B,G,K,D] */
 at_tensor *at_span_dot(at_tensor *q, at_tensor *k,
