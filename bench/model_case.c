@@ -10,7 +10,7 @@
 at_model *model_case_new(const model_case *c)
 {
     at_error error = {0};
-    uint64_t given = 0;
+    at_given given = {0};
     at_model_settings s = {.embedding = c->embedding,
                            .hidden = c->hidden,
                            .attention = c->attention,
@@ -19,13 +19,13 @@ at_model *model_case_new(const model_case *c)
                            .heads = c->heads,
                            .ffn = c->ffn,
                            .share_embeddings = c->heads > 0, /* one vocabulary, as the joint one of subwords */
+                           .reset = AT_RESET_AFTER,          /* as the rival's nn.GRU has it */
                            .output_bias = c->output_bias,
                            .source_size = c->words,
                            .target_size = c->words};
     snprintf(s.model, sizeof s.model, "%s", c->model);
-    snprintf(s.reset, sizeof s.reset, "after"); /* as the rival's nn.GRU has it */
     snprintf(s.position, sizeof s.position, "%s", c->position ? c->position : "");
-    bool good = at_field_set(&s, &given, "dropout", "0", &error) && at_model_settings_complete(&s, given, &error);
+    bool good = at_model_set(&s, &given, "dropout", "0", &error) && at_model_settings_complete(&s, &given, &error);
     at_model *model = good ? at_model_new(&s, 1, &error) : NULL;
     if (!model)
         fprintf(stderr, "attend: bench: %s\n", error.text);

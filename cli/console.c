@@ -52,6 +52,20 @@ static size_t setting_length(const char *text)
     return length > 0 && text[1 + length] == '`' ? length : 0;
 }
 
+void dash_settings(const char *text, char *out, size_t size)
+{
+    size_t used = 0;
+    while (*text && used + 1 < size) {
+        const size_t setting = setting_length(text);
+        const int more = setting ? snprintf(out + used, size - used, "--%.*s", (int)setting, text + 1) : 1;
+        if (!setting)
+            out[used] = *text;
+        used += (size_t)more;
+        text += setting ? setting + 2 : 1;
+    }
+    out[used < size ? used : size - 1] = 0;
+}
+
 /* A name in the message may come from a file that wants to colour the terminal or clear it: control characters, and
  * bytes that are not UTF-8, are shown as \xNN. The library's `heads` is --heads here. */
 int report(const at_error *error)

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "attend.h"
+#include "attend_unstable.h"
 
 /* Exit codes of the command. */
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
@@ -18,6 +18,9 @@ void fail_under(at_error *error, const char *prefix);
 
 /* Prints the error's message on stderr as "attend: ...", with `heads` as --heads; returns its exit code. */
 int report(const at_error *error);
+
+/* A text of the library with `heads` as --heads. */
+void dash_settings(const char *text, char *out, size_t size);
 
 /* Columns that UTF-8 text takes in a terminal: 0 for a combining mark, 2 for a Chinese, Japanese or Korean sign. */
 int text_width(const char *text);

@@ -13,10 +13,11 @@ void help_synopsis(const cli_option *option, char *out, size_t size)
 
 void help_describe(const cli_option *option, char *out, size_t size)
 {
-    char choices[300] = "";
+    char choices[300] = "", help[700];
+    dash_settings(option->help, help, sizeof help);
     if (option->axis)
         list_axis(option->axis, choices, sizeof choices);
-    snprintf(out, size, "%s%s%s%s%s%s", option->help, choices[0] ? ": " : "", choices,
+    snprintf(out, size, "%s%s%s%s%s%s", help, choices[0] ? ": " : "", choices,
              option->fallback ? " (default: " : "", option->fallback ? option->fallback : "",
              option->fallback ? ")" : "");
 }

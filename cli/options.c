@@ -220,7 +220,7 @@ static bool read_flag(const char *label, const char *text, bool *flag, at_error 
             return true;
         }
     }
-    return fail(error, AT_USAGE, "%s is true or false, not '%s'", label, text);
+    return fail(error, AT_USAGE, "%s takes true or false, not '%s'", label, text);
 }
 
 /* The name before a colon must be one of the axis; what follows it is for the operator to judge. */

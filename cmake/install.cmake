@@ -1,4 +1,4 @@
-# What `make install` puts where: the programs, both libraries, the header, attend.pc and the CMake package. Both
+# What `make install` puts where: the programs, both libraries, the headers, attend.pc and the CMake package. Both
 # descriptions find their prefix relative to themselves, so an installed tree may be moved.
 include(CMakePackageConfigHelpers)
 
@@ -11,7 +11,7 @@ if(AT_BENCH)
   install(TARGETS attend-bench RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(FILES bench/torch_worker.py bench/onnx_worker.js DESTINATION ${CMAKE_INSTALL_DATADIR}/attend/bench)
 endif()
-install(FILES include/attend.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES include/attend.h include/attend_unstable.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 file(RELATIVE_PATH PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" PC_TO_PREFIX "${PC_TO_PREFIX}")

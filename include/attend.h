@@ -195,9 +195,6 @@ AT_API const at_entry *at_catalogue(int index);
 /* The models that can be trained, in the same form (axis "model"); false past the last. */
 AT_API bool at_model_entry(int index, at_entry *entry);
 
-/* The names nearest to a misspelt one, ready to end a sentence: "; did you mean 'scaled'?", or "" if none is near. */
-AT_API void at_suggest(const char *word, const char *const *names, int count, char *out, size_t size);
-
 /* ---- Training ------------------------------------------------------------------------------------------------- */
 
 /* One run of training, from files of text to a model file. Made with defaults, told by names and values what to do, run
@@ -365,33 +362,6 @@ AT_API bool at_encode(at_translator *translator, const at_search_settings *setti
  * space; -1 for a unit of white space alone. `places` are those of at_found. A unit that reaches over several words
  * counts for the first. Gives how many words the line has. */
 AT_API int64_t at_word_numbers(const char *line, size_t size, const int32_t *places, int64_t units, int64_t *words);
-
-/* ---- Listings ------------------------------------------------------------------------------------------------- */
-
-/* What the listings of textbooks do: a handful of pairs of equal length, ids of one small alphabet on both sides, one
- * batch of all of them, Adam at 0.001, teacher forcing with inputs of the caller's own. For demonstrations; training on
- * text is at_training. */
-typedef struct at_listing at_listing;
-typedef struct at_listing_task {
-    int64_t symbols; /* ids are 0 .. symbols - 1 */
-    int64_t pairs, source_length, target_length;
-    const int32_t *source; /* [pairs, source_length] */
-    const int32_t *input;  /* [pairs, target_length] what the decoder is fed */
-    const int32_t *target; /* [pairs, target_length] what it shall say */
-} at_listing_task;
-/* Copies the ids. */
-AT_API at_listing *at_listing_new(const at_listing_task *task, uint64_t seed, at_error *error);
-AT_API void at_listing_free(at_listing *listing);
-/* Sets what the model is, by an option of attend train such as "model" or "hidden"; before the first training. */
-AT_API bool at_listing_set(at_listing *listing, const char *name, const char *value, at_error *error);
-/* Trains for so many epochs more, an update each; *loss is the last one's, per target symbol. */
-AT_API bool at_listing_train(at_listing *listing, int64_t epochs, double *loss, at_error *error);
-/* Whether its model has attention; known once it was trained. */
-AT_API bool at_listing_attends(const at_listing *listing);
-/* The likeliest symbol at each target position, output [target_length], for one source [source_length] and the inputs
- * [target_length] that the decoder is fed; weights, if not NULL, [target_length, source_length]. */
-AT_API bool at_listing_read(at_listing *listing, const int32_t *source, const int32_t *input, int32_t *output,
-                            float *weights, at_error *error);
 
 /* ---- Lines of text and their scores --------------------------------------------------------------------------- */
 

@@ -89,27 +89,27 @@ static inline at_model *case_model(const char *text, int size, uint64_t seed)
     static const char *const sizes[] = {"embedding", "hidden", "attention", "maxout", "ffn"};
     at_error error = {0};
     at_model_settings settings = {.source_size = WORDS, .target_size = WORDS};
-    uint64_t given = 0;
+    at_given given = {0};
     char copy[240], *rest = NULL, number[16];
     snprintf(copy, sizeof copy, "%s", text);
-    at_field_set(&settings, &given, "model", strtok_r(copy, " ", &rest), &error);
+    at_model_set(&settings, &given, "model", strtok_r(copy, " ", &rest), &error);
     for (char *word; (word = strtok_r(NULL, " ", &rest));) {
         char *equals = strchr(word, '=');
         *equals = '\0';
-        at_field_set(&settings, &given, word, equals + 1, &error);
+        at_model_set(&settings, &given, word, equals + 1, &error);
     }
     at_model_settings probe = settings;
     for (int i = 0; i < 5; i++) { /* those the model takes */
         at_error refused = {0};
-        uint64_t more = given;
+        at_given more = given;
         snprintf(number, sizeof number, "%d", size + 2 * (i == 0));
-        at_field_set(&probe, &more, sizes[i], number, &refused);
-        if (at_model_settings_complete(&probe, more, &refused)) {
-            at_field_set(&settings, &given, sizes[i], number, &error);
+        at_model_set(&probe, &more, sizes[i], number, &refused);
+        if (at_model_settings_complete(&probe, &more, &refused)) {
+            at_model_set(&settings, &given, sizes[i], number, &error);
         }
         probe = settings;
     }
-    if (!at_model_settings_complete(&settings, given, &error))
+    if (!at_model_settings_complete(&settings, &given, &error))
         fail_msg("%s: %s", text, error.text);
     at_model *model = at_model_new(&settings, seed, &error);
     if (!model)

@@ -12,7 +12,7 @@ static at_model *model_of(const char *text, const char *more, int64_t source_wor
 {
     at_error error = {0};
     at_model_settings settings = {.source_size = source_words, .target_size = target_words};
-    uint64_t given = 0;
+    at_given given = {0};
     char words[400], *rest = words, *word;
     snprintf(words, sizeof words, "model=%s %s", text, more);
     while ((word = strsep(&rest, " "))) {
@@ -22,9 +22,9 @@ static at_model *model_of(const char *text, const char *more, int64_t source_wor
         if (!equals)
             fail_msg("%s %s: '%s' is no NAME=VALUE", text, more, word);
         *equals = '\0';
-        at_field_set(&settings, &given, word, equals + 1, &error);
+        at_model_set(&settings, &given, word, equals + 1, &error);
     }
-    at_model_settings_complete(&settings, given, &error);
+    at_model_settings_complete(&settings, &given, &error);
     at_model *model = at_model_new(&settings, seed, &error);
     if (!model)
         fail_msg("%s %s: %s", text, more, error.text);

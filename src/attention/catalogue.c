@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "attention/axes_internal.h"
+#include "base/settings.h"
 
 /* ---- The lists ---- */
 

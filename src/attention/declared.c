@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "attention/axes_internal.h"
+#include "base/settings.h"
 
 /* ---- Reading the text ---- */
 

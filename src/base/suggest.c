@@ -1,4 +1,4 @@
-#include "attend.h"
+#include "attend_unstable.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -117,6 +117,8 @@ const at_model_kind at_bahdanau = {
     .fields = "cell reset embedding hidden attention maxout dropout attention-dropout score normaliser window position "
               "heads guided-head",
     .defaults = "cell=gru score=additive",
+    .has_source = true,
+    .has_attention = true,
     .declare = declare,
     .encode = encode,
     .start = start,

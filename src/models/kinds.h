@@ -9,16 +9,15 @@ extern const at_model_kind at_rnn_plain, at_rnn_encdec, at_rnn_attention, at_bah
     at_transformer_lm;
 
 /* settings.c */
-bool at_model_uses(const at_model_kind *kind, const char *field);
-/* Does the field say something about a model with these settings? A cell without a reset gate has no --reset. */
-bool at_model_says(const at_model_settings *settings, const at_model_kind *kind, const at_field *field);
+bool at_model_uses(const at_model_kind *kind, const char *setting);
+/* Whether the setting says something about a model with these settings: a cell without a reset gate has no `reset`. */
+bool at_model_says(const at_model_settings *settings, const at_model_kind *kind, const at_setting *row);
 const at_model_kind *at_model_kind_find(const char *name, at_error *error);
 
 /* model.c */
-bool at_cell_kind_parse(const at_model_settings *settings, at_cell_kind *kind, at_error *error);
 bool at_model_attention(const at_model_settings *settings, const at_model_kind *kind, at_attention *attention,
                         at_error *error); /* true with zeros for a model without attention */
-bool at_is_added(const char *position);   /* sinusoidal, learned: added to the words, not inside attention */
+at_added at_added_by(const at_model_settings *settings);
 /* The kind's record of parameter numbers, zeroed and kept at model->extra; NULL with a sentence if memory is out. */
 void *at_model_extra(at_model *model, size_t size, at_error *error);
 at_cell_kind at_model_cell(const at_model *model);

@@ -158,6 +158,8 @@ const at_model_kind at_luong = {
               "heads input-feeding "
               "bidirectional guided-head",
     .defaults = "cell=lstm score=general",
+    .has_source = true,
+    .has_attention = true,
     .declare = declare,
     .encode = encode,
     .start = start,

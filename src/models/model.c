@@ -1,4 +1,5 @@
 /* The table of models, and what is the same for all of them. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,45 +23,33 @@ bool at_model_entry(int index, at_entry *entry)
     return kind != NULL;
 }
 
-bool at_cell_kind_parse(const at_model_settings *settings, at_cell_kind *kind, at_error *error)
+at_added at_added_by(const at_model_settings *settings)
 {
-    const char *cell = settings->cell, *reset = settings->reset;
-    const bool gru = strcmp(cell, "gru") == 0, after = strcmp(reset, "after") == 0;
-    char shown[AT_SHOWN];
-    if (!gru && strcmp(cell, "rnn") != 0 && strcmp(cell, "lstm") != 0)
-        return at_fail(error, AT_FAILED, "--cell is '%s' and must be 'rnn', 'gru' or 'lstm'",
-                       at_shown(cell, shown, sizeof shown));
-    if (gru && !after && strcmp(reset, "before") != 0)
-        return at_fail(error, AT_FAILED, "--reset is '%s' and must be 'before' or 'after'",
-                       at_shown(reset, shown, sizeof shown));
-    *kind = strcmp(cell, "rnn") == 0 ? AT_CELL_RNN : !gru ? AT_CELL_LSTM : after ? AT_CELL_GRU_AFTER : AT_CELL_GRU;
-    return true;
-}
-
-bool at_is_added(const char *position)
-{
-    return strcmp(position, "sinusoidal") == 0 || strcmp(position, "learned") == 0;
+    return strcmp(settings->position, "sinusoidal") == 0 ? AT_ADDED_SINUSOIDAL
+           : strcmp(settings->position, "learned") == 0  ? AT_ADDED_LEARNED
+                                                         : AT_ADDED_NONE;
 }
 
 bool at_model_attention(const at_model_settings *settings, const at_model_kind *kind, at_attention *attention,
                         at_error *error)
 {
     *attention = (at_attention){0};
-    if (!at_model_uses(kind, "score"))
+    if (!kind->has_attention)
         return true;
-    if (at_is_added(settings->position) && !at_model_uses(kind, "positions"))
-        return at_fail(error, AT_FAILED, "--position %s is added to a transformer's words, and model '%s' is none",
+    const bool added = at_added_by(settings) != AT_ADDED_NONE;
+    if (added && !kind->adds_positions)
+        return at_fail(error, AT_USAGE, "`position` %s is added to a transformer's words, and model '%s' is none",
                        settings->position, kind->name);
     at_settings names = {.score = settings->score,
                          .normaliser = settings->normaliser,
                          .window = settings->window,
-                         .position = at_is_added(settings->position) ? "none" : settings->position,
+                         .position = added ? "none" : settings->position,
                          .heads = (int)settings->heads};
     if (!at_attention_parse(&names, attention, error))
         return false;
     if (at_attention_samples(attention) && settings->attention_dropout > 0)
-        return at_fail(error, AT_FAILED,
-                       "--attention-dropout drops some of many weights, and the normaliser 'hard' has one");
+        return at_fail(error, AT_USAGE,
+                       "`attention-dropout` drops some of many weights, and the normaliser 'hard' has one");
     return true;
 }
 
@@ -74,31 +63,48 @@ void *at_model_extra(at_model *model, size_t size, at_error *error)
 
 at_cell_kind at_model_cell(const at_model *model)
 {
-    at_error error = {0};
-    at_cell_kind kind = AT_CELL_RNN;
-    at_cell_kind_parse(&model->settings, &kind, &error);
-    return kind;
+    const at_model_settings *s = &model->settings;
+    return s->cell == AT_RNN            ? AT_CELL_RNN
+           : s->cell == AT_LSTM         ? AT_CELL_LSTM
+           : s->reset == AT_RESET_AFTER ? AT_CELL_GRU_AFTER
+                                        : AT_CELL_GRU;
 }
 
-/* Everything a model needs must be there: a setting that is not may have come past at_model_settings_complete. */
+/* Everything a model needs must be there: a setting that is not may have bypassed at_model_settings_complete. */
 static bool is_complete(const at_model_settings *settings, const at_model_kind *kind, at_error *error)
 {
-    for (int i = 0; at_field_at(i); i++) {
-        const at_field *field = at_field_at(i);
-        char text[64];
-        at_field_text(settings, field, text, sizeof text);
-        if (field->type == AT_FIELD_COUNT && *field->standard && at_model_uses(kind, field->name) &&
-            strtoll(text, NULL, 10) < 1)
-            return at_fail(error, AT_FAILED, "--%s is %s and must be at least 1", field->name, text);
+    for (int i = 0; at_model_setting(i); i++) {
+        const at_setting *row = at_model_setting(i);
+        if (row->type == AT_SETTING_COUNT && row->fallback && at_model_uses(kind, row->name) &&
+            *(const int64_t *)((const char *)settings + row->offset) < 1)
+            return at_fail(error, AT_USAGE, "`%s` is not set", row->name);
     }
     const int most = kind->most_layers ? kind->most_layers : AT_MOST_LAYERS;
     if (settings->layers > most)
-        return at_fail(error, AT_FAILED, "--layers is %lld, and model '%s' has at most %d", (long long)settings->layers,
+        return at_fail(error, AT_FAILED, "`layers` is %lld, and model '%s' has at most %d", (long long)settings->layers,
                        kind->name, most);
-    if ((settings->source_size < 1 && !kind->alone) || settings->target_size < 1)
+    if ((settings->source_size < 1 && kind->has_source) || settings->target_size < 1)
         return at_fail(error, AT_FAILED, "the vocabularies have %lld and %lld entries, and each needs at least 1",
                        (long long)settings->source_size, (long long)settings->target_size);
     return true;
+}
+
+/* "2.1" as a layer and a head; what is not of that form stays 0. */
+static void parse_guided(at_model *model)
+{
+    const char *text = model->settings.guided_head;
+    int layer, head, used = 0;
+    if (sscanf(text, "%d.%d%n", &layer, &head, &used) == 2 && !text[used] && layer > 0 && head > 0) {
+        model->guided_layer = layer;
+        model->guided_head = head;
+    }
+}
+
+bool at_model_guided(const at_model *model, int *layer, int *head)
+{
+    *layer = model->guided_layer;
+    *head = model->guided_head;
+    return model->guided_layer > 0;
 }
 
 /* A model whose parameters have shapes but no memory yet. */
@@ -106,15 +112,15 @@ static at_model *declare_model(const at_model_settings *settings, at_error *erro
 {
     if (error->code != AT_OK)
         return NULL;
-    at_cell_kind cell;
     const at_model_kind *kind = at_model_kind_find(settings->model, error);
-    if (!kind || !is_complete(settings, kind, error) ||
-        (at_model_uses(kind, "cell") && !at_cell_kind_parse(settings, &cell, error)))
+    if (!kind || !is_complete(settings, kind, error))
         return NULL;
     at_model *model = calloc(1, sizeof *model);
     at_params *params = at_params_new();
-    if (model)
-        *model = (at_model){.kind = kind, .settings = *settings, .params = params};
+    if (model) {
+        *model = (at_model){.kind = kind, .settings = *settings, .params = params, .added = at_added_by(settings)};
+        parse_guided(model);
+    }
     if (!model || !params) {
         at_fail(error, AT_FAILED, "memory is out: a model '%s' cannot be made", kind->name);
     } else if (at_model_attention(settings, kind, &model->attention, error) && kind->declare(model, error)) {
@@ -131,8 +137,9 @@ bool at_model_possible(const at_model_settings *settings, at_error *error)
     at_model_settings any = *settings;
     any.source_size = any.target_size = 1;
     at_model *model = declare_model(&any, error);
+    const bool possible = model != NULL;
     at_model_free(model);
-    return model != NULL;
+    return possible;
 }
 
 at_model *at_model_blank(const at_model_settings *settings, at_error *error)
@@ -166,7 +173,7 @@ void at_model_free(at_model *model)
 static bool source_fits(const at_model *model, const at_pass *pass, const at_source *source)
 {
     at_error *error = at_tape_error(pass->tape);
-    for (int64_t b = 0; !model->kind->alone && b < source->rows; b++)
+    for (int64_t b = 0; model->kind->has_source && b < source->rows; b++)
         if (source->lengths[b] < 1 || source->lengths[b] > source->length)
             return at_fail(error, AT_FAILED, "the source in row %lld has %lld units and must have 1 to %lld",
                            (long long)b, (long long)source->lengths[b], (long long)source->length);
@@ -182,19 +189,19 @@ at_tensor *at_model_features(const at_model *model, const at_pass *pass, const a
 {
     if (model->kind->features)
         return source_fits(model, pass, source) ? model->kind->features(model, pass, source) : NULL;
-    at_fail(
-        at_tape_error(pass->tape), AT_FAILED, "model '%s' has no features of a source's units: %s", model->kind->name,
-        model->kind->alone ? "it is a language model, and has no source" : "it keeps one vector of the whole source");
+    at_fail(at_tape_error(pass->tape), AT_FAILED, "model '%s' has no features of a source's units: %s",
+            model->kind->name,
+            model->kind->has_source ? "it keeps one vector of the whole source"
+                                    : "it is a language model, and has no source");
     return NULL;
 }
 
 bool at_model_heads(const at_model *model, int *layers, int *heads)
 {
     const at_model_settings *s = &model->settings;
-    if (model->kind->alone || !at_model_uses(model->kind, "score"))
+    if (!model->kind->has_source || !model->kind->has_attention)
         return false;
-    *layers =
-        !at_model_uses(model->kind, "decoder-layers") ? 1 : (int)(s->decoder_layers ? s->decoder_layers : s->layers);
+    *layers = !model->kind->has_cross_layers ? 1 : (int)(s->decoder_layers ? s->decoder_layers : s->layers);
     *heads = (int)s->heads;
     return true;
 }

@@ -7,15 +7,25 @@
 #define AT_MODEL_H
 
 #include "attention/attention.h"
+#include "base/settings.h"
 #include "tape/params.h"
 
-/* Everything that makes a model what it is; stored in its file. Strings are names as in attend.h. 0 and NULL mean the
- * default in the table of fields (settings.c), which also yields the command's options, their help and what a model
- * does not use. */
+/* The settings that are one of a few names, which settings.c lists in the same order. 0: unset, or not used. */
+typedef enum at_recurrence { AT_RECURRENCE_UNSET, AT_RNN, AT_GRU, AT_LSTM } at_recurrence;
+typedef enum at_reset { AT_RESET_UNSET, AT_RESET_BEFORE, AT_RESET_AFTER } at_reset;
+typedef enum at_activation { AT_ACTIVATION_UNSET, AT_RELU_UNITS, AT_GELU_UNITS, AT_SWISH_UNITS } at_activation;
+typedef enum at_norm_order { AT_NORM_UNSET, AT_POST_NORM, AT_PRE_NORM } at_norm_order;
+typedef enum at_final_norm { AT_FINAL_UNSET, AT_FINAL_AUTO, AT_FINAL_TRUE, AT_FINAL_FALSE } at_final_norm;
+typedef enum at_layout { AT_LAYOUT_UNSET, AT_INTERLEAVED, AT_HALVES } at_layout;
+typedef enum at_denominator { AT_DENOMINATOR_UNSET, AT_HALF, AT_HALF_LESS_ONE } at_denominator;
+
+/* Everything that makes a model what it is; stored in its file. Strings are names as in attend.h. 0 and "" mean the
+ * default in the table of settings.c, which also yields the options of training, their help and what a model does not
+ * use. */
 typedef struct at_model_settings {
     char model[24]; /* rnn-plain rnn-encdec rnn-attention bahdanau luong transformer transformer-lm */
-    char cell[8];   /* rnn gru lstm */
-    char reset[8];  /* before after: of a gru; empty for other cells */
+    at_recurrence cell;
+    at_reset reset;                               /* of a gru; unset for other cells */
     int64_t layers, embedding, hidden, attention; /* attention: A of the additive score and of local-p */
     int64_t maxout;                               /* units after maxout */
     double dropout;                               /* share dropped in training */
@@ -26,38 +36,27 @@ typedef struct at_model_settings {
     /* the Transformer's */
     int64_t ffn, kv_heads, decoder_layers; /* inner size of FFN; kv_heads, decoder_layers 0: as heads, layers */
     int64_t positions;                     /* rows of a learned table */
-    char activation[8], norm[8];           /* relu gelu swish; post pre */
-    char final_norm[8];                    /* auto (pre: true, post: false) true false */
+    at_activation activation;
+    at_norm_order norm;
+    at_final_norm final_norm; /* auto: with pre-norm */
     double norm_epsilon, first_position;
     double ffn_dropout; /* inside the feed-forward layers; as dropout unless it was named */
-    char position_layout[16], position_denominator[8]; /* interleaved halves; half half-1 */
+    at_layout position_layout;
+    at_denominator position_denominator;
     bool scale_embedding, tie, share_embeddings, output_bias;
     char encoder_attention[64], decoder_attention[64], cross_attention[64]; /* "scaled,sliding:8,shaw:16" */
     char guided_head[8];              /* "2.1": the head that training guided by alignments; empty: none */
     int64_t source_size, target_size; /* vocabularies */
 } at_model_settings;
 
-typedef enum at_field_type {
-    AT_FIELD_NAME,
-    AT_FIELD_COUNT,
-    AT_FIELD_SHARE,  /* from 0 to below 1 */
-    AT_FIELD_NUMBER, /* not below 0 */
-    AT_FIELD_SWITCH
-} at_field_type;
-typedef struct at_field {
-    const char *name; /* "hidden": the option is --hidden, the key in a model file "hidden" */
-    at_field_type type;
-    size_t offset, size;  /* in at_model_settings */
-    const char *standard; /* the default, as text; "": may stay empty */
-    const char *help;
-    const char *choices; /* of a name: the words that it may be, blanks between; NULL: others judge it */
-} at_field;
-const at_field *at_field_at(int index); /* NULL past the last */
-/* Sets one field from text; a sentence if it does not fit. `given`: a bit per field, set for the ones named. */
-bool at_field_set(at_model_settings *settings, uint64_t *given, const char *name, const char *text, at_error *error);
-void at_field_text(const at_model_settings *settings, const at_field *field, char *text, size_t size);
-/* Fills in the model's defaults and refuses what it does not use ("model 'rnn-encdec' does not use --score"). */
-bool at_model_settings_complete(at_model_settings *settings, uint64_t given, at_error *error);
+/* The rows of the settings, the name of the model first; NULL past the last. */
+enum { AT_MOST_MODEL_SETTINGS = 64 };
+const at_setting *at_model_setting(int index);
+/* Sets one of them from text and marks it in `given`. */
+bool at_model_set(at_model_settings *settings, at_given *given, const char *name, const char *text, at_error *error);
+/* Fills in the model's defaults and refuses what it does not use ("model 'rnn-encdec' does not use `score`"). `given`
+ * may be NULL: none was named. */
+bool at_model_settings_complete(at_model_settings *settings, const at_given *given, at_error *error);
 
 /* A batch of source sentences: ids [rows, length], -1 beyond each one's length. */
 typedef struct at_source {
@@ -97,13 +96,19 @@ typedef struct at_decoded {
 
 typedef struct at_model at_model;
 
+/* Positions that are added to the words, not inside attention. */
+typedef enum at_added { AT_ADDED_NONE, AT_ADDED_SINUSOIDAL, AT_ADDED_LEARNED } at_added;
+
 /* One kind of model: a row of the table in model.c, a file of its own. */
 typedef struct at_model_kind {
     const char *name, *formula, *paper;
-    const char *fields;   /* names of the settings it uses, blank between */
-    const char *defaults; /* "cell=lstm score=general": where it differs from the table of fields */
-    bool alone;           /* a language model: there is no source */
-    int most_layers;      /* 0: AT_MOST_LAYERS */
+    const char *fields;    /* names of the settings it uses, blank between */
+    const char *defaults;  /* "cell=lstm score=general": where it differs from the table of settings */
+    bool has_source;       /* false: a language model */
+    bool has_attention;    /* its decoder, or a language model's words, attend by score, normaliser and window */
+    bool has_cross_layers; /* every layer of the decoder attends to the source, not the decoder once */
+    bool adds_positions;   /* may add sinusoidal or learned positions to its words */
+    int most_layers;       /* 0: AT_MOST_LAYERS */
     bool (*declare)(at_model *model, at_error *error);
     void (*draw)(at_model *model, uint64_t seed); /* NULL, or what begins otherwise than at_init_all has it */
     at_parts (*encode)(const at_model *model, const at_pass *pass, const at_source *source);
@@ -121,7 +126,9 @@ const at_model_kind *at_model_kind_at(int index); /* NULL past the last */
 struct at_model {
     const at_model_kind *kind;
     at_model_settings settings;
-    at_attention attention; /* parsed from the settings */
+    at_attention attention; /* parsed from the settings, like the next three */
+    at_added added;
+    int guided_layer, guided_head; /* both from 1; 0: none */
     at_params *params;
     void *extra; /* the kind's own record of parameter numbers; released with free */
 };
@@ -135,7 +142,7 @@ at_model *at_model_new(const at_model_settings *settings, uint64_t seed, at_erro
 at_model *at_model_blank(const at_model_settings *settings, at_error *error);
 void at_model_free(at_model *model);
 /* The guided head, both from 1; false if there is none. */
-bool at_model_guided(const at_model_settings *settings, int *layer, int *head);
+bool at_model_guided(const at_model *model, int *layer, int *head);
 /* How many layers and heads of it look at the source; false: it has no such attention. */
 bool at_model_heads(const at_model *model, int *layers, int *heads);
 at_parts at_model_encode(const at_model *model, const at_pass *pass, const at_source *source);

@@ -41,7 +41,7 @@ static bool parse(const at_model *model, at_use use, at_attention *attention, at
     at_settings names = {.score = s->score,
                          .normaliser = s->normaliser,
                          .window = s->window,
-                         .position = use == AT_USE_CROSS || at_is_added(s->position) ? "none" : s->position,
+                         .position = use == AT_USE_CROSS || model->added != AT_ADDED_NONE ? "none" : s->position,
                          .heads = (int)s->heads,
                          .kv_heads = (int)(s->kv_heads ? s->kv_heads : s->heads)};
     if (!take_words(own_words(s, use), &names, room, error) || !at_attention_parse(&names, attention, error))
@@ -68,14 +68,14 @@ at_multihead at_multihead_declare(at_model *model, const char *name, at_use use,
         return m;
     const int64_t H = m.attention.heads, G = m.attention.kv_heads;
     if (d % H) {
-        at_fail(error, AT_FAILED, "--heads is %lld and must divide --hidden, which is %lld", (long long)H,
+        at_fail(error, AT_FAILED, "`heads` is %lld and must divide `hidden`, which is %lld", (long long)H,
                 (long long)d);
         return m;
     }
     m.size = d / H;
     if (at_attention_rotates(&m.attention) && m.size % 2) {
         at_fail(error, AT_FAILED,
-                "position 'rope' turns pairs of numbers, so the head size must be even, and --hidden %lld over --heads "
+                "position 'rope' turns pairs of numbers, so the head size must be even, and `hidden` %lld over `heads` "
                 "%lld makes it %lld",
                 (long long)d, (long long)H, (long long)m.size);
         return m;

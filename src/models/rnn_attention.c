@@ -88,6 +88,8 @@ const at_model_kind at_rnn_attention = {
     .fields =
         "cell reset hidden attention dropout attention-dropout score normaliser window position heads guided-head",
     .defaults = "cell=rnn score=general dropout=0.5",
+    .has_source = true,
+    .has_attention = true,
     .declare = declare,
     .encode = encode,
     .start = start,

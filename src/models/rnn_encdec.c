@@ -99,6 +99,7 @@ const at_model_kind at_rnn_encdec = {
     .paper = "Cho et al. 2014",
     .fields = "cell reset embedding hidden maxout dropout",
     .defaults = "cell=gru",
+    .has_source = true,
     .declare = declare,
     .encode = encode,
     .start = start,

@@ -69,6 +69,7 @@ const at_model_kind at_rnn_plain = {
     .paper = "Sutskever, Vinyals, Le 2014",
     .fields = "cell reset hidden dropout",
     .defaults = "cell=rnn dropout=0.5",
+    .has_source = true,
     .declare = declare,
     .encode = encode,
     .start = start,

@@ -1,6 +1,5 @@
 /* Rows without padding, and the vectors of their places. */
 #include <math.h>
-#include <string.h>
 
 #include "models/transformer_internal.h"
 #include "tape/block.h"
@@ -47,8 +46,8 @@ bool at_rows_in_step(const at_pass *pass, const int32_t *ids, int64_t batch, int
 void at_sinusoids(const at_model_settings *s, int64_t first, int64_t count, at_real *rows)
 {
     const int64_t half = s->hidden / 2;
-    const bool halves = strcmp(s->position_layout, "halves") == 0;
-    const double over = strcmp(s->position_denominator, "half-1") == 0 ? (double)(half - 1) : (double)half;
+    const bool halves = s->position_layout == AT_HALVES;
+    const double over = s->position_denominator == AT_HALF_LESS_ONE ? (double)(half - 1) : (double)half;
     for (int64_t i = 0; i < half; i++) {
         const double rate = exp(-log(10000.0) * (double)i / (over > 0 ? over : 1));
         const int64_t sine = halves ? i : 2 * i, cosine = halves ? half + i : 2 * i + 1;
@@ -71,7 +70,7 @@ static at_tensor *learned_places(const at_model *model, const at_pass *pass, int
     if (at_tape_records(pass->tape))
         return AT_REFUSE(pass->tape,
                          "a sentence of %lld units is longer than the learned table of %lld places; train with "
-                         "--positions %lld or more, or with --position sinusoidal, which has no end",
+                         "`positions` %lld or more, or with `position` sinusoidal, which has no end",
                          (long long)(first + count), (long long)positions, (long long)(first + count));
     int32_t *ids = at_room(pass->tape, (size_t)count * sizeof *ids);
     for (int64_t i = 0; ids && i < count; i++)
@@ -91,7 +90,7 @@ at_tensor *at_places(const at_model *model, const at_pass *pass, int learned, in
     first += (int64_t)s->first_position;
     if (learned >= 0)
         return learned_places(model, pass, learned, first, count);
-    if (strcmp(s->position, "sinusoidal") != 0)
+    if (model->added != AT_ADDED_SINUSOIDAL)
         return NULL;
     at_tensor *table = at_tensor_make(tape, AT_SHAPE(count, s->hidden));
     if (table)

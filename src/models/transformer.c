@@ -44,23 +44,21 @@ typedef struct transformer {
     at_real sinusoids[]; /* [AT_READY_PLACES,d], or none */
 } transformer;
 
-static at_ffn_act activation_of(const char *name)
+static at_ffn_act activation_of(at_activation activation)
 {
-    return strcmp(name, "gelu") == 0 ? AT_FFN_GELU : strcmp(name, "swish") == 0 ? AT_FFN_SWISH : AT_FFN_RELU;
+    return activation == AT_GELU_UNITS ? AT_FFN_GELU : activation == AT_SWISH_UNITS ? AT_FFN_SWISH : AT_FFN_RELU;
 }
 
 static bool settings_fit(const at_model *model, at_error *error)
 {
     const at_model_settings *s = &model->settings;
-    if (strcmp(s->position, "sinusoidal") == 0 && s->hidden % 2)
-        return at_fail(error, AT_FAILED, "--hidden is %lld and must be even for --position sinusoidal",
+    if (model->added == AT_ADDED_SINUSOIDAL && s->hidden % 2)
+        return at_fail(error, AT_USAGE, "`hidden` is %lld and must be even for `position` sinusoidal",
                        (long long)s->hidden);
-    if (s->first_position != floor(s->first_position))
-        return at_fail(error, AT_FAILED, "--first-position is %g and must be a whole number", s->first_position);
     if (s->share_embeddings && s->source_size != s->target_size)
-        return at_fail(error, AT_FAILED,
-                       "--share-embeddings needs one vocabulary for both sides, and they have %lld and %lld entries; "
-                       "--joint-vocab makes one",
+        return at_fail(error, AT_USAGE,
+                       "`share-embeddings` needs one vocabulary for both sides, and they have %lld and %lld entries; "
+                       "`joint-vocab` makes one",
                        (long long)s->source_size, (long long)s->target_size);
     return true;
 }
@@ -72,7 +70,7 @@ static at_real keep_of(const at_model *model)
 
 static bool is_pre(const at_model *model)
 {
-    return strcmp(model->settings.norm, "pre") == 0;
+    return model->settings.norm == AT_PRE_NORM;
 }
 
 static bool declare_stack(at_model *model, side *s, const char *which, int layers, bool crosses, at_error *error)
@@ -96,7 +94,7 @@ static bool declare_stack(at_model *model, side *s, const char *which, int layer
             s->norm[s->norms++] = at_norm_declare(model->params, name, m->hidden, m->norm_epsilon, error);
         }
     }
-    s->has_final = strcmp(m->final_norm, "auto") == 0 ? is_pre(model) : strcmp(m->final_norm, "true") == 0;
+    s->has_final = m->final_norm == AT_FINAL_AUTO ? is_pre(model) : m->final_norm == AT_FINAL_TRUE;
     snprintf(name, sizeof name, "%s.norm", which);
     if (s->has_final)
         s->final = at_norm_declare(model->params, name, m->hidden, m->norm_epsilon, error);
@@ -106,12 +104,12 @@ static bool declare_stack(at_model *model, side *s, const char *which, int layer
 static bool declare(at_model *model, at_error *error)
 {
     const at_model_settings *s = &model->settings;
-    const bool sinusoidal = strcmp(s->position, "sinusoidal") == 0;
+    const bool sinusoidal = model->added == AT_ADDED_SINUSOIDAL;
     const size_t table = sinusoidal ? (size_t)(AT_READY_PLACES * s->hidden) * sizeof(at_real) : 0;
     transformer *m = at_model_extra(model, sizeof *m + table, error);
     at_params *p = model->params;
     const int64_t d = s->hidden;
-    const bool alone = model->kind->alone, learned = strcmp(s->position, "learned") == 0;
+    const bool has_source = model->kind->has_source, learned = model->added == AT_ADDED_LEARNED;
     if (!m || !settings_fit(model, error))
         return false;
     m->has_sinusoids = sinusoidal;
@@ -121,7 +119,7 @@ static bool declare(at_model *model, at_error *error)
     m->words = at_params_add(p, "target.E", AT_SHAPE(s->target_size, d), error);
     if (learned)
         m->places = at_params_add(p, "target.P", AT_SHAPE(s->positions, d), error);
-    if (!alone) {
+    if (has_source) {
         m->source_words =
             s->share_embeddings ? m->words : at_params_add(p, "source.E", AT_SHAPE(s->source_size, d), error);
         if (learned)
@@ -134,7 +132,7 @@ static bool declare(at_model *model, at_error *error)
     if (s->output_bias)
         m->output_bias = at_params_add(p, "output.b", AT_SHAPE(s->target_size), error);
     const int64_t layers = s->decoder_layers ? s->decoder_layers : s->layers;
-    return declare_stack(model, &m->decoder, "decoder", (int)layers, !alone, error);
+    return declare_stack(model, &m->decoder, "decoder", (int)layers, has_source, error);
 }
 
 const at_real *at_ready_places(const at_model *model)
@@ -245,7 +243,7 @@ static at_parts encode(const at_model *model, const at_pass *pass, const at_sour
     const transformer *m = model->extra;
     at_parts encoded = {0};
     at_rows rows;
-    at_tensor *kv[MOST_LAYERS], *R = model->kind->alone ? NULL : features(model, pass, source, &rows);
+    at_tensor *kv[MOST_LAYERS], *R = model->kind->has_source ? features(model, pass, source, &rows) : NULL;
     const int layers = R ? m->decoder.layers : 0;
     for (int l = 0; l < layers; l++)
         kv[l] = at_cross_memory(model, pass, &m->decoder.layer[l].cross, &rows, R);
@@ -271,13 +269,13 @@ static at_tensor *decode_whole(const at_model *model, const at_pass *pass, const
 {
     const transformer *m = model->extra;
     at_rows source_rows;
-    if (!model->kind->alone && !at_rows_of(pass, NULL, source->rows, source->length, source->lengths, &source_rows))
+    if (model->kind->has_source && !at_rows_of(pass, NULL, source->rows, source->length, source->lengths, &source_rows))
         return NULL;
     stream s = enter(model, pass, &m->decoder, embed(model, pass, m->words, m->places, rows, 0));
     for (int l = 0; l < m->decoder.layers && at_tape_ok(pass->tape); l++) {
         const layer *at = &m->decoder.layer[l];
         add(&s, at_self_attention(model, pass, &at->self, rows, s.in));
-        if (!model->kind->alone)
+        if (model->kind->has_source)
             add(&s, at_cross_attention(model, pass, &at->cross, rows, s.in, &source_rows, encoded->part[l], weights));
         feed_forward(&s, at);
     }
@@ -297,7 +295,7 @@ static at_tensor *decode_cached(const at_model *model, const at_pass *pass, cons
     for (int l = 0; l < m->decoder.layers && at_tape_ok(pass->tape); l++) {
         const layer *at = &m->decoder.layer[l];
         add(&s, at_self_attention_cached(model, pass, &at->self, rows, s.in, first, l * width));
-        if (!model->kind->alone)
+        if (model->kind->has_source)
             add(&s, at_cross_attention_cached(model, pass, &at->cross, rows, s.in, first, l, weights));
         feed_forward(&s, at);
     }
@@ -320,7 +318,7 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
     const int64_t B = source->rows, place = at_place_of(state->part[0]);
     at_rows rows;
     at_cross_weights weights = {0};
-    if (!model->kind->alone)
+    if (model->kind->has_source)
         weights = at_cross_weights_begin(pass, source, n, m->decoder.layers);
     if (!pass->cache && place > 0) {
         at_fail(at_tape_error(tape), AT_FAILED, "model '%s' goes on from word %lld only with a cache",
@@ -363,6 +361,10 @@ const at_model_kind at_transformer = {
     .paper = "Vaswani et al. 2017",
     .fields = FIELDS "decoder-layers share-embeddings encoder-attention decoder-attention cross-attention guided-head",
     .defaults = DEFAULTS,
+    .has_source = true,
+    .has_attention = true,
+    .has_cross_layers = true,
+    .adds_positions = true,
     .most_layers = MOST_LAYERS,
     .declare = declare,
     .draw = draw,
@@ -378,7 +380,8 @@ const at_model_kind at_transformer_lm = {
     .paper = "Liu et al. 2018",
     .fields = FIELDS "decoder-attention",
     .defaults = DEFAULTS,
-    .alone = true,
+    .has_attention = true,
+    .adds_positions = true,
     .most_layers = MOST_LAYERS,
     .declare = declare,
     .draw = draw,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/settings.h"
 #include "score/metric_internal.h"
 
 const at_metric_info *at_metric(int index)

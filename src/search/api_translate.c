@@ -20,7 +20,7 @@ static const char *difference(const at_translator *a, const at_translator *b, at
 
 static bool speak_together(const at_translator *a, const at_translator *b, const char *path, at_error *error)
 {
-    if (a->model->kind->alone != b->model->kind->alone)
+    if (a->model->kind->has_source != b->model->kind->has_source)
         return at_fail(error, AT_FAILED, "'%s' is a '%s', which cannot speak together with a '%s': one reads a source",
                        path, b->model->kind->name, a->model->kind->name);
     const char *differs = difference(a, b, error);
@@ -54,12 +54,12 @@ bool at_translate(at_translator *translator, const at_search_settings *settings,
                   const size_t *sizes, int64_t count, at_give *give, void *context, at_error *error)
 {
     at_search_settings complete = *settings;
-    if (error->code == AT_OK && settings->prefix && translator->model->kind->alone)
+    if (error->code == AT_OK && settings->prefix && !translator->model->kind->has_source)
         return at_fail(error, AT_USAGE,
                        "model '%s' is a language model: its lines are beginnings already, so a prefix "
                        "has no part in it",
                        translator->model->kind->name);
-    if (error->code == AT_OK && settings->min_length_factor > 0 && translator->model->kind->alone)
+    if (error->code == AT_OK && settings->min_length_factor > 0 && !translator->model->kind->has_source)
         return at_fail(error, AT_USAGE,
                        "model '%s' is a language model: it has no source whose length could say how short an output "
                        "may be",
@@ -72,7 +72,7 @@ bool at_align(at_translator *translator, const at_search_settings *settings, con
               const size_t *source_sizes, const char *const *targets, const size_t *target_sizes, int64_t count,
               at_give *give, void *context, at_error *error)
 {
-    const bool alone = translator->model->kind->alone;
+    const bool alone = !translator->model->kind->has_source;
     if (error->code == AT_OK && count > 0 && alone == (sources != NULL))
         return at_fail(error, AT_USAGE,
                        alone ? "model '%s' is a language model: it takes no sources beside the text"
@@ -92,7 +92,7 @@ bool at_encode(at_translator *translator, const at_search_settings *settings, co
                const size_t *sizes, int64_t count, at_give *give, void *context, at_error *error)
 {
     at_search_settings complete = {.first_line = settings->first_line, .batch = settings->batch};
-    if (error->code == AT_OK && translator->model->kind->alone)
+    if (error->code == AT_OK && !translator->model->kind->has_source)
         return at_fail(error, AT_USAGE, "model '%s' is a language model: it has no encoder",
                        translator->model->kind->name);
     return error->code == AT_OK && at_search_complete(&complete, error) &&
@@ -106,12 +106,12 @@ bool at_translator_heads(const at_translator *translator, int *layers, int *head
 
 bool at_translator_guided(const at_translator *translator, int *layer, int *head)
 {
-    return at_model_guided(&translator->model->settings, layer, head);
+    return at_model_guided(translator->model, layer, head);
 }
 
 bool at_translator_has_source(const at_translator *translator)
 {
-    return !translator->model->kind->alone;
+    return translator->model->kind->has_source;
 }
 
 /* ---- What a model says about itself --------------------------------------------------------------------------- */
@@ -127,13 +127,13 @@ static void add_settings(at_buffer *text, const at_model *model)
     add_line(text, "model", model->kind->name);
     if (model->kind->paper && *model->kind->paper)
         add_line(text, "paper", model->kind->paper);
-    for (int i = 1; at_field_at(i); i++) { /* the first is the model's name */
-        const at_field *field = at_field_at(i);
+    for (int i = 1; at_model_setting(i); i++) { /* the first is the model's name */
+        const at_setting *row = at_model_setting(i);
         char value[64];
-        if (!at_model_says(&model->settings, model->kind, field))
+        if (!at_model_says(&model->settings, model->kind, row))
             continue;
-        at_field_text(&model->settings, field, value, sizeof value);
-        add_line(text, field->name, value);
+        at_setting_text(row, &model->settings, value, sizeof value);
+        add_line(text, row->name, value);
     }
 }
 
@@ -178,7 +178,7 @@ char *at_translator_info(const at_translator *translator, at_error *error)
     if (error->code != AT_OK)
         return NULL;
     add_settings(&text, translator->model);
-    const bool alone = translator->model->kind->alone;
+    const bool alone = !translator->model->kind->has_source;
     if (!alone)
         add_vocabulary(&text, "source", translator->source);
     add_vocabulary(&text, alone ? "vocabulary" : "target", translator->target);

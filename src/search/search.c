@@ -98,7 +98,7 @@ bool at_search(at_translator *translator, const at_search_settings *settings, co
     at_search_work work = {.translator = translator, .settings = settings, .error = error, .run = at_search_beam};
     bool good =
         error->code == AT_OK && heads_fit(translator, settings, error) && open_work(&work) &&
-        (translator->model->kind->alone ? at_search_lines(&work, NULL, NULL, lines, sizes, count, give, context)
+        (!translator->model->kind->has_source ? at_search_lines(&work, NULL, NULL, lines, sizes, count, give, context)
                                         : at_search_lines(&work, lines, sizes, NULL, NULL, count, give, context));
     close_work(&work);
     return good;

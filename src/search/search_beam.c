@@ -351,7 +351,7 @@ static int64_t longest_of(const at_search_work *work, const at_sentence *sentenc
     const at_model *model = work->translator->model;
     const int64_t places = at_search_places(work) - 1;
     int64_t most = settings->max_length;
-    if (most == 0 && model->kind->alone)
+    if (most == 0 && !model->kind->has_source)
         most = sentence->target_count + AT_CONTINUATION;
     else if (most == 0)
         most = (int64_t)(settings->max_length_factor * (double)sentence->count) + 10;

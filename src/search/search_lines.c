@@ -59,7 +59,7 @@ static bool has_weights(at_search_work *work, const at_decoded *decoded)
     if (decoded->weights || (!settings->wants_weights && !settings->replace_unknown))
         return true;
     const at_model_kind *kind = work->blind->kind;
-    if (kind->alone)
+    if (!kind->has_source)
         return at_fail(work->error, AT_FAILED, "model '%s' is a language model: it has no source to be aligned with",
                        kind->name);
     return at_fail(work->error, AT_FAILED, "model '%s' has no attention, so it has no weights %s", kind->name,
@@ -160,7 +160,7 @@ int64_t at_search_places(const at_search_work *work)
     for (int v = 0; v < work->voice_count; v++) {
         const at_model_settings *s = &work->voices[v].model->settings;
         const int64_t own = s->positions - (int64_t)s->first_position;
-        if (strcmp(s->position, "learned") == 0 && own < places)
+        if (work->voices[v].model->added == AT_ADDED_LEARNED && own < places)
             places = own;
     }
     return places;

@@ -8,18 +8,18 @@
 static bool same_settings(const at_translator *a, const at_translator *b, const char *path, const char *first,
                           at_error *error)
 {
-    for (int i = 0; at_field_at(i); i++) {
-        const at_field *field = at_field_at(i);
+    for (int i = 0; at_model_setting(i); i++) {
+        const at_setting *row = at_model_setting(i);
         char one[64], other[64];
-        at_field_text(&a->model->settings, field, one, sizeof one);
-        at_field_text(&b->model->settings, field, other, sizeof other);
+        at_setting_text(row, &a->model->settings, one, sizeof one);
+        at_setting_text(row, &b->model->settings, other, sizeof other);
         if (strcmp(one, other) != 0)
-            return at_fail(error, AT_FAILED, "'%s' has --%s %s and '%s' has --%s %s: there is no mean of the two", path,
-                           field->name, *other ? other : "none", first, field->name, *one ? one : "none");
+            return at_fail(error, AT_FAILED, "'%s' has `%s` %s and '%s' has `%s` %s: there is no mean of the two", path,
+                           row->name, *other ? other : "none", first, row->name, *one ? one : "none");
     }
     if (a->max_length != b->max_length)
         return at_fail(error, AT_FAILED,
-                       "'%s' has --max-length %lld and '%s' has --max-length %lld: there is no mean of the two", path,
+                       "'%s' has `max-length` %lld and '%s' has `max-length` %lld: there is no mean of the two", path,
                        (long long)b->max_length, first, (long long)a->max_length);
     return true;
 }

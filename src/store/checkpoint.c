@@ -52,21 +52,16 @@ bool at_file_check(const at_tensors *file, const char *kind, const char *path, a
 
 /* ---- Settings ------------------------------------------------------------------------------------------------- */
 
-static json_t *field_to_json(const at_model_settings *settings, const at_field *field)
+/* Counts and switches as such, everything else as text: a number comes back bit for bit. */
+static json_t *setting_to_json(const at_model_settings *settings, const at_setting *row)
 {
+    const void *field = (const char *)settings + row->offset;
     char text[64];
-    at_field_text(settings, field, text, sizeof text);
-    switch (field->type) {
-    case AT_FIELD_COUNT:
-        return json_integer(strtoll(text, NULL, 10));
-    case AT_FIELD_SWITCH:
-        return json_boolean(*(const bool *)((const char *)settings + field->offset));
-    case AT_FIELD_SHARE:
-    case AT_FIELD_NUMBER:
-    case AT_FIELD_NAME:
-        break;
-    }
-    return json_string(text); /* a number is kept as it was typed, so that it comes back bit for bit */
+    if (row->type == AT_SETTING_COUNT)
+        return json_integer(*(const int64_t *)field);
+    if (row->type == AT_SETTING_SWITCH)
+        return json_boolean(*(const bool *)field);
+    return json_string(at_setting_text(row, settings, text, sizeof text));
 }
 
 /* The settings that the model uses, as one JSON object. Release with free. */
@@ -74,10 +69,10 @@ static char *settings_to_json(const at_model_settings *settings, const at_model_
 {
     json_t *object = json_object();
     bool whole = object != NULL;
-    for (int i = 0; whole && at_field_at(i); i++) {
-        const at_field *field = at_field_at(i);
-        if (at_model_says(settings, kind, field))
-            whole = json_object_set_new(object, field->name, field_to_json(settings, field)) == 0;
+    for (int i = 0; whole && at_model_setting(i); i++) {
+        const at_setting *row = at_model_setting(i);
+        if (at_model_says(settings, kind, row))
+            whole = json_object_set_new(object, row->name, setting_to_json(settings, row)) == 0;
     }
     char *text = whole ? json_dumps(object, JSON_COMPACT) : NULL;
     json_decref(object);
@@ -102,7 +97,7 @@ static bool settings_from_json(const char *text, at_model_settings *settings, at
     json_error_t trouble;
     json_t *object = json_loads(text, JSON_REJECT_DUPLICATES, &trouble), *value;
     const char *name;
-    uint64_t given = 0;
+    at_given given = {0};
     if (!json_is_object(object))
         at_fail(error, AT_FAILED, "they are not a JSON object");
     json_object_foreach(object, name, value)
@@ -110,12 +105,12 @@ static bool settings_from_json(const char *text, at_model_settings *settings, at
         char number[32], shown[AT_SHOWN];
         const char *word = json_to_text(value, number);
         if (word)
-            at_field_set(settings, &given, name, word, error);
+            at_model_set(settings, &given, name, word, error);
         else
             at_fail(error, AT_FAILED, "'%s' is neither a name nor a number", at_shown(name, shown, sizeof shown));
     }
     json_decref(object);
-    return error->code == AT_OK && at_model_settings_complete(settings, given, error);
+    return error->code == AT_OK && at_model_settings_complete(settings, &given, error);
 }
 
 /* ---- Parameters ----------------------------------------------------------------------------------------------- */
@@ -347,16 +342,19 @@ static bool load_parts(at_translator *t, const at_tensors *file, const char *pat
     at_error said = {0};
     if (!settings_from_json(settings_text, &settings, &said))
         return at_fail(error, AT_FAILED, "the settings of '%s' cannot be used: %s", path, said.text);
-    const bool alone = at_model_kind_find(settings.model, &said)->alone;
-    if (!alone)
+    const bool has_source = at_model_kind_find(settings.model, &said)->has_source;
+    if (has_source)
         t->source = load_vocabulary(file, "source.vocabulary", SOURCE_SUBWORDS, path, error);
-    if (alone || t->source)
+    if (!has_source || t->source)
         t->target = load_vocabulary(file, "target.vocabulary", TARGET_SUBWORDS, path, error);
     if (!t->target)
         return false;
     settings.source_size = t->source ? at_vocabulary_size(t->source) : 0;
     settings.target_size = at_vocabulary_size(t->target);
-    t->model = at_model_blank(&settings, error);
+    t->model = at_model_blank(&settings, &said);
+    if (!t->model)
+        return at_fail(error, said.code == AT_MEMORY ? AT_MEMORY : AT_FORMAT, "the model in '%s' cannot be made: %s",
+                       path, said.text);
     t->history = history ? strdup(history) : NULL;
     if (history && !t->history)
         return at_fail(error, AT_FAILED, "cannot read '%s': memory ran out", path);

@@ -7,7 +7,7 @@
 #include "base/grow.h"
 #include "text/units.h"
 
-const char *const at_form_names[3] = {"none", "nfc", "nfkc"};
+const char *const at_form_names[4] = {"none", "nfc", "nfkc", NULL};
 
 enum { MOST_POINTS = 512 }; /* of a character with its marks, decomposed; a longer heap of marks is cut into several */
 

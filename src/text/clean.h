@@ -8,7 +8,7 @@
 #include "base/buffer.h"
 
 typedef enum at_form { AT_FORM_NONE, AT_FORM_NFC, AT_FORM_NFKC } at_form;
-extern const char *const at_form_names[3]; /* "none", "nfc", "nfkc" */
+extern const char *const at_form_names[4]; /* "none", "nfc", "nfkc", NULL */
 
 typedef struct at_cleaning {
     at_form form;

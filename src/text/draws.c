@@ -77,11 +77,11 @@ at_draws *at_draws_new(at_corpus *corpus, const at_lines *lines, const at_vocabu
     }
     *draws = (at_draws){.corpus = corpus, .seed = seed, .max_length = max_length};
     if (!(alpha > 0 && alpha <= 1))
-        at_fail(error, AT_USAGE, "--subword-sampling is a number above 0 and up to 1, not %g", alpha);
+        at_fail(error, AT_USAGE, "`subword-sampling` is a number above 0 and up to 1, not %g", alpha);
     else if ((source == NULL || !at_sampler_can(source)) && !at_sampler_can(target))
         at_fail(error, AT_USAGE,
-                "--subword-sampling draws pieces of spm vocabularies, and neither side has one; leave it out, or take "
-                "--source-vocab spm:8000");
+                "`subword-sampling` draws pieces of spm vocabularies, and neither side has one; leave it out, or take "
+                "`source-vocab` spm:8000");
     if (error->code == AT_OK && keep_side(draws, 0, lines, source, alpha, error) &&
         keep_side(draws, 1, lines, target, alpha, error))
         return draws;

@@ -81,7 +81,7 @@ static bool fill(at_sampler *sampler, at_error *error)
         const at_spm_piece *piece = &info->piece[i];
         if (piece->type == AT_PIECE_USER || piece->type == AT_PIECE_UNUSED || piece->type == AT_PIECE_BYTE)
             return at_fail(error, AT_USAGE,
-                           "--subword-sampling cannot draw the pieces of a model with user-defined, unused or byte "
+                           "`subword-sampling` cannot draw the pieces of a model with user-defined, unused or byte "
                            "pieces");
         if (piece->type == AT_PIECE_NORMAL && (double)piece->score < sampler->unknown)
             sampler->unknown = (double)piece->score;

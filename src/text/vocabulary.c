@@ -3,6 +3,7 @@
 
 #include "base/files.h"
 #include "base/grow.h"
+#include "base/settings.h"
 #include "base/utf8.h"
 
 #include <stdio.h>

@@ -10,7 +10,8 @@ struct at_listing {
     int64_t symbols, pairs, source_length, target_length;
     int32_t *source, *input, *target; /* [pairs, length] */
     int64_t *source_lengths, *target_lengths;
-    uint64_t seed, given;
+    uint64_t seed;
+    at_given given;
     at_model_settings settings;
     at_model *model; /* NULL until it is first needed */
     at_optimiser *optimiser;
@@ -98,7 +99,7 @@ bool at_listing_set(at_listing *listing, const char *name, const char *value, at
 {
     if (listing->model)
         return at_fail(error, AT_USAGE, "`%s` is set too late: the listing already has its model", name);
-    return at_field_set(&listing->settings, &listing->given, name, value, error);
+    return at_model_set(&listing->settings, &listing->given, name, value, error);
 }
 
 /* The model is made when it is first needed, after its settings have been set one by one. */
@@ -109,7 +110,7 @@ static bool has_model(at_listing *listing, at_error *error)
     if (error->code != AT_OK || listing->optimiser)
         return error->code == AT_OK;
     at_model_settings *settings = &listing->settings;
-    if (!at_model_settings_complete(settings, listing->given, error))
+    if (!at_model_settings_complete(settings, &listing->given, error))
         return false;
     settings->source_size = settings->target_size = listing->symbols;
     if (!listing->model)

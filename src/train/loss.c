@@ -91,7 +91,7 @@ bool at_batch_loss(at_loss *loss, const at_batch *batch, bool learn, double *sum
         pass.expectation = at_rng_uniform(&loss->rng) < 0.5;
     const bool guides = learn && options->guide;
     if (guides)
-        at_model_guided(&model->settings, &pass.guided_layer, &pass.guided_head);
+        at_model_guided(model, &pass.guided_layer, &pass.guided_head);
     at_source source = {batch->rows, batch->source_length, batch->source, batch->source_lengths};
     at_parts encoded = at_model_encode(model, &pass, &source);
     at_parts state = at_model_start(model, &pass, &source, &encoded);

@@ -15,6 +15,7 @@
 typedef struct at_train_settings {
     at_corpus_files train, valid; /* valid may be empty */
     const char *output;           /* the best model; OUTPUT.last, OUTPUT.state, OUTPUT.log.jsonl beside it */
+    at_columns columns;           /* of both, if they are tab-separated */
     at_model_settings model;
     const char *source_vocabulary, *target_vocabulary; /* "char", "word:8000", "spm:8000", "FILE.spm" */
     bool joint_vocabulary;
@@ -38,6 +39,10 @@ typedef struct at_train_settings {
     uint64_t seed;
     bool resume;
 } at_train_settings;
+
+/* Checks that the settings go together and fills in the defaults that depend on others, those of the model among them.
+ * `given`: by the index of at_training_setting. */
+bool at_train_settings_complete(at_train_settings *settings, const at_given *given, at_error *error);
 
 /* Trains until a limit is reached. `stop` (may be NULL) is checked between updates: not 0 ends the run after a save. */
 bool at_train(const at_train_settings *settings, at_train_listener *listener, void *context, const volatile int *stop,

@@ -1,5 +1,7 @@
 /* A trainer in memory, and what each file does with it:
  *
+ *     settings.c       the table of settings                         complete.c     which go together, and defaults
+ *     identity.c       what a resumed run must share
  *     train_prepare.c  checks the settings and makes the trainer     loss.c         the loss of a batch and its gradients
  *     train_data.c     vocabularies, corpora and batches             train_valid.c  the score of the validation data
  *     train.c          the loop                                      train_state.c  models and the state on disk
@@ -26,6 +28,8 @@ typedef struct at_progress {
     double baseline;                /* of the loss */
 } at_progress;
 
+typedef struct at_identity at_identity;
+
 typedef struct at_trainer {
     const at_train_settings *settings;
     at_train_listener *listener;
@@ -45,8 +49,8 @@ typedef struct at_trainer {
     at_progress progress;
 
     char *last_path, *state_path, *log_path;
-    char *identity; /* the settings that a resumed run must share, a line each */
-    int log;        /* descriptor of the locked log; -1: none */
+    at_identity *identity; /* the settings that a resumed run must share */
+    int log;               /* descriptor of the locked log; -1: none */
 } at_trainer;
 
 /* One call of at_train: clocks and sums for the reports. None of them influences an update; the clock can only end the
@@ -93,8 +97,19 @@ bool at_trainer_lock(at_trainer *trainer, at_error *error);
 void at_trainer_unlock(at_trainer *trainer);
 bool at_trainer_log(at_trainer *trainer, const char *line, size_t size, at_error *error);
 
-/* train_state.c */
+/* settings.c: the index of the model's first row among those of at_training_setting, and the struct that the offset of
+ * a row counts in. */
+enum { AT_MOST_AVERAGED = 1000 };
+int at_training_first_of_model(void);
+void *at_training_fields(at_train_settings *settings, int index);
+
+/* identity.c: the settings and data that a resumed run must share; and whether a state was written with the same. */
 bool at_trainer_identify(at_trainer *trainer, at_error *error);
+bool at_trainer_same(const at_trainer *trainer, const char *then, at_error *error);
+const char *at_identity_text(const at_identity *identity);
+void at_identity_free(at_identity *identity);
+
+/* train_state.c */
 bool at_trainer_save(at_trainer *trainer, at_error *error); /* the last model and the state */
 bool at_trainer_save_best(at_trainer *trainer, at_error *error);
 bool at_trainer_resume(at_trainer *trainer, at_error *error);

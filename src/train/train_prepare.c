@@ -6,8 +6,6 @@
 #include "train/guide_internal.h"
 #include "train/train_internal.h"
 
-enum { MOST_AVERAGED = 1000 };
-
 /* The path of a file beside the output. */
 static char *path_beside(const char *output, const char *ending, at_error *error)
 {
@@ -30,7 +28,7 @@ static bool guided_head_exists(const at_model *model, at_error *error)
         return at_fail(
             error, AT_USAGE,
             "`guided-alignment` trains attention weights, and the normaliser 'hard' samples positions instead");
-    if (!at_model_guided(&model->settings, &layer, &head) || layer > layers || head > heads)
+    if (!at_model_guided(model, &layer, &head) || layer > layers || head > heads)
         return at_fail(error, AT_USAGE, "`guided-head` is '%s' and must be LAYER.HEAD, from 1.1 to %d.%d",
                        model->settings.guided_head, layers, heads);
     return true;
@@ -83,18 +81,8 @@ static bool check_settings(const at_train_settings *s, at_error *error)
     if ((s->batch_size > 0) == (s->batch_tokens > 0))
         return at_fail(error, AT_USAGE,
                        "a batch is measured in sentences or in tokens: set `batch-size` or `batch-tokens`, not both");
-    if (!(s->label_smoothing >= 0 && s->label_smoothing < 1))
-        return at_fail(error, AT_USAGE, "`label-smoothing` must be from 0 to below 1, not %g", s->label_smoothing);
     if (s->early_stopping > 0 && !s->valid.target && !s->valid.tsv)
         return at_fail(error, AT_USAGE, "`early-stopping` needs validation data");
-    if (s->accumulate < 0 || s->early_stopping < 0 || s->epochs < 0 || s->updates < 0 || !(s->minutes >= 0))
-        return at_fail(error, AT_USAGE,
-                       "`accumulate`, `early-stopping`, `epochs`, `updates` and `minutes` must be 0 or more");
-    if (s->average > MOST_AVERAGED)
-        return at_fail(error, AT_USAGE, "`average` takes the mean over %d validations at most, not %lld", MOST_AVERAGED,
-                       (long long)s->average);
-    if (!at_metric_known(s->valid_metric, error))
-        return false;
     if (s->train.alone && at_metric_decodes(s->valid_metric))
         return at_fail(error, AT_USAGE,
                        "`valid-metric` %s scores translations, and a language model has no source to translate; use "
@@ -170,5 +158,5 @@ void at_trainer_release(at_trainer *trainer)
     free(trainer->last_path);
     free(trainer->state_path);
     free(trainer->log_path);
-    free(trainer->identity);
+    at_identity_free(trainer->identity);
 }

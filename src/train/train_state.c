@@ -11,10 +11,6 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/hash.h"
-#include "base/utf8.h"
-#include "models/kinds.h"
-#include "train/guide_internal.h"
 #include "train/train_internal.h"
 
 /* ---- The models ----------------------------------------------------------------------------------------------- */
@@ -57,102 +53,6 @@ static bool save_model(at_trainer *trainer, const char *path, bool keep_previous
 bool at_trainer_save_best(at_trainer *trainer, at_error *error)
 {
     return save_model(trainer, trainer->settings->output, true, error);
-}
-
-/* ---- What must not change between a run and its resumption ---------------------------------------------------- */
-
-static bool add_vocabulary(at_buffer *lines, const char *name, const at_vocabulary *vocabulary, at_error *error)
-{
-    char *json = at_vocabulary_to_json(vocabulary, error);
-    if (json)
-        at_buffer_print(lines, "%s of %lld units (%016llx)\n", name, (long long)at_vocabulary_size(vocabulary),
-                        (unsigned long long)at_hash_text(json));
-    free(json);
-    return json != NULL;
-}
-
-static void add_fields(at_buffer *lines, const at_model *model)
-{
-    for (int i = 0; at_field_at(i); i++) {
-        const at_field *field = at_field_at(i);
-        char text[64];
-        at_field_text(&model->settings, field, text, sizeof text);
-        if (at_model_says(&model->settings, model->kind, field))
-            at_buffer_print(lines, "--%s %s\n", field->name, text);
-    }
-}
-
-bool at_trainer_identify(at_trainer *trainer, at_error *error)
-{
-    const at_train_settings *s = trainer->settings;
-    const at_optimiser_settings *o = &s->optimiser;
-    const at_model *model = trainer->translator.model;
-    static const char *const kinds[] = {"adam", "adamw", "adadelta", "sgd"};
-    static const char *const schedules[] = {"constant", "noam", "inverse-sqrt", "cosine"};
-    at_buffer lines = {0};
-    const bool alone = model->kind->alone;
-    bool whole = (alone || add_vocabulary(&lines, "a source vocabulary", trainer->translator.source, error)) &&
-                 add_vocabulary(&lines, "a target vocabulary", trainer->translator.target, error);
-    if (whole) {
-        at_buffer_print(&lines, "%lld %s\n", (long long)at_corpus_count(trainer->train),
-                        alone ? "lines" : "pairs of lines");
-        add_fields(&lines, model);
-        at_buffer_print(&lines, "--seed %llu\n", (unsigned long long)s->seed);
-        at_buffer_print(&lines, "--max-length %lld", (long long)s->limits.max_length);
-        if (s->limits.max_ratio > 0)
-            at_buffer_print(&lines, " --max-ratio %.17g", s->limits.max_ratio);
-        at_buffer_print(&lines, "\n");
-        at_buffer_print(&lines, "--batch-size %lld --batch-tokens %lld\n", (long long)s->batch_size,
-                        (long long)s->batch_tokens);
-        at_buffer_print(&lines, "--accumulate %lld\n", (long long)s->accumulate);
-        at_buffer_print(&lines, "--optimiser %s\n", kinds[o->kind]);
-        at_buffer_print(&lines, "--learning-rate %.17g --schedule %s --warmup %lld\n", o->learning_rate,
-                        schedules[o->schedule], (long long)o->warmup);
-        at_buffer_print(&lines, "the decays %.17g, %.17g and %.17g\n", o->beta1, o->beta2, o->weight_decay);
-        at_buffer_print(&lines, "--clip-norm %.17g\n--ema %.17g", o->clip_norm, o->ema);
-        if (trainer->average)
-            at_buffer_print(&lines, " --average %lld", (long long)s->average);
-        at_buffer_print(&lines, "\n--label-smoothing %.17g\n", s->label_smoothing);
-        at_buffer_print(&lines, "--subword-sampling %.17g\n", s->subword_sampling);
-        at_buffer_print(&lines, "--valid-metric %s\n", s->valid_metric);
-        at_buffer_print(&lines, "a baseline of %.17g and an entropy of %.17g\n", s->reinforce, s->entropy);
-        if (trainer->guide)
-            at_buffer_print(&lines, "--guided-weight %.17g and alignments (%016llx)\n", s->guided_weight,
-                            (unsigned long long)at_guide_hash(trainer->guide));
-        if (o->schedule == AT_COSINE)
-            at_buffer_print(&lines, "--updates %lld, over which the rate falls\n", (long long)o->updates);
-    }
-    if (whole && lines.failed)
-        whole = at_fail(error, AT_FAILED, "memory is out: the settings of a run cannot be written down");
-    if (whole)
-        trainer->identity = lines.bytes;
-    else
-        at_buffer_free(&lines);
-    return whole;
-}
-
-/* Names the first line in which two lists differ. */
-static bool same_identity(const at_trainer *trainer, const char *then, at_error *error)
-{
-    const char *now = trainer->identity;
-    while (*now && *then) {
-        size_t n = strcspn(now, "\n"), m = strcspn(then, "\n");
-        if (n != m || memcmp(now, then, n) != 0) {
-            char was[AT_SHOWN * 2], is[AT_SHOWN * 2], copy[300];
-            snprintf(copy, sizeof copy, "%.*s", (int)m, then);
-            at_shown(copy, was, sizeof was);
-            snprintf(copy, sizeof copy, "%.*s", (int)n, now);
-            at_shown(copy, is, sizeof is);
-            return at_fail(error, AT_FAILED,
-                           "cannot go on from '%s', which was written with %s and not with %s; train anew without "
-                           "--resume, or as before",
-                           trainer->state_path, was, is);
-        }
-        now += n + (now[n] == '\n');
-        then += m + (then[m] == '\n');
-    }
-    return *now == *then || at_fail(error, AT_FAILED, "cannot go on from '%s', which was written with other settings",
-                                    trainer->state_path);
 }
 
 /* ---- The state ------------------------------------------------------------------------------------------------ */
@@ -199,7 +99,7 @@ static bool save_state(at_trainer *trainer, at_error *error)
     at_array counts = {.dtype = AT_I64, .rank = 1, .dim = {COUNTS}, .data = count};
     at_array numbers = {.dtype = AT_F64, .rank = 1, .dim = {NUMBERS}, .data = number};
     bool done = at_file_mark(file, "training state", error) &&
-                at_tensors_set_meta(file, "run", trainer->identity, error) &&
+                at_tensors_set_meta(file, "run", at_identity_text(trainer->identity), error) &&
                 at_tensors_set_meta(file, "history", trainer->history.size > 0 ? trainer->history.bytes : "", error) &&
                 at_tensors_put(file, "training.place", &counts, error) &&
                 at_tensors_put(file, "training.numbers", &numbers, error) &&
@@ -230,7 +130,7 @@ static bool read_state(at_trainer *trainer, const at_tensors *file, at_error *er
     if (!run || !history || !count || !number || count->dtype != AT_I64 || at_array_count(count) != COUNTS ||
         number->dtype != AT_F64 || at_array_count(number) != NUMBERS)
         return at_fail(error, AT_FORMAT, "'%s' lacks its position in the data; train without `resume`", path);
-    if (!same_identity(trainer, run, error) ||
+    if (!at_trainer_same(trainer, run, error) ||
         !at_params_take(trainer->translator.model->params, file, path, "training.", error) ||
         !at_optimiser_load(trainer->optimiser, file, error) ||
         (trainer->average && !at_average_load(trainer->average, file, error)))

@@ -34,7 +34,7 @@ wrong() { # SENTENCE KEY VALUE: the line of KEY with VALUE
 wrong "no model 'transfomer'; did you mean 'transformer'?" model transfomer
 wrong "no task 'cpoy'; did you mean 'copy'?" task cpoy
 wrong "no metric 'acuracy'; did you mean 'accuracy'?" metrics 'wer acuracy'
-wrong "--heads is 'four' and must be a whole number from 1 to 1048576" heads '1 four'
+wrong "--heads takes a whole number from 1 to 1048576, not 'four'" heads '1 four'
 wrong "heads has '1' twice" heads '1 2 1'
 wrong "seeds has 2 twice" seeds '2 2'
 wrong "seeds takes up to 100 whole numbers separated by blanks, not 'x'" seeds '1 x'
@@ -48,7 +48,7 @@ while read -r line sentence; do
     sed "s/^heads.*/${line/=/ = }/" tiny.spec >wrong.spec
     refuse 2 "wrong.spec:9: $sentence" compare wrong.spec
 done <<'S'
-activation=gelo --activation is 'gelo' and must be 'relu', 'gelu' or 'swish'
+activation=gelo --activation takes relu, gelu or swish, not 'gelo'
 source-vocab=wrod no vocabulary 'wrod'; did you mean 'word'?
 valid-metric=blue no validation metric 'blue'; did you mean 'bleu'?
 minutes=0 --minutes takes a number above 0, not '0'

@@ -40,7 +40,7 @@ refuse 2 "bad.conf:2: heads takes a whole number from 1 to 1048576, not 'many'" 
 printf 'score = dott\n' >bad.conf
 refuse 2 "bad.conf:1: no score 'dott'; did you mean 'dot'?" attention --config bad.conf --out z.npy
 printf 'plain = perhaps\n' >bad.conf
-refuse 2 "bad.conf:1: plain is true or false, not 'perhaps'" attention --config bad.conf --out z.npy
+refuse 2 "bad.conf:1: plain takes true or false, not 'perhaps'" attention --config bad.conf --out z.npy
 printf 'config = run.conf\n' >bad.conf
 refuse 2 "bad.conf:1: no setting 'config' for attend attention" attention --config bad.conf --out z.npy
 printf 'out =\n' >bad.conf

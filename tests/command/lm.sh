@@ -41,8 +41,8 @@ done
 
 refuse 2 "model 'transformer-lm' is a language model and has no source; give its text as --target FILE alone" \
     train --model transformer-lm --source text --target text --output no
-refuse 2 "attend train --model transformer-lm needs --target FILE or --tsv FILE" train --model transformer-lm --output no
-refuse 2 "model 'transformer-lm' has one vocabulary, --target-vocab, so --source-vocab has no part in it" \
+refuse 2 "model 'transformer-lm' needs --target FILE or --tsv FILE" train --model transformer-lm --output no
+refuse 2 "model 'transformer-lm' has one vocabulary, --target-vocab, and does not use --source-vocab" \
     train --model transformer-lm --target text --source-vocab char --output no
 refuse 2 "model 'transformer-lm' reads one column; --columns takes its number alone" \
     train --model transformer-lm --tsv text.tsv --columns 1,2 --output no

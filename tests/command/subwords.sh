@@ -64,7 +64,7 @@ equal 7 "$("$attend" translate -m from_file <lines 2>/dev/null | wc -l)" "lines 
 refuse 2 "no vocabulary 'bpe:40'; there are 'char', 'word', 'word:8000', 'spm:8000', 'spm:8000:bpe' and files that end in .spm or .model" \
     train $small --output m --source-vocab bpe:40
 refuse 2 "--source-vocab: the text gives 38 pieces at most, so 'spm:8000' asks for too many" train $small --output m --source-vocab spm:8000
-refuse 2 "--normalise takes one of none nfc nfkc, not 'nfd'" train $small --output m --normalise nfd
+refuse 2 "--normalise takes none, nfc or nfkc, not 'nfd'" train $small --output m --normalise nfd
 refuse 2 "--subword-sampling draws pieces of spm vocabularies, and neither side has one; leave it out, or take --source-vocab spm:8000" \
     train $small --output m --subword-sampling 0.1
 cp source text.spm

@@ -12,12 +12,12 @@ small="--embedding 16 --hidden 24 --attention 16 --maxout 16 --batch-size 10 --l
 data="--source lines --target lines --valid-source few --valid-target few"
 
 # Refusals.
-refuse 2 "attend train needs --source FILE and --target FILE, or --tsv FILE" train --output m
-refuse 2 "attend train needs --output FILE, where the model shall go" train --source lines --target lines
+refuse 2 "training needs --source FILE and --target FILE, or --tsv FILE" train --output m
+refuse 2 "training needs --output FILE, where the model shall go" train --source lines --target lines
 refuse 2 "no option '--hiden'; did you mean '--hidden'?" train --hiden 3
 refuse 2 "no score 'scalled'; did you mean 'scaled'?" train $data --output m --score scalled
 refuse 2 "--epochs takes a whole number, 1 or more, not '0'" train $data --output m --epochs 0
-refuse 2 "there is no model 'bahdanow'; did you mean 'bahdanau'?" train $data --output m --model bahdanow
+refuse 2 "no model 'bahdanow'; did you mean 'bahdanau'?" train $data --output m --model bahdanow
 refuse 2 "model 'rnn-encdec' does not use --score" train $data --output m --model rnn-encdec --score dot
 refuse 2 "--reset is for --cell gru only, and the cell is 'lstm'" train $data --output m --model luong --reset after
 refuse 1 "cannot read 'missing': No such file or directory" train --source missing --target lines --output m
@@ -44,8 +44,8 @@ refuse 2 "no validation metric 'blue'; did you mean 'bleu'?" train $data --outpu
 # What no data can mend is refused before any is read.
 for wrong in "--heads 3:--heads is 3 and must divide 256, the size of what attention compares" \
     "--layers 9:--layers is 9, and model 'luong' has at most 4" \
-    "--cell gruu:--cell is 'gruu' and must be 'rnn', 'gru' or 'lstm'" \
-    "--attention-dropout 0.999999999:--attention-dropout is '0.999999999' and must be a number from 0 to below 1, rounded to a float" \
+    "--cell gruu:--cell takes rnn, gru or lstm, not 'gruu'" \
+    "--attention-dropout 0.999999999:--attention-dropout takes a number from 0 to below 1, rounded to a float, not '0.999999999'" \
     "--score dot --position rope --hidden 6 --heads 2:position 'rope' rotates pairs of numbers, so the head size must be even, and it is 3"; do
     refuse 2 "${wrong#*:}" train --model luong --source missing --target missing --output m ${wrong%%:*}
 done

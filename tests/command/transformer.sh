@@ -16,8 +16,8 @@ refuse 2 "no table 'key' for position 'shaw'; did you mean 'keys'?" train $tiny 
 refuse 2 "--heads is 3 and must divide --hidden, which is 16" train $tiny --output m --heads 3
 refuse 2 "--kv-heads is 2 and must divide --heads, which is 1" train $tiny --output m --heads 1 --kv-heads 2
 refuse 2 "--hidden is 15 and must be even for --position sinusoidal" train $tiny --output m --hidden 15 --heads 1
-refuse 2 "--norm is 'both' and must be 'post' or 'pre'" train $tiny --output m --norm both
-refuse 2 "--activation is 'tanh' and must be 'relu', 'gelu' or 'swish'" train $tiny --output m --activation tanh
+refuse 2 "--norm takes post or pre, not 'both'" train $tiny --output m --norm both
+refuse 2 "--activation takes relu, gelu or swish, not 'tanh'" train $tiny --output m --activation tanh
 refuse 2 "'scalled' in 'scalled,shaw:2' is no score, normaliser, window or position; one word of each may stand there, with commas between, as in 'scaled,sliding:8,shaw:16'" \
     train $tiny --output m --encoder-attention scalled,shaw:2
 refuse 2 "position 'shaw' needs a whole number: 'shaw:K[:keys|:values]'" train $tiny --output m --cross-attention shaw
@@ -25,7 +25,7 @@ refuse 2 "--position sinusoidal is added to a transformer's words, and model 'ba
     train --source lines --target lines --output m --position sinusoidal
 refuse 2 "position 'rope' turns pairs of numbers, so the head size must be even, and --hidden 18 over --heads 2 makes it 9" \
     train $tiny --output m --hidden 18 --position rope
-refuse 2 "--first-position is 0.5 and must be a whole number" train $tiny --output m --first-position 0.5
+refuse 2 "--first-position takes a whole number from 0 to below 1000000000, not '0.5'" train $tiny --output m --first-position 0.5
 refuse 2 "the decoder's self-attention cannot use the window 'local-p': its centre is a share of the words, and a decoder does not know how many there will be; 'sliding' looks back a fixed way" \
     train $tiny --output m --decoder-attention local-p:2
 tr a x <lines | sed 's/x/x y/' >other

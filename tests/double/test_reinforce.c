@@ -45,7 +45,7 @@ static void begin(void)
                                   .normaliser = "hard",
                                   .source_size = 7,
                                   .target_size = 6};
-    assert_true(at_model_settings_complete(&settings, 0, &error));
+    assert_true(at_model_settings_complete(&settings, NULL, &error));
     model = at_model_new(&settings, 5, &error);
     assert_non_null(model);
     job = (at_loss){.model = model, .arena = at_arena_new(), .rng = {.seed = 3}, .options = options};

@@ -47,7 +47,7 @@ static at_translator *small(uint64_t seed)
     at_translator *t = calloc(1, sizeof *t);
     at_model_settings settings = {
         .model = "bahdanau", .embedding = 3, .hidden = 4, .attention = 5, .maxout = 2, .dropout = 0.1};
-    assert_true(at_model_settings_complete(&settings, 0, &error));
+    assert_true(at_model_settings_complete(&settings, NULL, &error));
     t->source = words("ein Bier \xf0\x9f\x8d\xba \"so\" \\");
     t->target = words("one beer");
     settings.source_size = at_vocabulary_size(t->source);
@@ -192,7 +192,7 @@ static void what_is_no_model(void **state)
     changed("settings", "settings", "{\"model\":\"bahdanau\",\"hiden\":4}");
     refused(
         "settings",
-        "the settings of 'settings' cannot be used: there is no setting 'hiden' of a model; did you mean 'hidden'?");
+        "the settings of 'settings' cannot be used: no setting 'hiden'; did you mean 'hidden'?");
     changed("no_json", "settings", "{");
     refused("no_json", "the settings of 'no_json' cannot be used: they are not a JSON object");
     changed("larger", "settings", "{\"model\":\"bahdanau\",\"embedding\":3,\"hidden\":4,\"attention\":5,\"maxout\":3}");

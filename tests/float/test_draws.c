@@ -205,11 +205,11 @@ static void test_epochs(void **state)
     at_draws_free(draws);
     assert_null(at_draws_new(corpus, lines, words, words, 0.2, 60, 9, &error));
     assert_string_equal(error.text,
-                        "--subword-sampling draws pieces of spm vocabularies, and neither side has one; leave "
-                        "it out, or take --source-vocab spm:8000");
+                        "`subword-sampling` draws pieces of spm vocabularies, and neither side has one; leave "
+                        "it out, or take `source-vocab` spm:8000");
     error = (at_error){0};
     assert_null(at_draws_new(corpus, lines, source, target, 1.5, 60, 9, &error));
-    assert_string_equal(error.text, "--subword-sampling is a number above 0 and up to 1, not 1.5");
+    assert_string_equal(error.text, "`subword-sampling` is a number above 0 and up to 1, not 1.5");
     at_corpus_free(corpus);
     at_lines_free(lines);
     at_vocabulary_free(source);
@@ -225,7 +225,7 @@ static void test_refusal(void **state)
     assert_true(at_sampler_can(rules));
     assert_null(at_sampler_new(rules, 0.1, &error));
     assert_string_equal(
-        error.text, "--subword-sampling cannot draw the pieces of a model with user-defined, unused or byte pieces");
+        error.text, "`subword-sampling` cannot draw the pieces of a model with user-defined, unused or byte pieces");
     at_vocabulary_free(rules);
 }
 

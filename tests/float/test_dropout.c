@@ -178,24 +178,24 @@ static void test_settings(void **state)
     for (int c = 0; c < 5; c++) {
         at_model *model = case_model(cases[c].text, 8, 3);
         char says[200] = "";
-        for (int i = 0; at_field_at(i); i++) {
+        for (int i = 0; at_model_setting(i); i++) {
             char value[64];
-            const at_field *field = at_field_at(i);
-            at_field_text(&model->settings, field, value, sizeof value);
-            if (strstr(field->name, "-dropout") && at_model_says(&model->settings, model->kind, field))
-                snprintf(says + strlen(says), sizeof says - strlen(says), "%s=%s ", field->name, value);
+            const at_setting *row = at_model_setting(i);
+            at_setting_text(row, &model->settings, value, sizeof value);
+            if (strstr(row->name, "-dropout") && at_model_says(&model->settings, model->kind, row))
+                snprintf(says + strlen(says), sizeof says - strlen(says), "%s=%s ", row->name, value);
         }
         assert_string_equal(says, cases[c].says);
         at_model_free(model);
     }
     at_error error = {0};
     at_model_settings settings = {0};
-    uint64_t given = 0;
-    at_field_set(&settings, &given, "attention-dropout", "0.1", &error);
-    at_field_set(&settings, &given, "normaliser", "hard", &error);
-    assert_false(at_model_settings_complete(&settings, given, &error));
+    at_given given = {0};
+    at_model_set(&settings, &given, "attention-dropout", "0.1", &error);
+    at_model_set(&settings, &given, "normaliser", "hard", &error);
+    assert_false(at_model_settings_complete(&settings, &given, &error));
     assert_string_equal(error.text,
-                        "--attention-dropout drops some of many weights, and the normaliser 'hard' has one");
+                        "`attention-dropout` drops some of many weights, and the normaliser 'hard' has one");
 }
 
 static void test_refusals(void **state)

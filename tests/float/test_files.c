@@ -1,6 +1,7 @@
 /* Files and small string work: a write is whole or leaves what was there, and every failure is a sentence. */
 #include "base/buffer.h"
 #include "base/files.h"
+#include "base/settings.h"
 #include "base/utf8.h"
 
 #include <dirent.h>

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "attend.h"
+#include "attend_unstable.h"
 
 enum { SYMBOLS = 5, PAIRS = 2, LENGTH = 3 };
 
@@ -91,7 +91,7 @@ static void test_refusals(void **state)
 
     at_listing *listing = listing_of("rnn-plain", NULL, 1);
     assert_false(at_listing_set(listing, "hiden", "3", &error));
-    refused(&error, "there is no setting 'hiden' of a model; did you mean 'hidden'?");
+    refused(&error, "no setting 'hiden'; did you mean 'hidden'?");
     assert_true(at_listing_train(listing, 1, &loss, &error));
     assert_false(at_listing_attends(listing));
     assert_false(at_listing_set(listing, "hidden", "3", &error));

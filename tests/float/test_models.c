@@ -156,10 +156,10 @@ static const char *refusal(const char *const (*words)[2], int count)
     static at_error error;
     error = (at_error){0};
     at_model_settings settings = {.source_size = WORDS, .target_size = WORDS};
-    uint64_t given = 0;
+    at_given given = {0};
     for (int i = 0; i < count; i++)
-        at_field_set(&settings, &given, words[i][0], words[i][1], &error);
-    if (at_model_settings_complete(&settings, given, &error))
+        at_model_set(&settings, &given, words[i][0], words[i][1], &error);
+    if (at_model_settings_complete(&settings, &given, &error))
         at_model_free(at_model_new(&settings, 1, &error));
     return error.text;
 }
@@ -168,20 +168,20 @@ static const char *refusal(const char *const (*words)[2], int count)
 static void test_settings(void **state)
 {
     (void)state;
-    assert_string_equal(REFUSAL({"model", "bahdanow"}), "there is no model 'bahdanow'; did you mean 'bahdanau'?");
-    assert_string_equal(REFUSAL({"hiden", "3"}), "there is no setting 'hiden' of a model; did you mean 'hidden'?");
-    assert_string_equal(REFUSAL({"hidden", "0"}), "--hidden is '0' and must be a whole number from 1 to 1048576");
-    assert_string_equal(REFUSAL({"hidden", "12x"}), "--hidden is '12x' and must be a whole number from 1 to 1048576");
-    assert_string_equal(REFUSAL({"dropout", "1"}), "--dropout is '1' and must be a number from 0 to below 1");
-    assert_string_equal(REFUSAL({"layers", "2"}), "model 'bahdanau' does not use --layers");
-    assert_string_equal(REFUSAL({"cell", "gre"}), "--cell is 'gre' and must be 'rnn', 'gru' or 'lstm'");
-    assert_string_equal(REFUSAL({"reset", "never"}), "--reset is 'never' and must be 'before' or 'after'");
+    assert_string_equal(REFUSAL({"model", "bahdanow"}), "no model 'bahdanow'; did you mean 'bahdanau'?");
+    assert_string_equal(REFUSAL({"hiden", "3"}), "no setting 'hiden'; did you mean 'hidden'?");
+    assert_string_equal(REFUSAL({"hidden", "0"}), "`hidden` takes a whole number from 1 to 1048576, not '0'");
+    assert_string_equal(REFUSAL({"hidden", "12x"}), "`hidden` takes a whole number from 1 to 1048576, not '12x'");
+    assert_string_equal(REFUSAL({"dropout", "1"}), "`dropout` takes a number from 0 to below 1, not '1'");
+    assert_string_equal(REFUSAL({"layers", "2"}), "model 'bahdanau' does not use `layers`");
+    assert_string_equal(REFUSAL({"cell", "gre"}), "`cell` takes rnn, gru or lstm, not 'gre'");
+    assert_string_equal(REFUSAL({"reset", "never"}), "`reset` takes before or after, not 'never'");
     assert_string_equal(REFUSAL({"cell", "lstm"}, {"reset", "after"}),
-                        "--reset is for --cell gru only, and the cell is 'lstm'");
+                        "`reset` is for `cell` gru only, and the cell is 'lstm'");
     assert_string_equal(REFUSAL({"heads", "3"}),
                         "`heads` is 3 and must divide 256, the size of what attention compares");
     assert_non_null(strstr(REFUSAL({"score", "aditive"}), "did you mean 'additive'"));
-    assert_string_equal(REFUSAL({"input-feeding", "yes"}), "--input-feeding is 'yes' and must be true or false");
+    assert_string_equal(REFUSAL({"input-feeding", "ja"}), "`input-feeding` takes true or false, not 'ja'");
 }
 
 /* What a field's text says reads back as the same. */
@@ -190,15 +190,15 @@ static void test_field_text(void **state)
     (void)state;
     at_error error = {0};
     at_model_settings settings = {0};
-    uint64_t given = 0;
+    at_given given = {0};
     const char *const words[][2] = {
         {"model", "luong"}, {"hidden", "77"}, {"dropout", "0.30000000000000004"}, {"input-feeding", "true"}};
     for (int i = 0; i < 4; i++) {
         char text[64];
-        assert_true(at_field_set(&settings, &given, words[i][0], words[i][1], &error));
-        for (int f = 0; at_field_at(f); f++)
-            if (strcmp(at_field_at(f)->name, words[i][0]) == 0) {
-                at_field_text(&settings, at_field_at(f), text, sizeof text);
+        assert_true(at_model_set(&settings, &given, words[i][0], words[i][1], &error));
+        for (int f = 0; at_model_setting(f); f++)
+            if (strcmp(at_model_setting(f)->name, words[i][0]) == 0) {
+                at_setting_text(at_model_setting(f), &settings, text, sizeof text);
                 assert_string_equal(text, words[i][1]);
             }
     }

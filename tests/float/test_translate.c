@@ -71,11 +71,11 @@ static at_translator *untrained(const at_model_kind *kind)
 {
     at_error error = {0};
     at_translator *t = calloc(1, sizeof *t);
-    t->source = kind->alone ? NULL : vocabulary("char", letters);
+    t->source = kind->has_source ? vocabulary("char", letters) : NULL;
     t->target = vocabulary("word", "the cat sat on a mat while it rained");
     t->max_length = 20;
     at_model_settings settings = {.embedding = 9, .hidden = 12, .attention = 6, .maxout = 5, .heads = 2};
-    uint64_t given = 0;
+    at_given given = {0};
     snprintf(settings.model, sizeof settings.model, "%s", kind->name);
     settings.source_size = t->source ? at_vocabulary_size(t->source) : 0;
     settings.target_size = at_vocabulary_size(t->target);
@@ -85,7 +85,7 @@ static at_translator *untrained(const at_model_kind *kind)
         settings.heads = 0;
     if (!strstr(kind->fields, "maxout"))
         settings.maxout = 0;
-    assert_true(at_model_settings_complete(&settings, given, &error));
+    assert_true(at_model_settings_complete(&settings, &given, &error));
     t->model = at_model_new(&settings, 3, &error);
     if (!t->model)
         fail_msg("%s", error.text);
@@ -122,7 +122,7 @@ enum { SOME = 60, LONGEST = 25 };
 /* A language model has attention, but no source to look at. */
 static bool has_weights(const at_translator *t)
 {
-    return strstr(t->model->kind->fields, "score") && !t->model->kind->alone;
+    return t->model->kind->has_attention && t->model->kind->has_source;
 }
 
 static void draw_lines(char bytes[][LONGEST], const char **lines, size_t *sizes, int64_t count, const char *from,
@@ -153,7 +153,7 @@ static void test_every_model_translates_the_same_in_any_batch(void **unused)
             at_search_settings settings = {.beam = 3, .n_best = 2, .length_penalty = 0.6, .max_length_factor = 1};
             settings.batch = (int64_t[]){64, 1, 7, 20}[run];
             settings.wants_weights = has_weights(t);
-            settings.max_length = t->model->kind->alone ? 30 : 0;
+            settings.max_length = t->model->kind->has_source ? 0 : 30;
             at_threads_set(1 + run % 3);
             if (!at_translate(t, &settings, lines, sizes, SOME, note, run ? &r : &judge, &error))
                 fail_msg("%s", error.text);
@@ -295,7 +295,7 @@ static void test_a_target_can_be_begun(void **unused)
     draw_lines(bytes, lines, sizes, SOME, letters, 6);
     begun *b = calloc(1, sizeof *b), *judge = calloc(1, sizeof *judge);
     for (int kind = 0; at_model_kind_at(kind); kind++) {
-        if (at_model_kind_at(kind)->alone)
+        if (!at_model_kind_at(kind)->has_source)
             continue;
         at_error error = {0};
         at_translator *t = b->translator = untrained(at_model_kind_at(kind));
@@ -360,7 +360,7 @@ static void test_a_beginning_without_a_source(void **unused)
     (void)unused;
     at_error error = {0};
     for (int kind = 0; at_model_kind_at(kind); kind++) {
-        if (at_model_kind_at(kind)->alone)
+        if (!at_model_kind_at(kind)->has_source)
             continue;
         at_translator *t = untrained(at_model_kind_at(kind));
         at_search_settings settings = {.prefix = true, .wants_weights = has_weights(t)};

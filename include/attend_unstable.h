@@ -1,0 +1,139 @@
+/* attend_unstable.h: what the attend command shares with the library beyond attend.h.
+ *
+ * Everything here may change in any release, without notice and without a new soname. Programs should use attend.h.
+ */
+#ifndef ATTEND_UNSTABLE_H
+#define ATTEND_UNSTABLE_H
+
+#include "attend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Settings ------------------------------------------------------------------------------------------------- */
+
+/* A setting is one row of a table: its name, its type and limits, its default, its help and the field it is stored in.
+ * Models, training and the commands declare rows; parsing, formatting, help, error messages and what a resumed run must
+ * share all follow from the row. */
+
+typedef enum at_setting_type {
+    AT_SETTING_HEADING, /* no setting: `help` is the heading of the rows below it */
+    AT_SETTING_SWITCH,  /* bool: true or false */
+    AT_SETTING_TEXT,    /* const char *: points to the text that was parsed, which must stay there */
+    AT_SETTING_NAME,    /* char[size]: a copy of the text */
+    AT_SETTING_COUNT,   /* int64_t: a whole number */
+    AT_SETTING_NUMBER,  /* double */
+    AT_SETTING_SEED,    /* uint64_t */
+    AT_SETTING_CHOICE,  /* an enum (int): the index of the text in `choices` */
+    AT_SETTING_COLUMNS, /* at_columns: S,T or T */
+    AT_SETTING_COUNTS,  /* at_counts: 5,3,8 */
+    AT_SETTING_TEXTS,   /* at_texts: may be given several times */
+    AT_SETTING_PAIRS    /* at_pairs: NAME=FILE, may be given several times; a later NAME replaces an earlier one */
+} at_setting_type;
+
+/* Whether a resumed run must have the same value. There is no default: a test fails for a row of at_training_setting
+ * that has not decided. */
+typedef enum at_resume {
+    AT_RESUME_UNDECIDED,
+    AT_RESUME_SAME, /* the value is part of the run's identity */
+    AT_RESUME_DATA, /* what it names or makes of the data is compared (vocabularies, number of lines), not its text */
+    AT_RESUME_FREE  /* may change from run to run */
+} at_resume;
+
+/* Further limits of a number. */
+enum {
+    AT_ABOVE_LEAST = 1, /* more than `least` */
+    AT_BELOW_MOST = 2,  /* less than `most`, also when rounded to a float */
+    AT_WHOLE = 4        /* a whole number, though its field is a double */
+};
+
+typedef struct at_columns {
+    int source, target; /* from 1; source 0: one column, of a language model */
+} at_columns;
+
+typedef struct at_counts {
+    int64_t *value;
+    int64_t count; /* 0 if not given */
+} at_counts;
+
+typedef struct at_texts {
+    const char **value;
+    int count;
+    bool settled; /* the next one replaces those there are */
+} at_texts;
+
+typedef struct at_pairs {
+    char **name;
+    const char **file;
+    int count;
+} at_pairs;
+
+typedef struct at_setting {
+    at_setting_type type;
+    const char *name;           /* "kv-heads": in at_training_set, on the command line and in a --config file */
+    const char *argument;       /* "N": what help calls its value; NULL for a switch that is given without one */
+    size_t offset;              /* of its field in the struct of settings */
+    const char *fallback;       /* the default as text; NULL: none */
+    double least, most;         /* limits of a count or number; most 0: no upper limit */
+    unsigned limits;            /* AT_ABOVE_LEAST, AT_BELOW_MOST, AT_WHOLE */
+    const char *axis;           /* "score": its value is a name of this axis of at_catalogue; NULL: of none */
+    const char *also[3];        /* names beside those of the axis, NULL after the last */
+    const char *help;           /* names of settings stand in backquotes */
+    const char *const *choices; /* AT_SETTING_CHOICE: NULL after the last; "" is a value that cannot be given: unset */
+    size_t size;                /* AT_SETTING_NAME: of the field */
+    bool (*known)(const char *text, at_error *error); /* checks the text; NULL: not needed */
+    const char *group;                                /* the heading it stands under in help */
+    at_resume resume;
+    char letter;         /* 'm' if -m is short for it on the command line, else 0 */
+    const char *implied; /* what the name alone means on the command line; NULL: it needs its value */
+} at_setting;
+
+/* Parses `text` and stores the value in the row's field of `into`. `label` names the setting in an error message; NULL:
+ * its name in backquotes. */
+AT_API bool at_setting_parse(const at_setting *row, const char *label, const char *text, void *into, at_error *error);
+/* The value as text that at_setting_parse reads back to the same bits; "" for an unset one and for lists. Returns
+ * `text`. */
+AT_API char *at_setting_text(const at_setting *row, const void *from, char *text, size_t size);
+/* Releases the memory of a list; other types have none. */
+AT_API void at_setting_release(const at_setting *row, void *from);
+
+/* The rows of all settings of training, in the order of help, those of the model among them; NULL past the last. */
+AT_API const at_setting *at_training_setting(int index);
+
+/* The names nearest to a misspelt one, to end an error message: "; did you mean 'scaled'?", or "" if none is near. */
+AT_API void at_suggest(const char *word, const char *const *names, int count, char *out, size_t size);
+/* Fails with "no WHAT 'word'" and the names nearest to it, or with all of them if there are only a few. Always false. */
+AT_API bool at_unknown(const char *what, const char *word, const char *const *names, int count, at_error *error);
+
+/* ---- Listings ------------------------------------------------------------------------------------------------- */
+
+/* What the listings of textbooks do: a handful of pairs of equal length, ids of one small alphabet on both sides, one
+ * batch of all of them, Adam at 0.001, teacher forcing with inputs of the caller's own. For demonstrations; training on
+ * text is at_training. */
+typedef struct at_listing at_listing;
+typedef struct at_listing_task {
+    int64_t symbols; /* ids are 0 .. symbols - 1 */
+    int64_t pairs, source_length, target_length;
+    const int32_t *source; /* [pairs, source_length] */
+    const int32_t *input;  /* [pairs, target_length] what the decoder is fed */
+    const int32_t *target; /* [pairs, target_length] what it shall say */
+} at_listing_task;
+/* Copies the ids. */
+AT_API at_listing *at_listing_new(const at_listing_task *task, uint64_t seed, at_error *error);
+AT_API void at_listing_free(at_listing *listing);
+/* Sets what the model is, by an option of attend train such as "model" or "hidden"; before the first training. */
+AT_API bool at_listing_set(at_listing *listing, const char *name, const char *value, at_error *error);
+/* Trains for so many epochs more, an update each; *loss is the last one's, per target symbol. */
+AT_API bool at_listing_train(at_listing *listing, int64_t epochs, double *loss, at_error *error);
+/* Whether its model has attention; known once it was trained. */
+AT_API bool at_listing_attends(const at_listing *listing);
+/* The likeliest symbol at each target position, output [target_length], for one source [source_length] and the inputs
+ * [target_length] that the decoder is fed; weights, if not NULL, [target_length, source_length]. */
+AT_API bool at_listing_read(at_listing *listing, const int32_t *source, const int32_t *input, int32_t *output,
+                            float *weights, at_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,174 @@
+/* From settings as they were given to settings that training can run with: which of them go together, and the defaults
+ * that depend on others. */
+#include <stdio.h>
+#include <string.h>
+
+#include "train/train_internal.h"
+
+static bool is_set(const at_given *given, const char *name)
+{
+    return given->row[at_setting_find(at_training_setting, name)];
+}
+
+/* Whether the model has a source. An unknown name is refused later, with all the others' checks behind it. */
+static bool has_source(const char *model)
+{
+    for (int i = 0; at_model_kind_at(i); i++)
+        if (strcmp(at_model_kind_at(i)->name, model) == 0)
+            return at_model_kind_at(i)->has_source;
+    return true;
+}
+
+/* ---- The files ------------------------------------------------------------------------------------------------ */
+
+/* The files of training or of validation, whose settings start with `prefix`. */
+typedef struct side_files {
+    const at_corpus_files *files;
+    const char *prefix; /* "" or "valid-" */
+    bool needed;
+    const char *model;
+} side_files;
+
+/* A language model: one file, and nothing of a source. */
+static bool check_one_side(const side_files *f, const at_given *given, at_error *error)
+{
+    static const char *const of_source[] = {"source-vocab", "joint-vocab"};
+    const char *prefix = f->prefix;
+    if (is_set(given, "max-ratio"))
+        return at_fail(error, AT_USAGE, "model '%s' is a language model: its lines have one side, and `max-ratio` two",
+                       f->model);
+    if (f->files->source)
+        return at_fail(error, AT_USAGE,
+                       "model '%s' is a language model and has no source; give its text as `%starget` FILE alone",
+                       f->model, prefix);
+    for (int i = 0; i < 2; i++)
+        if (is_set(given, of_source[i]))
+            return at_fail(error, AT_USAGE, "model '%s' has one vocabulary, `target-vocab`, and does not use `%s`",
+                           f->model, of_source[i]);
+    if (f->files->tsv && f->files->target)
+        return at_fail(error, AT_USAGE, "`%stsv` and `%starget` both name the text; give one of them", prefix, prefix);
+    if (f->files->tsv && f->files->source_column > 0)
+        return at_fail(error, AT_USAGE, "model '%s' reads one column; `columns` takes its number alone", f->model);
+    if (f->needed && !f->files->tsv && !f->files->target)
+        return at_fail(error, AT_USAGE, "model '%s' needs `target` FILE or `tsv` FILE", f->model);
+    return true;
+}
+
+/* Both sides by two files or by one, never by something in between. */
+static bool check_both_sides(const side_files *f, at_error *error)
+{
+    const at_corpus_files *files = f->files;
+    const char *prefix = f->prefix;
+    const bool some = files->source || files->target;
+    if (files->tsv && files->source_column < 1)
+        return at_fail(error, AT_USAGE, "`columns` takes the columns of source and target, such as 1,2");
+    if (files->tsv && some)
+        return at_fail(error, AT_USAGE, "`%stsv` holds both sides; `%ssource` and `%starget` are too much", prefix,
+                       prefix, prefix);
+    if (some && !(files->source && files->target))
+        return at_fail(error, AT_USAGE, "`%s%s` needs `%s%s` beside it", prefix, files->source ? "source" : "target",
+                       prefix, files->source ? "target" : "source");
+    if (f->needed && !files->tsv && !some)
+        return at_fail(error, AT_USAGE, "training needs `source` FILE and `target` FILE, or `tsv` FILE");
+    return true;
+}
+
+static bool complete_files(at_train_settings *s, const at_given *given, at_error *error)
+{
+    at_corpus_files *both[] = {&s->train, &s->valid};
+    const bool alone = !has_source(s->model.model);
+    at_columns columns = s->columns;
+    if (alone && !is_set(given, "columns"))
+        columns = (at_columns){.source = 0, .target = 1};
+    for (int i = 0; i < 2; i++) {
+        both[i]->alone = alone;
+        both[i]->source_column = columns.source;
+        both[i]->target_column = columns.target;
+        const side_files f = {both[i], i ? "valid-" : "", i == 0, s->model.model};
+        if (!(alone ? check_one_side(&f, given, error) : check_both_sides(&f, error)))
+            return false;
+    }
+    return true;
+}
+
+/* ---- Which settings go together ------------------------------------------------------------------------------- */
+
+/* A setting without an effect is probably a mistake. */
+static bool check_use(const at_train_settings *s, const at_given *given, at_error *error)
+{
+    static const char *const of_validation[] = {"valid-metric", "valid-every", "early-stopping", "average"};
+    const bool validates = s->valid.target || s->valid.tsv;
+    if (!s->output)
+        return at_fail(error, AT_USAGE, "training needs `output` FILE, where the model shall go");
+    if (is_set(given, "batch-size") && is_set(given, "batch-tokens"))
+        return at_fail(error, AT_USAGE, "`batch-size` and `batch-tokens` both measure a batch; give one of them");
+    if (is_set(given, "columns") && !s->train.tsv && !s->valid.tsv)
+        return at_fail(error, AT_USAGE, "`columns` chooses from `tsv`, which is not given");
+    if (is_set(given, "weight-decay") && s->optimiser.kind != AT_ADAMW)
+        return at_fail(error, AT_USAGE, "`weight-decay` is for `optimiser` adamw only");
+    if ((is_set(given, "reinforce") || is_set(given, "entropy")) && strcmp(s->model.normaliser, "hard") != 0)
+        return at_fail(error, AT_USAGE, "`reinforce` and `entropy` are for `normaliser` hard only");
+    if (!s->guided_alignment && (is_set(given, "guided-weight") || s->model.guided_head[0]))
+        return at_fail(error, AT_USAGE, "`%s` needs `guided-alignment` FILE, the links that are to be learnt",
+                       s->model.guided_head[0] ? "guided-head" : "guided-weight");
+    if (s->guided_alignment && s->subword_sampling > 0)
+        return at_fail(error, AT_USAGE,
+                       "`guided-alignment` links units that stay as they are, and `subword-sampling` draws them anew");
+    if (s->average > 1 && s->optimiser.ema > 0)
+        return at_fail(error, AT_USAGE, "`average` and `ema` are two means of the parameters; give one of them");
+    for (int i = 0; i < 4 && !validates; i++)
+        if (is_set(given, of_validation[i]))
+            return at_fail(error, AT_USAGE, "`%s` needs %s`valid-target`, or `valid-tsv`", of_validation[i],
+                           s->train.alone ? "" : "`valid-source` and ");
+    if (s->joint_vocabulary && strcmp(s->source_vocabulary, s->target_vocabulary) != 0)
+        return at_fail(error, AT_USAGE, "`joint-vocab` needs `source-vocab` and `target-vocab` to be the same");
+    return true;
+}
+
+/* ---- Defaults that depend on other settings ------------------------------------------------------------------- */
+
+static void complete_updates(at_train_settings *s, const at_given *given)
+{
+    at_optimiser_settings *o = &s->optimiser;
+    const bool noam = o->schedule == AT_NOAM, adadelta = o->kind == AT_ADADELTA;
+    if (!is_set(given, "learning-rate"))
+        o->learning_rate = noam || adadelta ? 1 : o->kind == AT_SGD ? 0.1 : 0.001;
+    if (!is_set(given, "warmup"))
+        o->warmup = noam ? 4000 : 0;
+    o->beta1 = adadelta ? 0.95 : 0.9;
+    o->beta2 = noam ? 0.98 : 0.999;
+    o->epsilon = adadelta ? 1e-6 : 1e-8;
+    o->updates = s->updates;
+    o->width = s->model.hidden;
+    if (s->batch_tokens > 0)
+        s->batch_size = 0;
+    if (!(s->epochs > 0 || s->updates > 0 || s->minutes > 0 || s->early_stopping > 0))
+        s->epochs = 20;
+}
+
+/* The first head of the last layer but one. */
+static void complete_guided_head(at_train_settings *s)
+{
+    at_model_settings *m = &s->model;
+    const int64_t layers = m->decoder_layers ? m->decoder_layers : m->ffn ? m->layers : 1;
+    if (s->guided_alignment && !m->guided_head[0])
+        snprintf(m->guided_head, sizeof m->guided_head, "%d.1", layers > 1 && layers < 100 ? (int)layers - 1 : 1);
+}
+
+bool at_train_settings_complete(at_train_settings *s, const at_given *given, at_error *error)
+{
+    at_given of_model = {0};
+    for (int i = 0; at_model_setting(i); i++)
+        of_model.row[i] = given->row[at_training_first_of_model() + i];
+    if (!complete_files(s, given, error) || !check_use(s, given, error) ||
+        !at_model_settings_complete(&s->model, &of_model, error))
+        return false;
+    if (!at_model_possible(&s->model, error)) {
+        if (error->code != AT_MEMORY) /* what is a damaged file elsewhere is a wrong setting here */
+            error->code = AT_USAGE;
+        return false;
+    }
+    complete_updates(s, given);
+    complete_guided_head(s);
+    return true;
+}
