@@ -17,7 +17,7 @@ static int run(void *given, int word_count, char **words)
         known = known || strcmp(words[0], names[count]) == 0;
     }
     if (!known) {
-        fail_no(&error, "bench", words[0], names, count);
+        at_unknown("bench", words[0], names, count, &error);
         return report(&error);
     }
     bench_run(&(bench_request){.name = word_count ? words[0] : NULL,

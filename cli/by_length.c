@@ -16,7 +16,7 @@ static int by_group(const void *left, const void *right)
     return (a->line > b->line) - (a->line < b->line);
 }
 
-static int64_t group_of(const cli_numbers *bounds, int64_t words)
+static int64_t group_of(const at_counts *bounds, int64_t words)
 {
     int64_t group = 0;
     if (bounds->count == 1)
@@ -26,7 +26,7 @@ static int64_t group_of(const cli_numbers *bounds, int64_t words)
     return group;
 }
 
-static length_group limits_of(const cli_numbers *bounds, int64_t group)
+static length_group limits_of(const at_counts *bounds, int64_t group)
 {
     if (bounds->count == 1)
         return (length_group){.from = group ? group * bounds->value[0] + 1 : 0, .to = (group + 1) * bounds->value[0]};
@@ -34,7 +34,7 @@ static length_group limits_of(const cli_numbers *bounds, int64_t group)
                           .to = group < bounds->count ? bounds->value[group] : UNSET};
 }
 
-static bool bounds_rise(const cli_numbers *bounds, at_error *error)
+static bool bounds_rise(const at_counts *bounds, at_error *error)
 {
     for (int64_t i = 1; i < bounds->count; i++)
         if (bounds->value[i] <= bounds->value[i - 1])
@@ -43,7 +43,7 @@ static bool bounds_rise(const cli_numbers *bounds, at_error *error)
     return true;
 }
 
-bool length_groups_make(const cli_numbers *bounds, const at_line_list *lines, length_groups *groups, at_error *error)
+bool length_groups_make(const at_counts *bounds, const at_line_list *lines, length_groups *groups, at_error *error)
 {
     const size_t room = (size_t)lines->count + 1;
     if (!bounds_rise(bounds, error))

@@ -17,7 +17,7 @@ typedef struct length_groups {
 
 /* Groups the lines by their number of words, separated by white space. One bound: every group is that many words wide;
  * lines without words are in the first. Several: the most words of each group but the last, which has no limit. */
-bool length_groups_make(const cli_numbers *bounds, const at_line_list *lines, length_groups *groups, at_error *error);
+bool length_groups_make(const at_counts *bounds, const at_line_list *lines, length_groups *groups, at_error *error);
 void length_groups_free(length_groups *groups);
 
 /* A column of the table: a metric's scores under a name. */

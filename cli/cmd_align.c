@@ -13,27 +13,28 @@ typedef struct align_options {
     bool scores, coverage;
 } align_options;
 
-static const cli_option table[] = {
-    {OPTION_HEADING, .help = "The model and the pairs of lines"},
-    {OPTION_TEXT, "model", "FILE", offsetof(align_options, model), .help = "what attend train left", .letter = 'm'},
-    {OPTION_TEXT, "source", "FILE", offsetof(align_options, source), .help = "lines to translate from; - for stdin"},
-    {OPTION_TEXT, "target", "FILE", offsetof(align_options, target), .help = "their translations, line by line"},
-    {OPTION_NUMBER, "batch-size", "N", offsetof(align_options, batch_size), "64", 1, 100000,
+static const at_setting table[] = {
+    {AT_SETTING_HEADING, .help = "The model and the pairs of lines"},
+    {AT_SETTING_TEXT, "model", "FILE", offsetof(align_options, model), .help = "what attend train left", .letter = 'm'},
+    {AT_SETTING_TEXT, "source", "FILE", offsetof(align_options, source),
+     .help = "lines to translate from; - for stdin"},
+    {AT_SETTING_TEXT, "target", "FILE", offsetof(align_options, target), .help = "their translations, line by line"},
+    {AT_SETTING_COUNT, "batch-size", "N", offsetof(align_options, batch_size), "64", 1, 100000,
      .help = "pairs at a time; the output is the same for any number"},
 
-    {OPTION_TEXT, "head", "HEAD", offsetof(align_options, head),
+    {AT_SETTING_TEXT, "head", "HEAD", offsetof(align_options, head),
      .help = "whose weights: average of all layers and heads, LAYER.HEAD such as 2.1, or best, the one with the lowest "
              "AER by --gold; without it the head that training guided, or the one whose links agree most in both "
              "directions (default: the guided head, or average)"},
-    {OPTION_TEXT, "gold", "FILE", offsetof(align_options, gold),
+    {AT_SETTING_TEXT, "gold", "FILE", offsetof(align_options, gold),
      .help = "links that are known, a line for each pair, to choose --head best by"},
 
-    {OPTION_HEADING, .help = "What is written"},
-    {OPTION_TEXT, "level", "LEVEL", offsetof(align_options, level), "word",
+    {AT_SETTING_HEADING, .help = "What is written"},
+    {AT_SETTING_TEXT, "level", "LEVEL", offsetof(align_options, level), "word",
      .help = "word: links of words, what stands between blanks; subword: of the model's units, such as characters"},
-    {OPTION_FLAG, "scores", .place = offsetof(align_options, scores),
+    {AT_SETTING_SWITCH, "scores", .offset = offsetof(align_options, scores),
      .help = "after the links: ||| and the log-probability of the target"},
-    {OPTION_FLAG, "coverage", .place = offsetof(align_options, coverage),
+    {AT_SETTING_SWITCH, "coverage", .offset = offsetof(align_options, coverage),
      .help = "after that: ||| for each source word the sum of its weights over the target words, ||| and the numbers "
              "of those with less than 0.1"},
     {0},

@@ -13,58 +13,58 @@ typedef struct attention_options {
     const char *query, *key, *value, *grad_out;
     const char *score, *normaliser, *window, *position;
     int64_t heads, kv_heads, query_start, sample;
-    cli_numbers lengths, rows;
-    cli_pairs parameters;
+    at_counts lengths, rows;
+    at_pairs parameters;
     bool plain;
     const char *out, *weights, *summary, *grads;
 } attention_options;
 
-static const cli_option table[] = {
-    {OPTION_HEADING, .help = "Arrays in, each FILE.npy or FILE.safetensors:NAME"},
-    {OPTION_TEXT, "query", "FILE", offsetof(attention_options, query),
+static const at_setting table[] = {
+    {AT_SETTING_HEADING, .help = "Arrays in, each FILE.npy or FILE.safetensors:NAME"},
+    {AT_SETTING_TEXT, "query", "FILE", offsetof(attention_options, query),
      .help = "[B,Q,H·D], or [Q,H·D] for a batch of one"},
-    {OPTION_TEXT, "key", "FILE", offsetof(attention_options, key),
+    {AT_SETTING_TEXT, "key", "FILE", offsetof(attention_options, key),
      .help = "[B,K,G·D] (default: the query, which is self-attention)"},
-    {OPTION_TEXT, "value", "FILE", offsetof(attention_options, value),
+    {AT_SETTING_TEXT, "value", "FILE", offsetof(attention_options, value),
      .help = "[B,K,G·Dv] (default: the key, which is soft attention)"},
-    {OPTION_PAIRS, "param", "NAME=FILE", offsetof(attention_options, parameters),
+    {AT_SETTING_PAIRS, "param", "NAME=FILE", offsetof(attention_options, parameters),
      .help = "a parameter of the score, window or position, as attend list names it, or a projection WQ, WK, WV, WO; "
              "may be repeated"},
-    {OPTION_NUMBERS, "lengths", "N,N,...", offsetof(attention_options, lengths),
+    {AT_SETTING_COUNTS, "lengths", "N,N,...", offsetof(attention_options, lengths),
      .help = "valid keys of each batch row; what lies beyond is never looked at (default: all K)"},
-    {OPTION_TEXT, "grad-out", "FILE", offsetof(attention_options, grad_out),
+    {AT_SETTING_TEXT, "grad-out", "FILE", offsetof(attention_options, grad_out),
      .help = "dL/d out, shaped like the output; --grads says where the gradients go"},
 
-    {OPTION_HEADING, .help = "The five choices"},
-    {OPTION_TEXT, "score", "NAME", offsetof(attention_options, score), "scaled", .axis = "score",
+    {AT_SETTING_HEADING, .help = "The five choices"},
+    {AT_SETTING_TEXT, "score", "NAME", offsetof(attention_options, score), "scaled", .axis = "score",
      .help = "how alike query and key are"},
-    {OPTION_TEXT, "normaliser", "NAME", offsetof(attention_options, normaliser), "softmax", .axis = "normaliser",
+    {AT_SETTING_TEXT, "normaliser", "NAME", offsetof(attention_options, normaliser), "softmax", .axis = "normaliser",
      .help = "how scores become weights"},
-    {OPTION_TEXT, "window", "NAME", offsetof(attention_options, window), "global", .axis = "window",
+    {AT_SETTING_TEXT, "window", "NAME", offsetof(attention_options, window), "global", .axis = "window",
      .help = "which keys a query sees"},
-    {OPTION_TEXT, "position", "NAME", offsetof(attention_options, position), "none", .axis = "position",
+    {AT_SETTING_TEXT, "position", "NAME", offsetof(attention_options, position), "none", .axis = "position",
      .help = "how distance counts inside attention"},
-    {OPTION_NUMBER, "heads", "H", offsetof(attention_options, heads), "1", 1, 1 << 20, .help = "query heads"},
-    {OPTION_NUMBER, "kv-heads", "G", offsetof(attention_options, kv_heads), NULL, 1, 1 << 20,
+    {AT_SETTING_COUNT, "heads", "H", offsetof(attention_options, heads), "1", 1, 1 << 20, .help = "query heads"},
+    {AT_SETTING_COUNT, "kv-heads", "G", offsetof(attention_options, kv_heads), NULL, 1, 1 << 20,
      .help = "key and value heads, which H must be a multiple of (default: as many as --heads)"},
-    {OPTION_NUMBER, "query-start", "N", offsetof(attention_options, query_start), "0",
+    {AT_SETTING_COUNT, "query-start", "N", offsetof(attention_options, query_start), "0",
      .help = "position of the first query, for decoding step by step"},
-    {OPTION_NUMBER, "sample", "SEED", offsetof(attention_options, sample),
+    {AT_SETTING_COUNT, "sample", "SEED", offsetof(attention_options, sample),
      .help = "with --normaliser hard: draw each row's key from the softmax (default: take the likeliest)"},
-    {OPTION_FLAG, "plain", .place = offsetof(attention_options, plain),
+    {AT_SETTING_SWITCH, "plain", .offset = offsetof(attention_options, plain),
      .help = "take the step-by-step reference path, which holds all [B,H,Q,K] weights in memory"},
 
-    {OPTION_HEADING, .help = "Files out; either all are written or none"},
-    {OPTION_TEXT, "out", "FILE", offsetof(attention_options, out),
+    {AT_SETTING_HEADING, .help = "Files out; either all are written or none"},
+    {AT_SETTING_TEXT, "out", "FILE", offsetof(attention_options, out),
      .help = "the output [B,Q,H·Dv] as .npy, float32 like all arrays out"},
-    {OPTION_TEXT, "weights", "FILE", offsetof(attention_options, weights), .help = "the weights [B,H,Q,K] as .npy"},
-    {OPTION_NUMBERS, "rows", "I,I,...", offsetof(attention_options, rows),
+    {AT_SETTING_TEXT, "weights", "FILE", offsetof(attention_options, weights), .help = "the weights [B,H,Q,K] as .npy"},
+    {AT_SETTING_COUNTS, "rows", "I,I,...", offsetof(attention_options, rows),
      .help = "the query rows to give weights of: [B,H,rows,K] (default: all Q)"},
-    {OPTION_TEXT, "summary", "FILE", offsetof(attention_options, summary),
+    {AT_SETTING_TEXT, "summary", "FILE", offsetof(attention_options, summary),
      .help =
          "for every row of weights the largest key and the entropy in nats, and for every key the sum of its weights, "
          "as JSON"},
-    {OPTION_TEXT, "grads", "DIR", offsetof(attention_options, grads),
+    {AT_SETTING_TEXT, "grads", "DIR", offsetof(attention_options, grads),
      .help = "with --grad-out: a folder for query.npy, key.npy, value.npy and NAME.npy for each parameter; in "
              "self-attention dL/dX is the sum of the first three"},
     {0},
@@ -256,7 +256,7 @@ static bool check_value(attention_job *job)
 static bool check_lengths(attention_job *job)
 {
     char shape[SHAPE_TEXT];
-    const cli_numbers *lengths = &job->options->lengths;
+    const at_counts *lengths = &job->options->lengths;
     if (!lengths->count)
         return true;
     if (lengths->count != job->call.batch)
@@ -274,7 +274,7 @@ static bool check_lengths(attention_job *job)
 static bool check_rows(attention_job *job)
 {
     char shape[SHAPE_TEXT];
-    const cli_numbers *rows = &job->options->rows;
+    const at_counts *rows = &job->options->rows;
     for (int64_t i = 0; i < rows->count; i++)
         if (rows->value[i] >= job->call.queries)
             return fail(job->error, AT_FAILED, "--rows asks for row %lld but --query %s has rows 0 to %lld",

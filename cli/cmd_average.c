@@ -21,9 +21,9 @@ static int run(void *options, int word_count, char **words)
     return report(&error);
 }
 
-static const cli_option table[] = {
-    {OPTION_HEADING, .help = "Averaging"},
-    {OPTION_TEXT, "output", "FILE", offsetof(average_options, output),
+static const at_setting table[] = {
+    {AT_SETTING_HEADING, .help = "Averaging"},
+    {AT_SETTING_TEXT, "output", "FILE", offsetof(average_options, output),
      .help = "the model whose parameters are the mean", .letter = 'o'},
     {0},
 };

@@ -2,14 +2,15 @@
  * attend-bench (bench/main.c), which attend starts. */
 #include "cmd_bench.h"
 
-static const cli_option table[] = {
-    {OPTION_HEADING, .help = "Its own options"},
-    {OPTION_FLAG, "json", .place = offsetof(bench_settings, json), .help = "rows of one JSON array instead of tables"},
-    {OPTION_TEXT, "case", "TEXT", offsetof(bench_settings, only), .help = "only cases whose name contains TEXT"},
-    {OPTION_NUMBER, "rounds", "N", offsetof(bench_settings, rounds), NULL, 1, 99,
+static const at_setting table[] = {
+    {AT_SETTING_HEADING, .help = "Its own options"},
+    {AT_SETTING_SWITCH, "json", .offset = offsetof(bench_settings, json),
+     .help = "rows of one JSON array instead of tables"},
+    {AT_SETTING_TEXT, "case", "TEXT", offsetof(bench_settings, only), .help = "only cases whose name contains TEXT"},
+    {AT_SETTING_COUNT, "rounds", "N", offsetof(bench_settings, rounds), NULL, 1, 99,
      .help = "rounds to take the median of (default: 9, or 2 with --quick)"},
-    {OPTION_FLAG, "no-rivals", .place = offsetof(bench_settings, no_rivals), .help = "leave the rivals out"},
-    {OPTION_FLAG, "quick", .place = offsetof(bench_settings, quick), .help = "small cases and short rounds"},
+    {AT_SETTING_SWITCH, "no-rivals", .offset = offsetof(bench_settings, no_rivals), .help = "leave the rivals out"},
+    {AT_SETTING_SWITCH, "quick", .offset = offsetof(bench_settings, quick), .help = "small cases and short rounds"},
     {0},
 };
 

@@ -11,25 +11,25 @@
 typedef struct compare_command {
     cli_common common;
     const char *directory, *json, *html;
-    cli_texts sets;
+    at_texts sets;
     int64_t jobs;
     bool print;
 } compare_command;
 
-static const cli_option table[] = {
-    {OPTION_HEADING, .help = "The runs"},
-    {OPTION_NUMBER, "jobs", "N", offsetof(compare_command, jobs), NULL, 1, 1024,
+static const at_setting table[] = {
+    {AT_SETTING_HEADING, .help = "The runs"},
+    {AT_SETTING_COUNT, "jobs", "N", offsetof(compare_command, jobs), NULL, 1, 1024,
      .help = "runs at a time, each with --threads threads, 1 if that is not given (default: the cores there are)"},
-    {OPTION_TEXT, "directory", "DIR", offsetof(compare_command, directory),
+    {AT_SETTING_TEXT, "directory", "DIR", offsetof(compare_command, directory),
      .help = "where the runs are kept; what is there already is not done again (default: SPEC.runs)"},
-    {OPTION_TEXTS, "set", "KEY=VALUE", offsetof(compare_command, sets),
+    {AT_SETTING_TEXTS, "set", "KEY=VALUE", offsetof(compare_command, sets),
      .help = "a line of the SPEC set otherwise, such as updates=500; may be repeated"},
 
-    {OPTION_HEADING, .help = "What is written"},
-    {OPTION_TEXT, "json", "FILE", offsetof(compare_command, json),
+    {AT_SETTING_HEADING, .help = "What is written"},
+    {AT_SETTING_TEXT, "json", "FILE", offsetof(compare_command, json),
      .help = "the table unrounded, with every run and the line that repeats it"},
-    {OPTION_TEXT, "html", "FILE", offsetof(compare_command, html), .help = "the table as one page, with a plot"},
-    {OPTION_FLAG, "print", .place = offsetof(compare_command, print),
+    {AT_SETTING_TEXT, "html", "FILE", offsetof(compare_command, html), .help = "the table as one page, with a plot"},
+    {AT_SETTING_SWITCH, "print", .offset = offsetof(compare_command, print),
      .help = "print the SPEC instead, to be changed and kept in a file of one's own"},
     {0},
 };
@@ -62,7 +62,7 @@ static char *find_text(const char *name, bool *preset, at_error *error)
     if (strpbrk(name, "/."))
         fail(error, AT_FAILED, "cannot read '%s': %s", name, strerror(ENOENT));
     else
-        fail_no(error, "file or comparison", name, names, count);
+        at_unknown("file or comparison", name, names, count, error);
     return NULL;
 }
 
@@ -168,7 +168,7 @@ static bool compare(const compare_command *o, compare_table *t, const char *fold
     if (good && !made && errno != EEXIST)
         good = fail(error, AT_FAILED, "cannot make the folder '%s' for the runs: %s", folder, strerror(errno));
     int lock = good ? compare_lock(folder, error) : -1;
-    good = lock >= 0 && compare_data_ready(t->spec, folder, (uint64_t)o->common.seed, t->data, error);
+    good = lock >= 0 && compare_data_ready(t->spec, folder, o->common.seed, t->data, error);
     if (made && lock >= 0 && !good)
         clear(t->spec, folder);
     good = good && compare_measures(t, error) && compare_run_all(t, &orders, interrupted, error) &&

@@ -40,7 +40,7 @@ static int run(void *options, int word_count, char **words)
     }
     if (!word_count)
         return EXIT_DONE;
-    fail_no(&error, "demo", words[0], names, DEMOS);
+    at_unknown("demo", words[0], names, DEMOS, &error);
     return report(&error);
 }
 

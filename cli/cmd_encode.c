@@ -12,14 +12,15 @@ typedef struct encode_options {
     bool mean;
 } encode_options;
 
-static const cli_option table[] = {
-    {OPTION_HEADING, .help = "The model and the arrays"},
-    {OPTION_TEXT, "model", "FILE", offsetof(encode_options, model), .help = "what attend train left", .letter = 'm'},
-    {OPTION_TEXT, "output", "FILE", offsetof(encode_options, output),
+static const at_setting table[] = {
+    {AT_SETTING_HEADING, .help = "The model and the arrays"},
+    {AT_SETTING_TEXT, "model", "FILE", offsetof(encode_options, model), .help = "what attend train left",
+     .letter = 'm'},
+    {AT_SETTING_TEXT, "output", "FILE", offsetof(encode_options, output),
      .help = "where the arrays go: FILE.safetensors or FILE.npy", .letter = 'o'},
-    {OPTION_FLAG, "mean", .place = offsetof(encode_options, mean),
+    {AT_SETTING_SWITCH, "mean", .offset = offsetof(encode_options, mean),
      .help = "one array [lines,d] with the mean of each line's units; a line without a unit has zeros"},
-    {OPTION_NUMBER, "batch-size", "N", offsetof(encode_options, batch_size), "64", 1, 100000,
+    {AT_SETTING_COUNT, "batch-size", "N", offsetof(encode_options, batch_size), "64", 1, 100000,
      .help = "lines at a time; the arrays are the same for any number"},
     {0},
 };

@@ -111,7 +111,7 @@ static int run(void *options, int word_count, char **words)
     }
     if (word_count) {
         at_error error = {0};
-        fail_no(&error, "topic", words[0], names, TOPICS);
+        at_unknown("topic", words[0], names, TOPICS, &error);
         return report(&error);
     }
     for (int t = 0; t < TOPICS; t++) {

@@ -9,10 +9,10 @@
 
 typedef struct score_options {
     cli_common common;
-    cli_texts references;
+    at_texts references;
     const char *tokenise, *compare, *model, *source;
     int64_t confidence, decimals;
-    cli_numbers by_length;
+    at_counts by_length;
     bool lowercase, sentence, json;
 } score_options;
 
@@ -43,7 +43,7 @@ static bool check_name(const char *what, const char *word, const char *(*name_at
         if (strcmp(names[count++], word) == 0)
             return true;
     }
-    return fail_no(error, what, word, names, count);
+    return at_unknown(what, word, names, count, error);
 }
 
 static bool check_metrics(int count, char **words, at_error *error)
@@ -131,7 +131,7 @@ static bool score_all(const score_options *options, result *all, int count, cons
     at_score_settings settings = {.tokenise = options->tokenise,
                                   .lowercase = options->lowercase,
                                   .sentences = options->sentence,
-                                  .seed = (uint64_t)options->common.seed};
+                                  .seed = options->common.seed};
     const bool samples = options->compare || options->confidence != UNSET;
     const at_line **references = calloc((size_t)options->references.count, sizeof *references);
     if (!references)
@@ -264,8 +264,8 @@ static void print_json(const score_options *options, const result *all, int coun
         }
     }
     if (all[0].spread.resamples)
-        printf(",\"resamples\":%lld,\"seed\":%lld", (long long)all[0].spread.resamples,
-               (long long)options->common.seed);
+        printf(",\"resamples\":%lld,\"seed\":%llu", (long long)all[0].spread.resamples,
+               (unsigned long long)options->common.seed);
     print_lengths(options, all, count, groups);
     printf(",\"lines\":%lld}\n", (long long)at_scores_count(all[0].scores));
 }
@@ -399,35 +399,36 @@ static int run(void *given, int word_count, char **words)
     return report(&error);
 }
 
-static const cli_option options_table[] = {
-    {OPTION_HEADING, .help = "Scoring"},
-    {OPTION_TEXTS, "reference", "FILE", offsetof(score_options, references),
+static const at_setting options_table[] = {
+    {AT_SETTING_HEADING, .help = "Scoring"},
+    {AT_SETTING_TEXTS, "reference", "FILE", offsetof(score_options, references),
      .help = "the reference translations, one line for each line read; may be given several times"},
-    {OPTION_TEXT, "model", "FILE", offsetof(score_options, model),
+    {AT_SETTING_TEXT, "model", "FILE", offsetof(score_options, model),
      .help = "for perplexity: the model, as attend train wrote it", .letter = 'm'},
-    {OPTION_TEXT, "source", "FILE", offsetof(score_options, source),
+    {AT_SETTING_TEXT, "source", "FILE", offsetof(score_options, source),
      .help = "for perplexity: the sources of the references, unless it is a language model; for --by-length: the lines "
              "to count the words of"},
-    {OPTION_TEXT, "tokenise", "NAME", offsetof(score_options, tokenise),
+    {AT_SETTING_TEXT, "tokenise", "NAME", offsetof(score_options, tokenise),
      .help = "how bleu finds words: 13a | none (split at white space) | char | zh (default: 13a)"},
-    {OPTION_FLAG, "lowercase", .place = offsetof(score_options, lowercase),
+    {AT_SETTING_SWITCH, "lowercase", .offset = offsetof(score_options, lowercase),
      .help = "lower-case both sides first; ter always does"},
-    {OPTION_FLAG, "sentence", .place = offsetof(score_options, sentence),
+    {AT_SETTING_SWITCH, "sentence", .offset = offsetof(score_options, sentence),
      .help = "a score for each line instead of the whole text; several metrics are separated by tabs"},
-    {OPTION_NUMBER, "confidence", "[N]", offsetof(score_options, confidence), .implied = "1000", .least = 1,
+    {AT_SETTING_COUNT, "confidence", "[N]", offsetof(score_options, confidence), .implied = "1000", .least = 1,
      .most = 10000000,
      .help = "mean and 95% interval of N bootstrap samples of the lines (1000 if N is left out), sampled by --seed"},
-    {OPTION_TEXT, "compare", "FILE", offsetof(score_options, compare),
+    {AT_SETTING_TEXT, "compare", "FILE", offsetof(score_options, compare),
      .help = "the lines of another system: its score, the difference with its 95% interval, and the p-value "
              "(paired bootstrap)"},
-    {OPTION_NUMBERS, "by-length", "[N|A,B...]", offsetof(score_options, by_length), .implied = "10", .least = 1,
+    {AT_SETTING_COUNTS, "by-length", "[N|A,B...]", offsetof(score_options, by_length), .implied = "10", .least = 1,
      .most = 1000000000,
      .help =
          "the scores of groups of lines by the number of words in their first reference, or in their --source: groups "
          "of N words (10 if left out), or up to A words, up to B words and so on"},
-    {OPTION_NUMBER, "decimals", "N", offsetof(score_options, decimals), .most = 15,
+    {AT_SETTING_COUNT, "decimals", "N", offsetof(score_options, decimals), .most = 15,
      .help = "decimals of the scores (default: 1 with a signature, else 2)"},
-    {OPTION_FLAG, "json", .place = offsetof(score_options, json), .help = "one JSON object with unrounded scores"},
+    {AT_SETTING_SWITCH, "json", .offset = offsetof(score_options, json),
+     .help = "one JSON object with unrounded scores"},
     {0},
 };
 

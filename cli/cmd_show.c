@@ -11,14 +11,14 @@ typedef struct show_options {
     int64_t beam;
 } show_options;
 
-static const cli_option table[] = {
-    {OPTION_HEADING, .help = "The model and the text"},
-    {OPTION_TEXT, "model", "FILE", offsetof(show_options, model), .help = "what attend train left", .letter = 'm'},
-    {OPTION_TEXT, "target", "TEXT", offsetof(show_options, target),
+static const at_setting table[] = {
+    {AT_SETTING_HEADING, .help = "The model and the text"},
+    {AT_SETTING_TEXT, "model", "FILE", offsetof(show_options, model), .help = "what attend train left", .letter = 'm'},
+    {AT_SETTING_TEXT, "target", "TEXT", offsetof(show_options, target),
      .help = "a translation to look at (default: the model's own)"},
-    {OPTION_NUMBER, "beam", "N", offsetof(show_options, beam), "1", 1, 10000,
+    {AT_SETTING_COUNT, "beam", "N", offsetof(show_options, beam), "1", 1, 10000,
      .help = "hypotheses kept side by side; 1 is greedy"},
-    {OPTION_TEXT, "head", "HEAD", offsetof(show_options, head),
+    {AT_SETTING_TEXT, "head", "HEAD", offsetof(show_options, head),
      .help = "whose weights: average, or LAYER.HEAD such as 2.1 (default: the head that training guided, or average)"},
     {0},
 };

@@ -13,54 +13,41 @@ enum { MOST = 128, HELP = 300 };
 
 typedef struct train_options {
     cli_common common;
-    const char *value[MOST]; /* by the number of the library's option; NULL: not given */
+    const char *value[MOST]; /* by the index of at_training_setting; NULL: not given */
     bool flag[MOST];
 } train_options;
 
 /* ---- Options: the library's, under its headings --------------------------------------------------------------- */
 
-static const char *axis_of(const char *name)
+/* The library's row, whose value is taken as text and parsed by at_training_set. A default is told in the help and not
+ * set here: what was not given is the library's to fill in, which knows what each model uses. */
+static void make_option(int index, const at_setting *row, char *help, at_setting *option)
 {
-    static const char *const axes[] = {"score", "normaliser", "window", "position"};
-    for (int i = 0; i < 4; i++)
-        if (strcmp(axes[i], name) == 0)
-            return axes[i];
-    return NULL;
-}
-
-/* A default is told in the help and not set here: a setting that was not given is the library's to fill in, which knows
- * what each model uses. */
-static void make_option(int index, const at_training_option *from, char *help, cli_option *option)
-{
-    *option = (cli_option){.kind = from->argument ? OPTION_TEXT : OPTION_FLAG,
-                           .name = from->name,
-                           .argument = from->argument,
-                           .axis = axis_of(from->name),
-                           .help = help};
-    if (strcmp(from->name, "position") == 0) { /* these two are added to a transformer's words */
-        option->also[0] = "sinusoidal";
-        option->also[1] = "learned";
-    }
-    option->place = from->argument ? offsetof(train_options, value) + (size_t)index * sizeof(const char *)
+    *option = *row;
+    option->type = row->argument ? AT_SETTING_TEXT : AT_SETTING_SWITCH;
+    option->offset = row->argument ? offsetof(train_options, value) + (size_t)index * sizeof(const char *)
                                    : offsetof(train_options, flag) + (size_t)index * sizeof(bool);
-    snprintf(help, HELP, from->standard ? "%s (default: %s)" : "%s", from->help, from->standard);
+    option->known = NULL;
+    option->fallback = NULL;
+    option->help = help;
+    snprintf(help, HELP, row->argument && row->fallback ? "%s (default: %s)" : "%s", row->help, row->fallback);
 }
 
-static const cli_option *list_options(void)
+static const at_setting *list_options(void)
 {
-    static cli_option options[2 * MOST + 1];
+    static at_setting options[2 * MOST + 1];
     static char help[MOST][HELP];
     if (options[0].help)
         return options;
     const char *group = "";
     int count = 0;
-    for (int i = 0; i < MOST && at_training_option_at(i); i++) {
-        const at_training_option *from = at_training_option_at(i);
-        if (strcmp(from->name, "seed") == 0) /* one of every command */
+    for (int i = 0; i < MOST && at_training_setting(i); i++) {
+        const at_setting *row = at_training_setting(i);
+        if (row->type == AT_SETTING_SEED) /* an option of every command */
             continue;
-        if (strcmp(from->group, group) != 0)
-            options[count++] = (cli_option){.kind = OPTION_HEADING, .help = group = from->group};
-        make_option(i, from, help[i], &options[count++]);
+        if (strcmp(row->group, group) != 0)
+            options[count++] = (at_setting){.type = AT_SETTING_HEADING, .help = group = row->group};
+        make_option(i, row, help[i], &options[count++]);
     }
     return options;
 }
@@ -196,15 +183,15 @@ static bool hand_over(at_training *training, const train_options *options, const
                       at_error *error)
 {
     char seed[32];
-    snprintf(seed, sizeof seed, "%lld", (long long)options->common.seed);
-    for (int i = 0; i < MOST && at_training_option_at(i); i++) {
-        const at_training_option *option = at_training_option_at(i);
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)options->common.seed);
+    for (int i = 0; i < MOST && at_training_setting(i); i++) {
+        const at_setting *row = at_training_setting(i);
         const char *value = options->flag[i] ? "true" : options->value[i];
-        if (strcmp(option->name, "output") == 0)
+        if (strcmp(row->name, "output") == 0)
             *output = value;
-        if (strcmp(option->name, "valid-metric") == 0)
-            *metric = value ? value : option->standard;
-        if (value && !at_training_set(training, option->name, value, error))
+        if (strcmp(row->name, "valid-metric") == 0)
+            *metric = value ? value : row->fallback;
+        if (value && !at_training_set(training, row->name, value, error))
             return false;
     }
     return at_training_set(training, "seed", seed, error);

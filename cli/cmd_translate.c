@@ -12,50 +12,50 @@
 
 typedef struct translate_options {
     cli_common common;
-    cli_texts models;
+    at_texts models;
     const char *alignment, *head;
     int64_t beam, n_best, batch_size, max_length;
     double length_penalty, sample, max_length_factor, min_length_factor;
     bool scores, replace_unknown, prefix, coverage;
 } translate_options;
 
-static const cli_option table[] = {
-    {OPTION_HEADING, .help = "The model and the search"},
-    {OPTION_TEXTS, "model", "FILE", offsetof(translate_options, models),
+static const at_setting table[] = {
+    {AT_SETTING_HEADING, .help = "The model and the search"},
+    {AT_SETTING_TEXTS, "model", "FILE", offsetof(translate_options, models),
      .help = "what attend train left; given several times, the models speak together, each unit having the geometric "
              "mean of their probabilities",
      .letter = 'm'},
-    {OPTION_NUMBER, "beam", "N", offsetof(translate_options, beam), "1", 1, 10000,
+    {AT_SETTING_COUNT, "beam", "N", offsetof(translate_options, beam), "1", 1, 10000,
      .help = "hypotheses kept side by side; 1 is greedy"},
-    {OPTION_REAL, "length-penalty", "A", offsetof(translate_options, length_penalty), "0", -100, 100,
+    {AT_SETTING_NUMBER, "length-penalty", "A", offsetof(translate_options, length_penalty), "0", -100, 100,
      .help = "rank by the log-probability / ((5 + n) / 6)^A, n being the units and the end"},
-    {OPTION_REAL, "sample", "T", offsetof(translate_options, sample), NULL, 0, 1000,
+    {AT_SETTING_NUMBER, "sample", "T", offsetof(translate_options, sample), NULL, 0, 1000,
      .help = "draw at temperature T instead of searching; what a line draws depends on --seed and its number alone"},
-    {OPTION_REAL, "max-length-factor", "F", offsetof(translate_options, max_length_factor), "2", 0, 1000,
+    {AT_SETTING_NUMBER, "max-length-factor", "F", offsetof(translate_options, max_length_factor), "2", 0, 1000,
      .help = "the longest output has F times the source's units, and 10 more"},
-    {OPTION_NUMBER, "max-length", "N", offsetof(translate_options, max_length), NULL, 1, 1000000,
+    {AT_SETTING_COUNT, "max-length", "N", offsetof(translate_options, max_length), NULL, 1, 1000000,
      .help = "or N units, a given beginning counted; a language model's default is 100 more than its line has"},
-    {OPTION_REAL, "min-length-factor", "F", offsetof(translate_options, min_length_factor), "0", 0, 1000,
+    {AT_SETTING_NUMBER, "min-length-factor", "F", offsetof(translate_options, min_length_factor), "0", 0, 1000,
      .help = "the shortest output has F times the source's units, unless the longest is shorter"},
-    {OPTION_NUMBER, "batch-size", "N", offsetof(translate_options, batch_size), "64", 1, 100000,
+    {AT_SETTING_COUNT, "batch-size", "N", offsetof(translate_options, batch_size), "64", 1, 100000,
      .help = "sentences at a time; the output is the same for any number"},
-    {OPTION_FLAG, "prefix", .place = offsetof(translate_options, prefix),
+    {AT_SETTING_SWITCH, "prefix", .offset = offsetof(translate_options, prefix),
      .help = "a line is the source, a tab and how its translation begins, in whole units; without a tab, the source"},
 
-    {OPTION_HEADING, .help = "What is written"},
-    {OPTION_NUMBER, "n-best", "N", offsetof(translate_options, n_best), NULL, 1, 10000,
+    {AT_SETTING_HEADING, .help = "What is written"},
+    {AT_SETTING_COUNT, "n-best", "N", offsetof(translate_options, n_best), NULL, 1, 10000,
      .help = "up to N lines for each line: LINENO ||| text ||| F0= log-probability ||| what it was ranked by"},
-    {OPTION_FLAG, "scores", .place = offsetof(translate_options, scores),
+    {AT_SETTING_SWITCH, "scores", .offset = offsetof(translate_options, scores),
      .help = "after the text: ||| F0= log-probability ||| what it was ranked by"},
-    {OPTION_TEXT, "alignment", "FORM", offsetof(translate_options, alignment),
+    {AT_SETTING_TEXT, "alignment", "FORM", offsetof(translate_options, alignment),
      .help = "after the text: ||| and the alignment of its units; hard: pairs source-target like 0-0 1-2, soft: target "
              "units set apart by blanks, source weights by commas"},
-    {OPTION_TEXT, "head", "HEAD", offsetof(translate_options, head),
+    {AT_SETTING_TEXT, "head", "HEAD", offsetof(translate_options, head),
      .help = "whose weights: average, or LAYER.HEAD such as 2.1 (default: the head that training guided, or average)"},
-    {OPTION_FLAG, "coverage", .place = offsetof(translate_options, coverage),
+    {AT_SETTING_SWITCH, "coverage", .offset = offsetof(translate_options, coverage),
      .help = "after that: ||| for each source unit the sum of its weights over the target's, ||| and the numbers of "
              "those with less than 0.1"},
-    {OPTION_FLAG, "replace-unknown", .place = offsetof(translate_options, replace_unknown),
+    {AT_SETTING_SWITCH, "replace-unknown", .offset = offsetof(translate_options, replace_unknown),
      .help = "write the source word with the largest weight instead of <unk>"},
     {0},
 };
@@ -218,7 +218,7 @@ static bool translate(const translate_options *o, at_translator *translator, out
                                    .length_penalty = o->length_penalty,
                                    .n_best = out->ranked ? o->n_best : 1,
                                    .temperature = isnan(o->sample) ? 0 : o->sample,
-                                   .seed = (uint64_t)o->common.seed,
+                                   .seed = o->common.seed,
                                    .batch = o->batch_size,
                                    .max_length_factor = o->max_length_factor,
                                    .min_length_factor = o->min_length_factor,

@@ -46,7 +46,7 @@ static void offer_axis(values *list, const char *axis)
     }
 }
 
-static values values_of(const cli_option *option)
+static values values_of(const at_setting *option)
 {
     values list = {0};
     if (option->axis) {
@@ -76,7 +76,7 @@ static values words_of(const cli_command *command)
     return list;
 }
 
-static bool takes_value(const cli_option *option)
+static bool takes_value(const at_setting *option)
 {
     return option->argument && !option->implied;
 }
@@ -105,7 +105,7 @@ static void print_commands(const cli_command *const *commands, int count)
 /* ---- bash ----------------------------------------------------------------------------------------------------- */
 
 /* One branch of `case $command$previous`: what an option's value may be. */
-static void print_bash_value(const cli_command *command, const cli_option *option)
+static void print_bash_value(const cli_command *command, const at_setting *option)
 {
     values list = values_of(option);
     printf("    %s--%s", command->name, option->name);
@@ -218,9 +218,9 @@ static void print_zsh_value(const char *argument, const values *list)
     }
 }
 
-static void print_zsh_option(const cli_option *option)
+static void print_zsh_option(const at_setting *option)
 {
-    const bool repeats = option->kind == OPTION_TEXTS || option->kind == OPTION_PAIRS;
+    const bool repeats = option->type == AT_SETTING_TEXTS || option->type == AT_SETTING_PAIRS;
     char help[60];
     snprintf(help, sizeof help, "%.*s", (int)strcspn(option->help, ";:("), option->help);
     printf("            '%s--%s%s[", repeats ? "*" : "", option->name, takes_value(option) ? "=" : "");
@@ -279,6 +279,6 @@ bool completion_print(const char *shell, const cli_command *const *commands, int
     else if (strcmp(shell, "zsh") == 0)
         print_zsh_script(commands, count);
     else
-        return fail_no(error, "shell", shell, shells, 2);
+        return at_unknown("shell", shell, shells, 2, error);
     return true;
 }

@@ -4,22 +4,21 @@
 
 enum { INDENT = 2, HELP_COLUMN = 26, RIGHT = 80 };
 
-void help_synopsis(const cli_option *option, char *out, size_t size)
+void help_synopsis(const at_setting *option, char *out, size_t size)
 {
     char letter[] = {',', ' ', '-', option->letter, 0};
     snprintf(out, size, "--%s%s%s%s", option->name, option->letter ? letter : "", option->argument ? " " : "",
              option->argument ? option->argument : "");
 }
 
-void help_describe(const cli_option *option, char *out, size_t size)
+void help_describe(const at_setting *option, char *out, size_t size)
 {
     char choices[300] = "", help[700];
     dash_settings(option->help, help, sizeof help);
     if (option->axis)
         list_axis(option->axis, choices, sizeof choices);
-    snprintf(out, size, "%s%s%s%s%s%s", help, choices[0] ? ": " : "", choices,
-             option->fallback ? " (default: " : "", option->fallback ? option->fallback : "",
-             option->fallback ? ")" : "");
+    snprintf(out, size, "%s%s%s%s%s%s", help, choices[0] ? ": " : "", choices, option->fallback ? " (default: " : "",
+             option->fallback ? option->fallback : "", option->fallback ? ")" : "");
 }
 
 const char *help_text(const cli_command *command)
@@ -33,9 +32,9 @@ void help_command(const cli_command *command)
     printf("Usage: attend %s%s%s [OPTION...]\n\n", command->name, space ? " " : "", command->words);
     print_wrapped(stdout, help_text(command), 0, RIGHT, 0);
     for (int i = 0; option_at(command, i); i++) {
-        const cli_option *option = option_at(command, i);
+        const at_setting *option = option_at(command, i);
         char text[1000];
-        if (option->kind == OPTION_HEADING) {
+        if (option->type == AT_SETTING_HEADING) {
             putchar('\n');
             print_heading(option->help);
             continue;

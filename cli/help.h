@@ -14,9 +14,9 @@ void help_command(const cli_command *command);
 void help_overview(FILE *stream, const cli_command *const *commands, int count);
 
 /* The option as it is typed: "--heads N", "--model, -m FILE". */
-void help_synopsis(const cli_option *option, char *out, size_t size);
+void help_synopsis(const at_setting *option, char *out, size_t size);
 
 /* Its help, with its choices and its default. */
-void help_describe(const cli_option *option, char *out, size_t size);
+void help_describe(const at_setting *option, char *out, size_t size);
 
 #endif

@@ -22,7 +22,7 @@ static const cli_command *find(const char *name, at_error *error)
             return table[i];
     }
     names[COMMANDS] = "help";
-    fail_no(error, "command", name, names, COMMANDS + 1);
+    at_unknown("command", name, names, COMMANDS + 1, error);
     return NULL;
 }
 

@@ -77,10 +77,10 @@ static void print_item(const char *name, const char *text)
     putchar('\n');
 }
 
-static void print_option(const cli_option *option)
+static void print_option(const at_setting *option)
 {
     char name[200], text[1000];
-    if (option->kind == OPTION_HEADING) {
+    if (option->type == AT_SETTING_HEADING) {
         printf(".SS ");
         print_roff(option->help);
         putchar('\n');
@@ -135,7 +135,7 @@ void manual_overview(const cli_command *const *commands, int count)
     }
     print_item("attend help [COMMAND]", "the overview, or the help of one command; attend COMMAND --help is the same");
     puts(".SH OPTIONS OF EVERY COMMAND");
-    for (const cli_option *option = common_options + 1; option->help; option++)
+    for (const at_setting *option = common_options + 1; option->help; option++)
         print_option(option);
     print_ending(NULL);
     puts(".SH SEE ALSO");

@@ -5,57 +5,14 @@
 
 #include "console.h"
 
-/* What a value is, and the type of the field it goes to. */
-typedef enum option_kind {
-    OPTION_HEADING, /* no option: `help` heads the options below it */
-    OPTION_FLAG,    /* bool */
-    OPTION_TEXT,    /* const char * */
-    OPTION_NUMBER,  /* int64_t */
-    OPTION_REAL,    /* double */
-    OPTION_NUMBERS, /* numbers: 5,3,8 */
-    OPTION_TEXTS,   /* texts, may be repeated; those of the command line replace those of a --config file */
-    OPTION_PAIRS,   /* pairs: NAME=FILE, may be repeated; a later one replaces an earlier one of the same name */
-} option_kind;
-
-typedef struct cli_numbers {
-    int64_t *value;
-    int64_t count; /* 0 if not given */
-} cli_numbers;
-
-typedef struct cli_texts {
-    const char **value;
-    int count;
-    bool settled; /* the next one replaces those there are */
-} cli_texts;
-
-typedef struct cli_pairs {
-    char **name;
-    const char **file;
-    int count;
-} cli_pairs;
-
-/* A number that was not given; a real one is then NAN. */
+/* Options are rows of the library's one table type, at_setting. A count that was not given is UNSET, a number NAN. */
 #define UNSET INT64_MIN
-
-typedef struct cli_option {
-    option_kind kind;
-    const char *name;     /* "kv-heads": the option's name and the key in a --config file */
-    const char *argument; /* "N" */
-    size_t place;         /* offset of the field in the command's struct of options */
-    const char *fallback; /* the default, as one would type it; NULL: none */
-    int64_t least, most;  /* of numbers; most 0: no upper bound */
-    const char *axis;     /* the value is a name of this axis of the catalogue, with what follows a colon left alone */
-    const char *also[3];  /* names beside those of the axis, NULL after the last */
-    const char *const *choices; /* values to complete, NULL after the last; NULL: none are known */
-    const char *help;
-    char letter;         /* 'm' if -m is short for it, else 0 */
-    const char *implied; /* of a number: what the option alone means; NULL: it needs its number */
-} cli_option;
 
 /* The options of every command; the first member of each command's struct. */
 typedef struct cli_common {
     const char *config;
-    int64_t threads, seed;
+    int64_t threads;
+    uint64_t seed;
     bool quiet, verbose, help, version;
     char *config_text; /* what the values read from --config point into */
 } cli_common;
@@ -69,14 +26,14 @@ typedef struct cli_command {
     const char *text;                  /* more about it; NULL: what make_text returns */
     const char *(*make_text)(void);
     const char *examples;      /* lines of shell, or NULL */
-    const cli_option *options; /* its own, ended by a record with neither name nor help; NULL: none */
+    const at_setting *options; /* its own, ended by a record with neither name nor help; NULL: none */
     size_t size;               /* of its struct of options */
     /* Or this gives the options, for a command whose options the library lists. */
-    const cli_option *(*list)(void);
+    const at_setting *(*list)(void);
     int (*run)(void *options, int word_count, char **words);
 } cli_command;
 
-extern const cli_option common_options[];
+extern const at_setting common_options[];
 
 /* Fills `into` (command->size bytes): defaults, then the --config file, then the command line. The words that are no
  * options are left at the end of argv, from *first_word on. `into` is to be released with options_free either way. */
@@ -84,15 +41,15 @@ bool options_parse(const cli_command *command, int argc, char **argv, void *into
 void options_free(const cli_command *command, void *options);
 
 /* The command's own options, then the common ones; NULL past the last. Headings come too. */
-const cli_option *option_at(const cli_command *command, int index);
+const at_setting *option_at(const cli_command *command, int index);
 
 /* One of them by its name; NULL if there is none. And the names of all, MOST_OPTIONS at most; gives their count. */
 enum { MOST_OPTIONS = 160 };
-const cli_option *option_named(const cli_command *command, const char *name);
+const at_setting *option_named(const cli_command *command, const char *name);
 int option_names(const cli_command *command, const char **names);
 
-/* Gives one option its value in the command's struct; `label` is what the user wrote it as. */
-bool option_assign(const cli_option *option, const char *label, const char *text, void *into, at_error *error);
+/* Sets one option in the command's struct; `label` is what the user wrote it as. */
+bool option_assign(const at_setting *option, const char *label, const char *text, void *into, at_error *error);
 
 /* Whether a name has this ending, and something before it. */
 bool ends_in(const char *name, const char *ending);
@@ -103,9 +60,6 @@ bool config_line(const char *path, int number, char *line, char **key, char **va
 
 /* The whole of a file of text, to release with free. */
 char *text_of_file(const char *path, at_error *error);
-
-/* "no demo 'flight'; did you mean ...?", or the names there are if none is near. Always false. */
-bool fail_no(at_error *error, const char *what, const char *word, const char *const *names, int count);
 
 /* An entry of the catalogue as it is typed: "dot", "sliding:W", "t5[:BUCKETS]". Gives `out`. */
 enum { ENTRY_TEXT = 60 };

@@ -34,7 +34,7 @@ typedef struct compare_files {
 
 /* An option of attend train with its values. */
 typedef struct compare_key {
-    const cli_option *option;
+    const at_setting *option;
     const char *dashed; /* "--heads" */
     const char *value[MOST_VALUES];
     int count;
@@ -81,8 +81,8 @@ typedef struct compare_spec {
 
 /* Parses the text of a SPEC, then the `key=value` of --set, which override it. An error names the line. Release it with
  * compare_spec_free either way. */
-bool compare_spec_read(compare_spec *spec, const char *path, const char *folder, const char *text,
-                       const cli_texts *sets, at_error *error);
+bool compare_spec_read(compare_spec *spec, const char *path, const char *folder, const char *text, const at_texts *sets,
+                       at_error *error);
 void compare_spec_free(compare_spec *spec);
 
 /* Whether a row has its own value of an option. */
@@ -100,10 +100,10 @@ int compare_options(const compare_spec *spec, int cell, const char *words[MOST_L
 
 /* Whether an option of attend train takes a file; and whether a value is one, as the file of a subword model in place of
  * a vocabulary is. */
-bool compare_takes_file(const cli_option *option);
-bool compare_is_file(const cli_option *option, const char *value);
+bool compare_takes_file(const at_setting *option);
+bool compare_is_file(const at_setting *option, const char *value);
 /* The option of attend train for a word such as "--heads"; NULL if there is none. */
-const cli_option *compare_word_option(const char *word);
+const at_setting *compare_word_option(const char *word);
 
 /* A formatted string that lives as long as the SPEC. NULL if out of memory. */
 char *compare_keep(compare_spec *spec, at_error *error, const char *format, ...) __attribute__((format(printf, 3, 4)));

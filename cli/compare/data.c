@@ -213,7 +213,7 @@ static bool mark_own(compare_data *data, const char *path, at_error *error)
 static bool mark_row(const compare_row *row, compare_data *data, at_error *error)
 {
     for (int i = 0; i + 1 < row->count; i++) {
-        const cli_option *option = compare_word_option(row->word[i]);
+        const at_setting *option = compare_word_option(row->word[i]);
         if (option && compare_is_file(option, row->word[i + 1]) && !mark_own(data, row->word[i + 1], error))
             return false;
     }

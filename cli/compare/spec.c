@@ -10,30 +10,32 @@
 const char *const compare_set_names[SETS] = {"test", "beyond"};
 
 /* The keys beside the options of attend train. */
-static const cli_option keys[] = {
-    {OPTION_TEXT, "title", "TEXT", offsetof(compare_spec, title), .help = "heading of the table"},
-    {OPTION_TEXT, "task", "NAME", offsetof(compare_spec, task), .help = "generates the data"},
-    {OPTION_NUMBER, "symbols", "N", offsetof(compare_spec, symbols), "20", 2, 10000, .help = "different words"},
-    {OPTION_TEXT, "lengths", "A-B", offsetof(compare_spec, lengths), "3-12", .help = "words in a line"},
-    {OPTION_TEXT, "beyond", "A-B", offsetof(compare_spec, beyond), .help = "words in a line of the set beyond"},
-    {OPTION_NUMBER, "train-lines", "N", offsetof(compare_spec, train_lines), "20000", 1, 10000000, .help = "pairs"},
-    {OPTION_NUMBER, "valid-lines", "N", offsetof(compare_spec, valid_lines), "0", 0, 1000000, .help = "pairs"},
-    {OPTION_NUMBER, "test-lines", "N", offsetof(compare_spec, test_lines), "300", 1, 1000000, .help = "pairs"},
-    {OPTION_TEXT, "seeds", "N...", offsetof(compare_spec, seeds), "1 2 3", .help = "every cell is run with each seed"},
-    {OPTION_TEXT, "metrics", "NAME...", offsetof(compare_spec, metrics), "accuracy wer", .help = "the first by length"},
-    {OPTION_TEXT, "tokenise", "NAME", offsetof(compare_spec, tokenise), .help = "how bleu finds words"},
-    {OPTION_NUMBER, "beam", "N", offsetof(compare_spec, beam), "1", 1, 1000, .help = "of the translations"},
-    {OPTION_REAL, "length-penalty", "A", offsetof(compare_spec, length_penalty), "0", -100, 100,
+static const at_setting keys[] = {
+    {AT_SETTING_TEXT, "title", "TEXT", offsetof(compare_spec, title), .help = "heading of the table"},
+    {AT_SETTING_TEXT, "task", "NAME", offsetof(compare_spec, task), .help = "generates the data"},
+    {AT_SETTING_COUNT, "symbols", "N", offsetof(compare_spec, symbols), "20", 2, 10000, .help = "different words"},
+    {AT_SETTING_TEXT, "lengths", "A-B", offsetof(compare_spec, lengths), "3-12", .help = "words in a line"},
+    {AT_SETTING_TEXT, "beyond", "A-B", offsetof(compare_spec, beyond), .help = "words in a line of the set beyond"},
+    {AT_SETTING_COUNT, "train-lines", "N", offsetof(compare_spec, train_lines), "20000", 1, 10000000, .help = "pairs"},
+    {AT_SETTING_COUNT, "valid-lines", "N", offsetof(compare_spec, valid_lines), "0", 0, 1000000, .help = "pairs"},
+    {AT_SETTING_COUNT, "test-lines", "N", offsetof(compare_spec, test_lines), "300", 1, 1000000, .help = "pairs"},
+    {AT_SETTING_TEXT, "seeds", "N...", offsetof(compare_spec, seeds), "1 2 3",
+     .help = "every cell is run with each seed"},
+    {AT_SETTING_TEXT, "metrics", "NAME...", offsetof(compare_spec, metrics), "accuracy wer",
+     .help = "the first by length"},
+    {AT_SETTING_TEXT, "tokenise", "NAME", offsetof(compare_spec, tokenise), .help = "how bleu finds words"},
+    {AT_SETTING_COUNT, "beam", "N", offsetof(compare_spec, beam), "1", 1, 1000, .help = "of the translations"},
+    {AT_SETTING_NUMBER, "length-penalty", "A", offsetof(compare_spec, length_penalty), "0", -100, 100,
      .help = "of the translations"},
 #define SET_KEYS(name_, set_)                                                                                          \
-    {OPTION_TEXT, name_ "-source", "FILE", offsetof(compare_spec, set[set_].source), .help = "source lines"},          \
-        {OPTION_TEXT, name_ "-target", "FILE", offsetof(compare_spec, set[set_].target), .help = "target lines"},      \
+    {AT_SETTING_TEXT, name_ "-source", "FILE", offsetof(compare_spec, set[set_].source), .help = "source lines"},      \
+        {AT_SETTING_TEXT, name_ "-target", "FILE", offsetof(compare_spec, set[set_].target), .help = "target lines"},  \
     {                                                                                                                  \
-        OPTION_TEXT, name_ "-tsv", "FILE", offsetof(compare_spec, set[set_].tsv), .help = "both in one file"           \
+        AT_SETTING_TEXT, name_ "-tsv", "FILE", offsetof(compare_spec, set[set_].tsv), .help = "both in one file"       \
     }
     SET_KEYS("test", TEST),
     SET_KEYS("beyond", BEYOND),
-    {OPTION_TEXT, "test-alignment", "FILE", offsetof(compare_spec, set[TEST].alignment),
+    {AT_SETTING_TEXT, "test-alignment", "FILE", offsetof(compare_spec, set[TEST].alignment),
      .help = "links of the test set"},
     {0},
 };
@@ -82,21 +84,21 @@ static bool is_model(const char *word, at_error *error)
         if (strcmp(names[count++], word) == 0)
             return true;
     }
-    return fail_no(error, "model", word, names, count);
+    return at_unknown("model", word, names, count, error);
 }
 
 /* Checks a value as attend train does: by the table of options, and by the library. */
-static bool check_value(const cli_option *option, const char *value, at_error *error)
+static bool check_value(const at_setting *option, const char *value, at_error *error)
 {
     static const char *const yes_or_no[] = {"true", "false"};
     if (strcmp(option->name, "model") == 0)
         return is_model(value, error);
-    if (option->kind == OPTION_FLAG) {
+    if (option->type == AT_SETTING_SWITCH) {
         if (strcmp(value, "true") == 0 || strcmp(value, "false") == 0)
             return true;
         char near[200];
         at_suggest(value, yes_or_no, 2, near, sizeof near);
-        return fail(error, AT_USAGE, "%s is true or false, not '%s'%s", option->name, value, near);
+        return fail(error, AT_USAGE, "%s takes true or false, not '%s'%s", option->name, value, near);
     }
     char *words[] = {"train", NULL, NULL};
     int first;
@@ -116,24 +118,24 @@ static bool check_value(const cli_option *option, const char *value, at_error *e
     return good;
 }
 
-bool compare_takes_file(const cli_option *option)
+bool compare_takes_file(const at_setting *option)
 {
     return option->argument && strcmp(option->argument, "FILE") == 0;
 }
 
-bool compare_is_file(const cli_option *option, const char *value)
+bool compare_is_file(const at_setting *option, const char *value)
 {
     return compare_takes_file(option) || (option->argument && strcmp(option->argument, "KIND") == 0 &&
                                           (ends_in(value, ".spm") || ends_in(value, ".model")));
 }
 
-const cli_option *compare_word_option(const char *word)
+const at_setting *compare_word_option(const char *word)
 {
     return strncmp(word, "--", 2) == 0 ? option_named(&command_train, word + 2) : NULL;
 }
 
 /* The value, or the path of the file that it names. */
-static const char *located(compare_spec *spec, const position *at, const cli_option *option, const char *value,
+static const char *located(compare_spec *spec, const position *at, const at_setting *option, const char *value,
                            at_error *error)
 {
     if (!compare_is_file(option, value) || value[0] == '/' || !at->folder)
@@ -148,10 +150,10 @@ static bool no_setting(const char *name, at_error *error)
     const char *names[MOST_OPTIONS + 40];
     char near[200];
     int count = 0;
-    for (const cli_option *key = keys; key->name; key++)
+    for (const at_setting *key = keys; key->name; key++)
         names[count++] = key->name;
     names[count++] = "row";
-    for (const cli_option *option = command_train.list(); option->help; option++)
+    for (const at_setting *option = command_train.list(); option->help; option++)
         if (option->name && count < MOST_OPTIONS + 40)
             names[count++] = option->name;
     at_suggest(name, names, count, near, sizeof near);
@@ -159,9 +161,9 @@ static bool no_setting(const char *name, at_error *error)
 }
 
 /* An option of attend train that a SPEC may have. */
-static const cli_option *train_option(const char *name, at_error *error)
+static const at_setting *train_option(const char *name, at_error *error)
 {
-    for (const cli_option *option = command_train.list(); option->help; option++) {
+    for (const at_setting *option = command_train.list(); option->help; option++) {
         if (!option->name || strcmp(option->name, name) != 0)
             continue;
         if (strcmp(name, "output") != 0 && strcmp(name, "resume") != 0)
@@ -174,7 +176,7 @@ static const cli_option *train_option(const char *name, at_error *error)
 }
 
 /* A key of attend train: one file, or values separated by blanks. A later line replaces an earlier one. */
-static bool read_grid(compare_spec *spec, const position *at, const cli_option *option, const char *text,
+static bool read_grid(compare_spec *spec, const position *at, const at_setting *option, const char *text,
                       at_error *error)
 {
     int index = 0;
@@ -211,7 +213,7 @@ static bool read_grid(compare_spec *spec, const position *at, const cli_option *
 /* The words of a row: --option value, or --option of a switch. */
 static bool read_row_words(compare_spec *spec, const position *at, compare_row *row, char *rest, at_error *error)
 {
-    const cli_option *waiting = NULL; /* for its value */
+    const at_setting *waiting = NULL; /* for its value */
     char *word;
     while ((word = strsep(&rest, " \t"))) {
         if (!*word)
@@ -231,7 +233,7 @@ static bool read_row_words(compare_spec *spec, const position *at, compare_row *
         if (!waiting)
             return false;
         row->word[row->count++] = word;
-        if (waiting->kind == OPTION_FLAG)
+        if (waiting->type == AT_SETTING_SWITCH)
             waiting = NULL;
     }
     if (waiting)
@@ -296,7 +298,7 @@ static bool read_metrics(compare_spec *spec, at_error *error)
         while (i < count && strcmp(names[i], word) != 0)
             i++;
         if (i == count)
-            return fail_no(error, "metric", word, names, count);
+            return at_unknown("metric", word, names, count, error);
         for (int before = 0; before < spec->metric_count; before++)
             if (strcmp(spec->metric[before], word) == 0)
                 return fail(error, AT_USAGE, "metrics has '%s' twice", word);
@@ -316,7 +318,7 @@ static bool check_tokeniser(const char *name, at_error *error)
         if (strcmp(names[count], name) == 0)
             return true;
     }
-    return fail_no(error, "tokeniser", name, names, count);
+    return at_unknown("tokeniser", name, names, count, error);
 }
 
 static bool read_task(compare_spec *spec, at_error *error)
@@ -331,7 +333,7 @@ static bool read_task(compare_spec *spec, at_error *error)
             return true;
         }
     }
-    return fail_no(error, "task", spec->task, names, count);
+    return at_unknown("task", spec->task, names, count, error);
 }
 
 /* "3-12", or "7" for lines of one length. */
@@ -375,7 +377,7 @@ static bool read_key(compare_spec *spec, const position *at, const char *name, c
 {
     if (strcmp(name, "row") == 0)
         return read_row(spec, at, value, error) || fail_at(at, error);
-    for (const cli_option *key = keys; key->name; key++) {
+    for (const at_setting *key = keys; key->name; key++) {
         char label[400];
         if (strcmp(key->name, name) != 0)
             continue;
@@ -385,7 +387,7 @@ static bool read_key(compare_spec *spec, const position *at, const char *name, c
         return kept && option_assign(key, label, kept, spec, error) &&
                (check_key(spec, name, error) || fail_at(at, error));
     }
-    const cli_option *option = train_option(name, error);
+    const at_setting *option = train_option(name, error);
     if (option)
         settle_data(spec, name);
     return (option && read_grid(spec, at, option, value, error)) || fail_at(at, error);
@@ -488,7 +490,7 @@ void compare_unused(const compare_spec *spec, char *out, size_t size)
 {
     size_t used = 0;
     out[0] = 0;
-    for (const cli_option *key = keys; key->name && used < size; key++) {
+    for (const at_setting *key = keys; key->name && used < size; key++) {
         const char *why = spec->given[key - keys] ? why_unused(spec, key->name) : NULL;
         if (why)
             used += (size_t)snprintf(out + used, size - used, "%s'%s' (%s)", used ? ", " : "", key->name, why);
@@ -505,7 +507,7 @@ int compare_options(const compare_spec *spec, int cell, const char *words[MOST_L
         for (int a = 0; a < spec->axis_count; a++)
             if (spec->axis[a].key == key)
                 value = compare_value(spec, cell, a);
-        bool flag = key->option->kind == OPTION_FLAG;
+        bool flag = key->option->type == AT_SETTING_SWITCH;
         if ((row && compare_row_has(row, key->option->name)) || (flag && strcmp(value, "true") != 0))
             continue;
         words[count++] = key->dashed;
@@ -532,7 +534,7 @@ static bool read_lines(compare_spec *spec, const char *text, at_error *error)
     return error->code == AT_OK;
 }
 
-static bool read_sets(compare_spec *spec, const cli_texts *sets, at_error *error)
+static bool read_sets(compare_spec *spec, const at_texts *sets, at_error *error)
 {
     for (int i = 0; i < sets->count; i++) {
         char *name = compare_keep(spec, error, "%s", sets->value[i]), *equals = name ? strchr(name, '=') : NULL;
@@ -547,17 +549,17 @@ static bool read_sets(compare_spec *spec, const cli_texts *sets, at_error *error
     return true;
 }
 
-bool compare_spec_read(compare_spec *spec, const char *path, const char *folder, const char *text,
-                       const cli_texts *sets, at_error *error)
+bool compare_spec_read(compare_spec *spec, const char *path, const char *folder, const char *text, const at_texts *sets,
+                       at_error *error)
 {
     *spec = (compare_spec){.path = path, .folder = folder};
     spec->key = calloc(MOST_KEYS, sizeof *spec->key);
     spec->row = calloc(MOST_ROWS, sizeof *spec->row);
     if (!spec->key || !spec->row)
         return fail(error, AT_MEMORY, "out of memory reading '%s'", path);
-    for (const cli_option *key = keys; key->name; key++) {
-        if (key->kind == OPTION_NUMBER)
-            *(int64_t *)((char *)spec + key->place) = UNSET;
+    for (const at_setting *key = keys; key->name; key++) {
+        if (key->type == AT_SETTING_COUNT)
+            *(int64_t *)((char *)spec + key->offset) = UNSET;
         if (key->fallback &&
             !(option_assign(key, key->name, key->fallback, spec, error) && check_key(spec, key->name, error)))
             return false;

@@ -36,7 +36,7 @@ void step_train_words(const compare_table *table, const compare_run *run, step *
     s->count += compare_options(table->spec, run->cell, s->word + s->count);
     s->mark = data->mark;
     for (int i = 1; i + 1 < s->count; i++) {
-        const cli_option *option = compare_word_option(s->word[i]);
+        const at_setting *option = compare_word_option(s->word[i]);
         s->aside[i + 1] = option && compare_takes_file(option);
         for (int f = 0; f < data->own_count; f++)
             if (strcmp(data->own[f].path, s->word[i + 1]) == 0)

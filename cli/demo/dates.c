@@ -51,7 +51,7 @@ static bool train(const demo_options *options, const char *data, const char *out
                                            {"attention", "64", " bahdanau luong rnn-attention "},
                                            {"maxout", "64", " bahdanau rnn-encdec "}};
     char seed[32], model[40];
-    snprintf(seed, sizeof seed, "%lld", (long long)options->common.seed);
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)options->common.seed);
     const char *const settings[][2] = {
         {"tsv", data},      {"output", output},      {"source-vocab", "char"},   {"target-vocab", "char"},
         {"hidden", "64"},   {"batch-size", "50"},    {"learning-rate", "0.004"}, {"schedule", "cosine"},
@@ -145,7 +145,7 @@ static bool run(const cli_common *common, at_error *error)
     const char *folder = getenv("TMPDIR");
     folder = folder && *folder && strlen(folder) < 200 ? folder : "/tmp";
     char place[PATH - 60], data[PATH], model[PATH], file[PATH + 20];
-    uint64_t random = task_mix((uint64_t)options->common.seed);
+    uint64_t random = task_mix(options->common.seed);
     print_heading("Dates: from any form to one");
     say("\n\"3rd of May 1979\", \"tue, 5 aug 1986\", \"10/11/2001\": a bidirectional network reads the letters, and "
         "for "

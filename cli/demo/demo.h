@@ -11,7 +11,7 @@ typedef struct demo_options {
     cli_common common;
     const char *setting[DEMO_SETTINGS]; /* by its place in demo_settings; NULL: not given */
 } demo_options;
-extern const cli_option demo_settings[];
+extern const at_setting demo_settings[];
 
 extern const cli_demo demo_antonyms, demo_beer, demo_dates;
 

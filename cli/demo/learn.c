@@ -6,12 +6,12 @@
 
 #define SETTING(number, name_, argument_, axis_, help_)                                                                \
     {                                                                                                                  \
-        .kind = OPTION_TEXT, .name = name_, .argument = argument_, .axis = axis_, .help = help_,                       \
-        .place = offsetof(demo_options, setting) + (number) * sizeof(const char *)                                     \
+        .type = AT_SETTING_TEXT, .name = name_, .argument = argument_, .axis = axis_, .help = help_,                   \
+        .offset = offsetof(demo_options, setting) + (number) * sizeof(const char *)                                    \
     }
 
-const cli_option demo_settings[DEMO_SETTINGS + 2] = {
-    {.kind = OPTION_HEADING, .help = "To try another model on the same task (not for self-attention)"},
+const at_setting demo_settings[DEMO_SETTINGS + 2] = {
+    {.type = AT_SETTING_HEADING, .help = "To try another model on the same task (not for self-attention)"},
     SETTING(0, "model", "NAME", NULL, "rnn-plain, rnn-encdec, rnn-attention, bahdanau or luong"),
     SETTING(1, "cell", "NAME", NULL, "the recurrent cell: rnn, gru or lstm"),
     SETTING(2, "reset", "WHEN", NULL, "a gru resets the state before or after the product"),
@@ -57,7 +57,7 @@ static bool set_listing(void *listing, const char *name, const char *value, at_e
 
 at_listing *demo_listing(const demo_options *options, const at_listing_task *task, const char *model, at_error *error)
 {
-    at_listing *listing = at_listing_new(task, (uint64_t)options->common.seed, error);
+    at_listing *listing = at_listing_new(task, options->common.seed, error);
     if (listing && at_listing_set(listing, "model", model, error) && at_listing_set(listing, "hidden", "128", error) &&
         demo_hand_over(options, set_listing, listing, error))
         return listing;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/grow.h"
+#include "base/settings.h"
 #include "base/threads.h"
 #include "base/utf8.h"
 #include "score/metric_internal.h"
