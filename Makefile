@@ -21,7 +21,7 @@ WERROR       ?= OFF
 FUZZ_SECONDS ?= 20
 
 # Debian's names: the tools, and the libraries of cmake/needs.txt.
-PACKAGES      = gcc g++ make cmake pkg-config librandom123-dev $(shell sed -n 's/^[A-Z].* //p' cmake/needs.txt)
+PACKAGES      = gcc g++ make cmake pkg-config librandom123-dev $(shell sed -n 's/^[?A-Z].* //p' cmake/needs.txt)
 TEST_PACKAGES = libcmocka-dev
 
 # A build that has nothing to do prints nothing.

@@ -20,8 +20,7 @@ typedef struct decoding {
     at_translator translator;
     at_search_settings settings;
     char *text;
-    const char **lines; /* [rows] */
-    size_t *sizes;
+    at_line *lines;      /* [rows] */
     int64_t rows, given; /* given: units and ends that the last call gave */
 } decoding;
 
@@ -33,10 +32,10 @@ typedef struct way {
     double each; /* seconds of a call, as last seen */
 } way;
 
-static bool count_units(void *context, int64_t line, const at_found *found)
+static bool count_units(void *context, int64_t line, const at_result *result)
 {
     (void)line;
-    ((decoding *)context)->given += found->best[0].count + 1;
+    ((decoding *)context)->given += result->best[0].count + 1;
     return true;
 }
 
@@ -44,7 +43,13 @@ static bool decode(decoding *d)
 {
     at_error error = {0};
     d->given = 0;
-    if (at_search(&d->translator, &d->settings, d->lines, d->sizes, d->rows, count_units, d, &error))
+    const at_search_job job = {.translator = &d->translator,
+                               .settings = &d->settings,
+                               .lines = d->lines,
+                               .count = d->rows,
+                               .on_result = count_units,
+                               .context = d};
+    if (at_search(&job, &error))
         return true;
     fprintf(stderr, "attend: bench: %s\n", error.text);
     return false;
@@ -99,20 +104,18 @@ static void decoding_free(decoding *d)
     at_vocabulary_free(d->translator.target);
     free(d->text);
     free(d->lines);
-    free(d->sizes);
 }
 
 static void write_lines(decoding *d, const model_case *c)
 {
     char *at = d->text;
     for (int64_t line = 0; line < c->rows; line++) {
-        d->lines[line] = at;
+        d->lines[line] = (at_line){at, (size_t)(c->length * WORD - 1)};
         for (int64_t i = 0; i < c->length; i++) {
             int32_t id;
             model_case_ids(&id, 1, (uint32_t)(line * c->length + i), c->words);
             at = word(at, id - AT_SPECIALS);
         }
-        d->sizes[line] = (size_t)(c->length * WORD - 1);
     }
 }
 
@@ -122,15 +125,14 @@ static bool decoding_make(decoding *d, const model_case *c)
     *d = (decoding){.rows = c->rows};
     d->text = malloc((size_t)(c->rows * c->length * WORD));
     d->lines = malloc((size_t)c->rows * sizeof *d->lines);
-    d->sizes = malloc((size_t)c->rows * sizeof *d->sizes);
     d->translator.model = model_case_new(c);
     d->translator.source = vocabulary_of(c, &error);
     d->translator.target = vocabulary_of(c, &error);
     /* The longest output has factor * length + 10 words and the end: as many steps as the source has tokens. */
     d->settings =
         (at_search_settings){.batch = c->rows, .max_length_factor = ((double)c->length - 10.5) / (double)c->length};
-    bool good = d->text && d->lines && d->sizes && d->translator.model && error.code == AT_OK &&
-                at_search_complete(&d->settings, &error);
+    bool good =
+        d->text && d->lines && d->translator.model && error.code == AT_OK && at_search_complete(&d->settings, &error);
     if (good) {
         at_params *params = d->translator.model->params;
         const char *bias = c->heads > 0 ? "output.b" : "output.W_o.b";

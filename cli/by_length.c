@@ -54,8 +54,7 @@ bool length_groups_make(const at_counts *bounds, const at_line_list *lines, leng
     if (!members || !groups->group || !groups->lines)
         fail(error, AT_MEMORY, "out of memory for the lengths of %lld lines", (long long)lines->count);
     for (int64_t i = 0; i < lines->count && error->code == AT_OK; i++)
-        members[i] =
-            (member){group_of(bounds, at_word_numbers(lines->line[i].text, lines->line[i].size, NULL, 0, NULL)), i};
+        members[i] = (member){group_of(bounds, at_word_numbers(lines->line[i], NULL, 0, NULL)), i};
     if (error->code == AT_OK)
         qsort(members, (size_t)lines->count, sizeof *members, by_group);
     for (int64_t i = 0; i < lines->count && error->code == AT_OK; i++) {

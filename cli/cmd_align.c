@@ -47,14 +47,14 @@ typedef struct job {
     bool by_unit;
 } job;
 
-static bool give(void *context, int64_t line, const at_found *found)
+static bool print_line(void *context, int64_t line, const at_result *result)
 {
     job *j = context;
     const at_line lines[] = {j->source->line[line], j->target->line[line]};
-    const at_hypothesis *h = &found->best[0];
+    const at_hypothesis *h = &result->best[0];
     bool linked = h->links; /* none for a source without a unit */
     cli_links links = {0};
-    bool good = !linked || (j->by_unit ? links_by_unit(h, &links) : links_by_word(found, lines, &links));
+    bool good = !linked || (j->by_unit ? links_by_unit(h, &links) : links_by_word(result, lines, &links));
     good = good && (!linked || links_print(stdout, &links));
     if (good && j->options->scores)
         printf("%s||| %.4f", linked ? " " : "", h->score);
@@ -87,23 +87,13 @@ static bool align(job *j, at_translator *translator, const at_line_list *gold)
 {
     const align_options *o = j->options;
     cli_head head;
-    const char **sources = NULL, **targets = NULL;
-    size_t *source_sizes = NULL, *target_sizes = NULL;
-    bool good = head_read(o->head, true, translator, &head, j->error) &&
-                spread_lines(j->source, &sources, &source_sizes, j->error) &&
-                spread_lines(j->target, &targets, &target_sizes, j->error);
-    cli_head_data data = {j->source,  j->target,       gold,         {sources, targets}, {source_sizes, target_sizes},
-                          j->by_unit, o->common.quiet, o->batch_size};
-    good = good && (!head.best || head_choose(translator, &data, &head, j->error));
+    const cli_head_data data = {j->source, j->target, gold, j->by_unit, o->common.quiet, o->batch_size};
+    if (!head_read(o->head, true, translator, &head, j->error) ||
+        (head.best && !head_choose(translator, &data, &head, j->error)))
+        return false;
     at_search_settings settings = {
         .batch = o->batch_size, .wants_weights = true, .layer = head.layer, .head = head.head};
-    good = good && at_align(translator, &settings, sources, source_sizes, targets, target_sizes, j->source->count, give,
-                            j, j->error);
-    free(sources);
-    free(targets);
-    free(source_sizes);
-    free(target_sizes);
-    return good;
+    return at_align(translator, &settings, j->source->line, j->target->line, j->source->count, print_line, j, j->error);
 }
 
 static int run(void *options, int word_count, char **words)

@@ -35,35 +35,35 @@ typedef struct job {
 } job;
 
 /* Features are added in double, in the order of the units. */
-static bool add_mean(job *j, int64_t line, const at_found *found)
+static bool add_mean(job *j, int64_t line, const at_result *result)
 {
-    const int64_t d = found->feature_size;
-    if (!found->features)
+    const int64_t d = result->feature_size;
+    if (!result->features)
         return true;
     if (!j->array)
         j->array = at_array_new(AT_F32, 2, (int64_t[]){j->lines, d}, j->error);
     for (int64_t i = 0; j->array && i < d; i++) {
         double sum = 0;
-        for (int64_t unit = 0; unit < found->source_units; unit++)
-            sum += (double)found->features[unit * d + i];
-        ((float *)j->array->data)[line * d + i] = (float)(sum / (double)found->source_units);
+        for (int64_t unit = 0; unit < result->source_units; unit++)
+            sum += (double)result->features[unit * d + i];
+        ((float *)j->array->data)[line * d + i] = (float)(sum / (double)result->source_units);
     }
     return j->array;
 }
 
-static bool give(void *context, int64_t line, const at_found *found)
+static bool store_features(void *context, int64_t line, const at_result *result)
 {
     job *j = context;
     char name[32];
     if (j->options->mean)
-        return add_mean(j, line, found);
-    at_array view = {AT_F32, 2, {found->source_units, found->feature_size}, (void *)found->features};
+        return add_mean(j, line, result);
+    at_array view = {AT_F32, 2, {result->source_units, result->feature_size}, (void *)result->features};
     snprintf(name, sizeof name, "%lld", (long long)line + 1);
     if (!j->is_npy)
         return at_tensors_put(j->tensors, name, &view, j->error);
     j->array = at_array_new(AT_F32, 2, view.dim, j->error);
-    if (j->array && found->features)
-        memcpy(j->array->data, found->features, (size_t)at_array_count(&view) * sizeof(float));
+    if (j->array && result->features)
+        memcpy(j->array->data, result->features, (size_t)at_array_count(&view) * sizeof(float));
     return j->array;
 }
 
@@ -81,13 +81,8 @@ static bool check(const encode_options *o, at_error *error)
 static bool encode(job *j, at_translator *translator, const at_line_list *lines)
 {
     const encode_options *o = j->options;
-    const char **texts = NULL;
-    size_t *sizes = NULL;
-    bool good = spread_lines(lines, &texts, &sizes, j->error);
-    at_search_settings settings = {.batch = o->batch_size};
-    good = good && at_encode(translator, &settings, texts, sizes, lines->count, give, j, j->error);
-    free(texts);
-    free(sizes);
+    const at_search_settings settings = {.batch = o->batch_size};
+    const bool good = at_encode(translator, &settings, lines->line, lines->count, store_features, j, j->error);
     if (good && (j->is_npy || o->mean) && !j->array) /* no line has a unit */
         j->array = at_array_new(AT_F32, 2, (int64_t[]){j->lines, 0}, j->error);
     if (!good || j->error->code != AT_OK)

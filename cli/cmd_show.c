@@ -30,21 +30,21 @@ static void show_blanks(const char **out, const char *const *names, int64_t coun
         out[i] = strcmp(names[i], " ") == 0 ? "␣" : names[i];
 }
 
-static bool draw(void *context, int64_t line, const at_found *found)
+static bool draw(void *context, int64_t line, const at_result *result)
 {
     at_error *error = context;
     (void)line;
-    const at_hypothesis *h = &found->best[0];
+    const at_hypothesis *h = &result->best[0];
     printf("%.*s\nlog-probability %.4f\n", (int)h->size, h->text, h->score);
     if (!h->weights)
         return true;
-    const char **columns = malloc((size_t)(found->source_units + 1) * sizeof *columns);
+    const char **columns = malloc((size_t)(result->source_units + 1) * sizeof *columns);
     const char **rows = malloc((size_t)(h->count + 1) * sizeof *rows);
     char *text = NULL;
     if (columns && rows) {
-        show_blanks(columns, found->source_names, found->source_units);
+        show_blanks(columns, result->source_names, result->source_units);
         show_blanks(rows, h->names, h->count + 1);
-        at_heatmap map = {h->count + 1, found->source_units, h->weights, rows, columns, colour_wanted()};
+        at_heatmap map = {h->count + 1, result->source_units, h->weights, rows, columns, colour_wanted()};
         text = at_heatmap_text(&map, error);
     } else {
         fail(error, AT_FAILED, "out of memory for the picture");
@@ -73,12 +73,12 @@ static int run(void *options, int word_count, char **words)
     cli_head head = {0};
     if (translator && head_read(o->head, false, translator, &head, &error)) {
         at_search_settings settings = {.beam = o->beam, .wants_weights = true, .layer = head.layer, .head = head.head};
-        const char *source = words[0], *target = o->target;
-        size_t source_size = strlen(source), target_size = target ? strlen(target) : 0;
-        if (target)
-            at_align(translator, &settings, &source, &source_size, &target, &target_size, 1, draw, &error, &error);
+        const at_line source = {words[0], strlen(words[0])};
+        const at_line target = {o->target, o->target ? strlen(o->target) : 0};
+        if (o->target)
+            at_align(translator, &settings, &source, &target, 1, draw, &error, &error);
         else
-            at_translate(translator, &settings, &source, &source_size, 1, draw, &error, &error);
+            at_translate(translator, &settings, &source, 1, draw, &error, &error);
     }
     at_translator_free(translator);
     return report(&error);

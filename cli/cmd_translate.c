@@ -1,10 +1,6 @@
 /* attend translate: lines in, lines out, as they come. */
-#include <errno.h>
 #include <math.h>
-#include <poll.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "commands.h"
 #include "heads.h"
@@ -60,118 +56,29 @@ static const at_setting table[] = {
     {0},
 };
 
-/* ---- Lines in ------------------------------------------------------------------------------------------------- */
-
-enum { READ_AT_A_TIME = 1 << 16, MOST_BYTES = 1 << 20, MOST_LINES = 1 << 14 };
-
-/* The standard input, line by line. Lines point into `bytes`. */
-typedef struct input {
-    char *bytes;
-    size_t used, room, done; /* done: what has been handed out */
-    const char **line;
-    size_t *size;
-    int64_t count;
-    bool ended, first;
-} input;
-
-/* Would a read return at once? */
-static bool more_is_there(void)
-{
-    struct pollfd in = {STDIN_FILENO, POLLIN, 0};
-    return poll(&in, 1, 0) > 0;
-}
-
-static bool read_more(input *in, at_error *error)
-{
-    if (in->room - in->used < READ_AT_A_TIME) {
-        size_t room = 2 * in->room + READ_AT_A_TIME;
-        char *bytes = realloc(in->bytes, room);
-        if (!bytes)
-            return fail(error, AT_FAILED, "out of memory reading the standard input");
-        in->bytes = bytes;
-        in->room = room;
-    }
-    ssize_t got;
-    do
-        got = read(STDIN_FILENO, in->bytes + in->used, READ_AT_A_TIME);
-    while (got < 0 && errno == EINTR);
-    if (got < 0)
-        return fail(error, AT_FAILED, "cannot read the standard input: %s", strerror(errno));
-    in->used += (size_t)got;
-    in->ended = got == 0;
-    return true;
-}
-
-/* Cuts what has been read into lines; a last line without a newline is one too. A carriage return before the newline,
- * and a byte-order mark before all, belong to no line. */
-static void cut_lines(input *in)
-{
-    while (in->count < MOST_LINES && in->done < in->used) {
-        char *start = in->bytes + in->done, *end = memchr(start, '\n', in->used - in->done);
-        if (!end && !in->ended)
-            return;
-        in->done = end ? (size_t)(end + 1 - in->bytes) : in->used;
-        end = end ? end : in->bytes + in->used;
-        if (in->first && end - start >= 3 && memcmp(start, "\xef\xbb\xbf", 3) == 0)
-            start += 3;
-        in->first = false;
-        if (end > start && end[-1] == '\r')
-            end--;
-        in->line[in->count] = start;
-        in->size[in->count++] = (size_t)(end - start);
-    }
-}
-
-/* The lines that are there, waiting for one if there is none. On a pipe that is what has been written so far, so that
- * whoever waits for the answer to a line gets it before writing the next. False at the end, or with the error set. */
-static bool next_lines(input *in, at_error *error)
-{
-    if (!in->line) {
-        in->line = malloc(MOST_LINES * sizeof *in->line);
-        in->size = malloc(MOST_LINES * sizeof *in->size);
-        in->first = true;
-    }
-    if (!in->line || !in->size)
-        return fail(error, AT_FAILED, "out of memory reading the standard input");
-    if (in->done)
-        memmove(in->bytes, in->bytes + in->done, in->used - in->done);
-    in->used -= in->done;
-    in->done = 0;
-    bool newline = in->used && memchr(in->bytes, '\n', in->used);
-    while (!in->ended && (!newline || (in->used < MOST_BYTES && more_is_there()))) {
-        size_t before = in->used;
-        if (!read_more(in, error))
-            return false;
-        newline = newline || memchr(in->bytes + before, '\n', in->used - before);
-    }
-    in->count = 0;
-    cut_lines(in);
-    return in->count > 0;
-}
-
-/* ---- Lines out ------------------------------------------------------------------------------------------------ */
-
-typedef struct output {
+typedef struct job {
     const translate_options *options;
+    at_line_reader *reader;
     at_error *error;
     bool soft, hard, ranked; /* ranked: n-best */
+    bool waits;              /* for a line, with nothing left to translate */
     int64_t replaced, first_replaced, is_long, first_long;
-} output;
+} job;
 
-static bool print_hypothesis(output *out, int64_t line, const at_hypothesis *h)
+static bool print_hypothesis(job *j, int64_t line, const at_hypothesis *h)
 {
-    if (out->hard && !h->links && h->count > 0)
-        return fail(out->error, AT_FAILED, "--alignment: this model has no attention to align by");
-    if (out->ranked)
+    if (j->hard && !h->links && h->count > 0)
+        return fail(j->error, AT_UNSUPPORTED, "--alignment: this model has no attention to align by");
+    if (j->ranked)
         printf("%lld ||| ", (long long)line);
     fwrite(h->text, 1, h->size, stdout);
-    if (out->soft || out->hard)
+    if (j->soft || j->hard)
         fputs(" ||| ", stdout);
-    if (out->soft)
+    if (j->soft)
         print_weights(stdout, h);
-    if (out->hard && !print_links(stdout, h->links, h->count))
-        return fail(out->error, AT_FAILED, "out of memory for an alignment");
-    if (out->options->coverage) {
+    if (j->hard && !print_links(stdout, h->links, h->count))
+        return fail(j->error, AT_MEMORY, "out of memory for an alignment");
+    if (j->options->coverage) {
         cli_links links;
         bool good = links_by_unit(h, &links);
         fputs(" ||| ", stdout);
@@ -179,23 +86,23 @@ static bool print_hypothesis(output *out, int64_t line, const at_hypothesis *h)
             links_print_coverage(stdout, &links);
         links_free(&links);
         if (!good)
-            return fail(out->error, AT_FAILED, "out of memory for an alignment");
+            return fail(j->error, AT_MEMORY, "out of memory for an alignment");
     }
-    if (out->ranked || out->options->scores)
+    if (j->ranked || j->options->scores)
         printf(" ||| F0= %.4f ||| %.4f", h->score, h->penalised);
     putchar('\n');
-    return !ferror(stdout) || fail(out->error, AT_FAILED, "cannot write to the standard output");
+    return !ferror(stdout) || fail(j->error, AT_FILE, "cannot write to the standard output");
 }
 
-static bool give(void *context, int64_t line, const at_found *found)
+static bool print_result(void *context, int64_t line, const at_result *result)
 {
-    output *out = context;
-    if (found->replaced && !out->replaced++)
-        out->first_replaced = line + 1;
-    if (found->is_long && !out->is_long++)
-        out->first_long = line + 1;
-    for (int64_t i = 0; i < found->count; i++)
-        if (!print_hypothesis(out, line, &found->best[i]))
+    job *j = context;
+    if (result->replaced && !j->replaced++)
+        j->first_replaced = line + 1;
+    if (result->is_long && !j->is_long++)
+        j->first_long = line + 1;
+    for (int64_t i = 0; i < result->count; i++)
+        if (!print_hypothesis(j, line, &result->best[i]))
             return false;
     return true;
 }
@@ -209,14 +116,37 @@ static void note(int64_t count, int64_t first, const char *what)
                 (long long)first, what);
 }
 
-static bool translate(const translate_options *o, at_translator *translator, output *out, input *in, at_error *error)
+static bool flush(at_error *error)
 {
+    return fflush(stdout) == 0 || fail(error, AT_FILE, "cannot write to the standard output");
+}
+
+/* On a pipe, what has been written so far is translated before more is waited for, so that whoever waits for the answer
+ * to a line gets it before writing the next. */
+static at_stream next_line(void *context, at_line *line, at_error *error)
+{
+    job *j = context;
+    const bool ready = at_line_reader_ready(j->reader);
+    if (!ready && !j->waits) {
+        j->waits = true;
+        return AT_STREAM_WAIT;
+    }
+    j->waits = false;
+    if (!ready && !flush(error))
+        return AT_STREAM_END;
+    return at_line_reader_next(j->reader, line, error) ? AT_STREAM_LINE : AT_STREAM_END;
+}
+
+static bool translate(job *j, at_translator *translator, at_error *error)
+{
+    const translate_options *o = j->options;
     cli_head head;
-    if (!head_read(o->head, false, translator, &head, error))
+    j->reader = at_line_reader_open("-", error);
+    if (!j->reader || !head_read(o->head, false, translator, &head, error))
         return false;
     at_search_settings settings = {.beam = o->beam,
                                    .length_penalty = o->length_penalty,
-                                   .n_best = out->ranked ? o->n_best : 1,
+                                   .n_best = j->ranked ? o->n_best : 1,
                                    .temperature = isnan(o->sample) ? 0 : o->sample,
                                    .seed = o->common.seed,
                                    .batch = o->batch_size,
@@ -224,19 +154,12 @@ static bool translate(const translate_options *o, at_translator *translator, out
                                    .min_length_factor = o->min_length_factor,
                                    .max_length = o->max_length == UNSET ? 0 : o->max_length,
                                    .replace_unknown = o->replace_unknown,
-                                   .wants_weights = out->soft || o->coverage,
+                                   .wants_weights = j->soft || o->coverage,
                                    .layer = head.layer,
                                    .head = head.head,
                                    .wants_links = o->alignment,
                                    .prefix = o->prefix};
-    while (next_lines(in, error)) {
-        if (!at_translate(translator, &settings, in->line, in->size, in->count, give, out, error))
-            return false;
-        settings.first_line += in->count;
-        if (fflush(stdout) != 0)
-            return fail(error, AT_FAILED, "cannot write to the standard output");
-    }
-    return error->code == AT_OK;
+    return at_translate_stream(translator, &settings, next_line, print_result, j, error) && flush(error);
 }
 
 static bool check(const translate_options *o, at_error *error)
@@ -266,23 +189,20 @@ static int run(void *options, int word_count, char **words)
     (void)words;
     const translate_options *o = options;
     at_error error = {0};
-    input in = {0};
-    output out = {.options = o, .error = &error, .ranked = o->n_best != UNSET};
-    out.soft = o->alignment && strcmp(o->alignment, "soft") == 0;
-    out.hard = o->alignment && !out.soft;
+    job j = {.options = o, .error = &error, .ranked = o->n_best != UNSET};
+    j.soft = o->alignment && strcmp(o->alignment, "soft") == 0;
+    j.hard = o->alignment && !j.soft;
     at_translator *translator = check(o, &error) ? at_translator_load(o->models.value[0], &error) : NULL;
     for (int i = 1; translator && i < o->models.count && error.code == AT_OK; i++)
         at_translator_add(translator, o->models.value[i], &error);
     if (translator && error.code == AT_OK)
-        translate(o, translator, &out, &in, &error);
+        translate(&j, translator, &error);
     if (!o->common.quiet) {
-        note(out.replaced, out.first_replaced, "has bytes that are not UTF-8, which were read as U+FFFD");
-        note(out.is_long, out.first_long, "is longer than what the model was trained on");
+        note(j.replaced, j.first_replaced, "has bytes that are not UTF-8, which were read as U+FFFD");
+        note(j.is_long, j.first_long, "is longer than what the model was trained on");
     }
     at_translator_free(translator);
-    free(in.bytes);
-    free(in.line);
-    free(in.size);
+    at_line_reader_free(j.reader);
     return report(&error);
 }
 

@@ -149,16 +149,3 @@ void print_heading(const char *text)
     bool colour = colour_wanted();
     printf("%s%s%s\n", colour ? "\033[1m" : "", text, colour ? "\033[0m" : "");
 }
-
-bool spread_lines(const at_line_list *list, const char ***texts, size_t **sizes, at_error *error)
-{
-    *texts = malloc((size_t)(list->count + 1) * sizeof **texts);
-    *sizes = malloc((size_t)(list->count + 1) * sizeof **sizes);
-    if (!*texts || !*sizes)
-        return fail(error, AT_FAILED, "out of memory for the lines");
-    for (int64_t i = 0; i < list->count; i++) {
-        (*texts)[i] = list->line[i].text;
-        (*sizes)[i] = list->line[i].size;
-    }
-    return true;
-}

@@ -38,7 +38,4 @@ bool colour_wanted(void);
 /* The text as a heading: bold where colour is wanted, plain elsewhere. */
 void print_heading(const char *text);
 
-/* The lines as the library takes them: texts, and sizes, each released with free whether this fails or not. */
-bool spread_lines(const at_line_list *list, const char ***texts, size_t **sizes, at_error *error);
-
 #endif

@@ -35,18 +35,18 @@ typedef struct trial {
     at_error *error;
 } trial;
 
-static bool try_line(void *context, int64_t line, const at_found *found)
+static bool try_line(void *context, int64_t line, const at_result *result)
 {
     trial *t = context;
     const at_line lines[] = {t->data->source->line[line], t->data->target->line[line]};
-    const at_hypothesis *h = &found->best[0];
+    const at_hypothesis *h = &result->best[0];
     cli_links links = {0};
     if (!h->weights) { /* a source without a unit */
         if (t->stream)
             fputc('\n', t->stream);
         return true;
     }
-    bool good = t->data->by_unit ? links_by_unit(h, &links) : links_by_word(found, lines, &links);
+    bool good = t->data->by_unit ? links_by_unit(h, &links) : links_by_word(result, lines, &links);
     if (good && t->stream)
         good = links_print(t->stream, &links) && fputc('\n', t->stream) != EOF;
     else if (good)
@@ -81,8 +81,7 @@ static bool try_head(at_translator *translator, const cli_head_data *data, cli_h
     if (data->gold && !(t.stream = open_memstream(&text, &size)))
         return fail(error, AT_FAILED, "out of memory for alignments");
     at_search_settings settings = {.batch = data->batch, .wants_weights = true, .layer = head.layer, .head = head.head};
-    bool good = at_align(translator, &settings, data->texts[0], data->sizes[0], data->texts[1], data->sizes[1], count,
-                         try_line, &t, error);
+    bool good = at_align(translator, &settings, data->source->line, data->target->line, count, try_line, &t, error);
     if (t.stream && fclose(t.stream) != 0)
         good = fail(error, AT_FAILED, "out of memory for alignments");
     double rate = 0;

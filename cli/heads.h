@@ -15,8 +15,6 @@ bool head_read(const char *text, bool may_choose, const at_translator *translato
 /* What the best head is found by. */
 typedef struct cli_head_data {
     const at_line_list *source, *target, *gold; /* gold: links, or NULL */
-    const char *const *texts[2];                /* the same lines as at_align takes them */
-    const size_t *sizes[2];
     bool by_unit, quiet;
     int64_t batch;
 } cli_head_data;

@@ -40,17 +40,16 @@ bool links_by_unit(const at_hypothesis *h, cli_links *links)
     return links->weight;
 }
 
-bool links_by_word(const at_found *found, const at_line lines[2], cli_links *links)
+bool links_by_word(const at_result *result, const at_line lines[2], cli_links *links)
 {
-    const at_hypothesis *h = &found->best[0];
-    int64_t *source = malloc((size_t)(found->source_units + 1) * sizeof *source);
+    const at_hypothesis *h = &result->best[0];
+    int64_t *source = malloc((size_t)(result->source_units + 1) * sizeof *source);
     int64_t *target = malloc((size_t)(h->count + 1) * sizeof *target), units;
     bool good = source && target;
     *links = (cli_links){0};
     if (good) {
-        links->columns =
-            at_word_numbers(lines[0].text, lines[0].size, found->source_places, found->source_units, source);
-        links->rows = at_word_numbers(lines[1].text, lines[1].size, found->target_places, h->count, target);
+        links->columns = at_word_numbers(lines[0], result->source_offsets, result->source_units, source);
+        links->rows = at_word_numbers(lines[1], result->target_offsets, h->count, target);
         links->weight = calloc((size_t)(links->rows * links->columns + 1), sizeof *links->weight);
         good = links->weight;
     }
@@ -58,9 +57,9 @@ bool links_by_word(const at_found *found, const at_line lines[2], cli_links *lin
         double *row = links->weight + word * links->columns;
         for (units = 0; t < h->count && target[t] <= word; t++) {
             units += target[t] == word;
-            for (int64_t s = 0; target[t] == word && s < found->source_units; s++)
+            for (int64_t s = 0; target[t] == word && s < result->source_units; s++)
                 if (source[s] >= 0)
-                    row[source[s]] += (double)h->weights[t * found->source_units + s];
+                    row[source[s]] += (double)h->weights[t * result->source_units + s];
         }
         for (int64_t s = 0; units > 1 && s < links->columns; s++)
             row[s] /= (double)units;

@@ -18,7 +18,7 @@ typedef struct cli_links {
  * source word, the mean over those of the target word; `lines` are the source and the target that the offsets in `found`
  * refer to. False if out of memory; release with links_free either way. */
 bool links_by_unit(const at_hypothesis *hypothesis, cli_links *links);
-bool links_by_word(const at_found *found, const at_line lines[2], cli_links *links);
+bool links_by_word(const at_result *result, const at_line lines[2], cli_links *links);
 void links_free(cli_links *links);
 
 /* The links as print_links writes them: a row is linked to the column of its largest weight. */

@@ -12,35 +12,27 @@ typedef struct sums {
     int64_t empty, first_empty;  /* lines whose source has no unit, which say nothing */
 } sums;
 
-static bool add(void *context, int64_t line, const at_found *found)
+static bool add(void *context, int64_t line, const at_result *result)
 {
     sums *s = context;
     const at_line text = s->target->line[line];
-    const at_hypothesis *h = &found->best[0];
-    if (s->translates && found->source_units == 0) {
+    const at_hypothesis *h = &result->best[0];
+    if (s->translates && result->source_units == 0) {
         if (!s->empty++)
             s->first_empty = line + 1;
         return true;
     }
     s->log_probability += h->score;
     s->units += h->count + 1;
-    s->words += at_word_numbers(text.text, text.size, NULL, 0, NULL) + 1;
+    s->words += at_word_numbers(text, NULL, 0, NULL) + 1;
     s->lines++;
     return true;
 }
 
 static bool add_all(at_translator *translator, const at_line_list *source, sums *s, at_error *error)
 {
-    const char **texts[2] = {0};
-    size_t *sizes[2] = {0};
-    bool good = spread_lines(s->target, &texts[1], &sizes[1], error) &&
-                (!source || spread_lines(source, &texts[0], &sizes[0], error)) &&
-                at_align(translator, &(at_search_settings){0}, texts[0], sizes[0], texts[1], sizes[1], s->target->count,
-                         add, s, error);
-    for (int side = 0; side < 2; side++) {
-        free(texts[side]);
-        free(sizes[side]);
-    }
+    bool good = at_align(translator, &(at_search_settings){0}, source ? source->line : NULL, s->target->line,
+                         s->target->count, add, s, error);
     if (good && s->lines == 0)
         return fail(error, AT_FAILED, "there is no line to be measured");
     return good;

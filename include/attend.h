@@ -1,7 +1,7 @@
 /* attend.h: attention in C.
  *
  * The one public header, in the order data flows: version, errors, threads, arrays and their files, the attention
- * operator, its catalogue, training, trained models, pictures. Reading it from top to bottom is reading the manual.
+ * operator, its catalogue, lines of text, training, trained models, scores, pictures. Reading it from top to bottom is reading the manual.
  *
  * Three habits hold throughout:
  *   - Nothing here prints, exits or aborts on bad input. A function that can fail takes an `at_error *` (never NULL)
@@ -195,6 +195,40 @@ AT_API const at_entry *at_catalogue(int index);
 /* The models that can be trained, in the same form (axis "model"); false past the last. */
 AT_API bool at_model_entry(int index, at_entry *entry);
 
+/* ---- Lines of text ---------------------------------------------------------------------------------------------- */
+
+/* A line without its newline: any bytes, and no NUL is needed after them. */
+typedef struct at_line {
+    const char *text;
+    size_t size;
+} at_line;
+
+/* All lines of a file, or of the standard input for "-". A line ends with a newline, with a carriage return and a
+ * newline, or at the end of the file; a byte-order mark before the first line is left out. Files compressed by gzip or
+ * zstd are decompressed; they are recognised by their first bytes, not by their names. */
+typedef struct at_line_list {
+    at_line *line; /* [count] */
+    int64_t count;
+    char *bytes; /* what the lines point into */
+} at_line_list;
+AT_API at_line_list *at_line_list_read(const char *path, at_error *error);
+AT_API void at_line_list_free(at_line_list *list);
+
+/* The same lines one by one, without holding all of them. Both fail with AT_FILE, AT_MEMORY, and AT_UNSUPPORTED for a
+ * line longer than 2 GiB. Calls for different files may run at the same time. */
+typedef struct at_line_reader at_line_reader;
+AT_API at_line_reader *at_line_reader_open(const char *path, at_error *error);
+AT_API void at_line_reader_free(at_line_reader *reader);
+/* The next line, valid until the next call; false at the end, or with the error set. */
+AT_API bool at_line_reader_next(at_line_reader *reader, at_line *line, at_error *error);
+/* Whether at_line_reader_next would return without waiting for the program that writes into a pipe. */
+AT_API bool at_line_reader_ready(at_line_reader *reader);
+
+/* Compressed input fails with AT_FORMAT if it is truncated or damaged, has other bytes after its end, or decompresses to
+ * more than 1000 times its size, beyond the first 64 MiB; with AT_UNSUPPORTED if it decompresses to more bytes than
+ * this limit, or if the library was built without zlib or libzstd. 0: the default, 16 GiB. */
+AT_API void at_decompressed_limit_set(uint64_t bytes);
+
 /* ---- Training ------------------------------------------------------------------------------------------------- */
 
 /* One run of training, from files of text to a model file. Made with defaults, told by names and values what to do, run
@@ -258,52 +292,63 @@ AT_API bool at_training_run(at_training *training, at_train_listener *listener, 
 
 /* ---- Trained models ------------------------------------------------------------------------------------------- */
 
-/* A sequence-to-sequence model with its vocabularies, or a language model with its one, from the one file that training
- * left. It is not changed by using it, but it holds memory for one computation at a time: use one per thread of yours.
- */
+/* A translator is a trained sequence-to-sequence model with its two vocabularies, or a language model with its one; or
+ * an ensemble of such models.
+ *
+ * Threads: calls on different translators may run at the same time. Of calls on one translator only the const ones
+ * (_has_source, _heads, _guided, _info) may; at_translate, at_translate_stream, at_align, at_encode and
+ * at_translator_add need it for themselves. All translators share the worker threads of at_threads_set.
+ *
+ * Failures common to all: AT_MEMORY. What else a function can fail with is written beside it. */
 typedef struct at_translator at_translator;
+
+/* Reads a model file. AT_FILE: it cannot be opened or read; AT_UNSUPPORTED: no reader knows its format, or another
+ * version of attend wrote it; AT_FORMAT: truncated, damaged, or its parts do not fit together. */
 AT_API at_translator *at_translator_load(const char *path, at_error *error);
 AT_API void at_translator_free(at_translator *translator);
 
-/* Another model that speaks along: a translator of several gives a unit the probability p ~ (p_1 p_2 ... p_n)^(1/n), and
- * weights that are the mean of theirs. Models may differ in all but their vocabularies. Features, heads and what is said
- * of a model are those of the first. */
+/* Adds another model file as an ensemble member. An ensemble of n gives a unit the probability
+ * p ~ (p_1 p_2 ... p_n)^(1/n), and weights that are the mean of theirs. Members may differ in everything but their
+ * vocabularies. Features, heads and the description are those of the first member. Fails as at_translator_load does,
+ * and with AT_UNSUPPORTED if the model does not fit the others; the translator then stays as it was. */
 AT_API bool at_translator_add(at_translator *translator, const char *path, at_error *error);
-/* False for a language model, which has no source: it goes on from what it is given. */
+
+/* False for a language model: it has no source and continues the lines it is given. */
 AT_API bool at_translator_has_source(const at_translator *translator);
-/* How many layers, and heads in each, look at the source; false if none does. */
+/* How many layers attend to the source, and with how many heads each; false if none does. */
 AT_API bool at_translator_heads(const at_translator *translator, int *layers, int *heads);
-/* The head that training guided by alignments, both from 1; false if there was no such guidance. */
+/* The head that training guided by alignments, both counted from 1; false if there was no such guidance. */
 AT_API bool at_translator_guided(const at_translator *translator, int *layer, int *head);
-/* Its settings, sizes and history as lines of text, to release with at_text_free. */
+/* Settings, sizes and training history as lines of text, to release with at_text_free. NULL only with AT_MEMORY. */
 AT_API char *at_translator_info(const at_translator *translator, at_error *error);
 
-/* The mean of the parameters of models from one run of training, or from several of one kind, as a model file `output`
- * without a history. They must have equal settings and vocabularies: the sentence names the first that differs. */
+/* Writes the model file `output`, each parameter the mean of that parameter in the `count` models, without a history.
+ * Fails as at_translator_load does; with AT_USAGE if count < 1; with AT_UNSUPPORTED if settings or vocabularies differ
+ * (the message names the first that does); with AT_FILE if `output` cannot be written. */
 AT_API bool at_models_average(const char *const *paths, int count, const char *output, at_error *error);
 
-/* How to search. Zero the struct, then fill in what you want: 0 means the default written first. */
+/* How to search. Zero the struct, then set what you want: 0 selects the default written first. */
 typedef struct at_search_settings {
-    int64_t beam;             /* 1: greedy. Hypotheses kept side by side */
+    int64_t beam;             /* 1: greedy. Hypotheses kept at each step */
     double length_penalty;    /* 0: none. A: the best has the largest score / ((5 + n) / 6)^A, n units and the end */
-    int64_t n_best;           /* 1. How many to give for each line, at most `beam` unless sampling */
-    double temperature;       /* 0: search. T > 0: draw from softmax(logits / T) instead, n_best times */
-    uint64_t seed;            /* of drawing: each line's draws depend on it and on the line's number alone */
-    int64_t first_line;       /* 0. The number of the first line, for those who hand lines over in several calls */
-    int64_t batch;            /* 64. Sentences at a time; the results are the same for any number */
-    double max_length_factor; /* 2. The longest output has this many times the source's units, and 10 more; */
-    int64_t max_length;       /* 0, or this many units; of a language model 0 means 100 more than the line has */
-    double min_length_factor; /* 0. Before this many times the source's units, rounded up, an output does not end */
+    int64_t n_best;           /* 1. Hypotheses returned for each line, at most `beam` unless sampling */
+    double temperature;       /* 0: search. T > 0: n_best samples from softmax(logits / T) instead */
+    uint64_t seed;            /* of sampling: a line's samples depend on it and on the line's number only */
+    int64_t first_line;       /* 0. The number of the first line, for callers that pass lines in several calls */
+    int64_t batch;            /* 64. Sentences per batch; the results are the same for any number */
+    double max_length_factor; /* 2. The longest output has this many times the source's units, plus 10; */
+    int64_t max_length;       /* 0, or this many units; for a language model 0 means 100 more than the line has */
+    double min_length_factor; /* 0. An output does not end before this many times the source's units, rounded up */
     bool replace_unknown;     /* an unknown word becomes the source word with the largest weight, not "<unk>" */
     bool wants_weights;       /* fill in the weights and names below */
-    bool wants_links;         /* fill in the links: a transformer does so only if asked */
+    bool wants_links;         /* fill in the links; recurrent models do so anyway */
     int layer, head;          /* 0: the mean of all. Whose weights, both from 1; recurrent models have one layer */
-    bool prefix;              /* a line is its source, a tab and how its target begins; see at_translate */
+    bool prefix;              /* a line is its source, a tab and the start of its target; see at_translate */
 } at_search_settings;
 
-/* One translation. */
+/* One output. */
 typedef struct at_hypothesis {
-    const char *text; /* UTF-8 without a newline, and with a NUL at its end */
+    const char *text; /* UTF-8 without a newline, with a NUL after it */
     size_t size;
     const int32_t *ids;
     int64_t count;            /* target units, without the end */
@@ -315,71 +360,70 @@ typedef struct at_hypothesis {
     int64_t source_units;
 } at_hypothesis;
 
-/* What a line gave: 1 to n_best hypotheses, the best first. Valid during the call of at_give alone. */
-typedef struct at_found {
+/* The result of one line: 1 to n_best hypotheses, the best first. Valid only during the call of at_on_result. */
+typedef struct at_result {
     int64_t count;
-    const at_hypothesis *best;
+    const at_hypothesis *best;       /* [count] */
     const char *const *source_names; /* [source_units]; NULL unless weights are wanted */
     int64_t source_units;
-    /* [source_units, 2] where each unit begins and ends in the line as it was given, in bytes. A piece's place is
-     * without the blank before it. Where normalising changed the line, the place is that of the characters the unit
-     * came from. */
-    const int32_t *source_places;
-    const int32_t *target_places; /* [count of best[0], 2] the same for the target that at_align was given */
-    int64_t replaced;             /* byte sequences that were not UTF-8 and were read as U+FFFD */
-    bool is_long;                 /* the line has more units than the model was trained for; it is not cut */
-    const float *features;        /* [source_units, feature_size] of at_encode; NULL for a line without a unit */
+    /* [source_units, 2] the byte offsets in the line where each unit begins and ends. A subword's offsets are without
+     * the blank before it. Where normalisation changed the line, they are those of the characters the unit came from.
+     */
+    const int32_t *source_offsets;
+    const int32_t *target_offsets; /* [count of best[0], 2] the same for the target passed to at_align */
+    int64_t replaced;              /* byte sequences that were not UTF-8 and were read as U+FFFD */
+    bool is_long;                  /* the line has more units than the model was trained for; it is not cut */
+    const float *features;         /* [source_units, feature_size] of at_encode; NULL for a line without a unit */
     int64_t feature_size;
-} at_found;
+} at_result;
 
-/* Gets each line's result, in the order of the lines; false stops the search. */
-typedef bool at_give(void *context, int64_t line, const at_found *found);
+/* Called with each line's result, in the order of the lines; `line` counts from first_line. Returning false stops the
+ * call, which then fails with AT_INTERRUPTED unless the callback has set the error itself. */
+typedef bool at_on_result(void *context, int64_t line, const at_result *result);
 
-/* Translates lines (no newline in them, any bytes else), `sizes` bytes each: one result for every line, in order, with
- * the same bits for any batch size and number of threads. An empty line gives one empty hypothesis. With `prefix` every
- * hypothesis starts with the units of what stands behind the first tab of its line, whose log-probabilities are in the
- * score; the search goes on from there. A line without a tab has an empty beginning; behind a source without a unit the
- * beginning is all there is. With a language model every line is such a beginning, an empty one like any other: the
- * hypotheses hold the line's units, then what follows by search or by drawing. */
-AT_API bool at_translate(at_translator *translator, const at_search_settings *settings, const char *const *lines,
-                         const size_t *sizes, int64_t count, at_give *give, void *context, at_error *error);
+/* Translates lines (no newline in them, any other bytes): one result for every line, in order, with the same bits for
+ * any batch size and number of threads. An empty line has one empty hypothesis. With `prefix` every hypothesis starts
+ * with the units of what follows the first tab of its line; their log-probabilities are part of the score, and the
+ * search continues from there. A line without a tab has no such start; for a source without a unit the start is the
+ * whole output. With a language model every line is such a start, an empty one too: the hypotheses hold the line's
+ * units, then what follows by search or sampling.
+ * AT_USAGE: the settings are wrong or do not fit the model; AT_UNSUPPORTED: weights, or a head, that the model does not
+ * have, or a line longer than 256 MiB; AT_INTERRUPTED: on_result returned false. */
+AT_API bool at_translate(at_translator *translator, const at_search_settings *settings, const at_line *lines,
+                         int64_t count, at_on_result *on_result, void *context, at_error *error);
 
-/* The same for translations that are there already (forced decoding): log-probability, links, weights and names of the
- * given targets. Of the settings only first_line, batch, wants_weights, layer and head count. A language model has no
- * sources (NULL both), no links and no weights. */
-AT_API bool at_align(at_translator *translator, const at_search_settings *settings, const char *const *sources,
-                     const size_t *source_sizes, const char *const *targets, const size_t *target_sizes, int64_t count,
-                     at_give *give, void *context, at_error *error);
+/* Where at_translate_stream gets its lines from. It sets *line, which must stay valid until it is called again, and
+ * returns AT_STREAM_LINE; or AT_STREAM_WAIT if no line is there yet: the lines so far are translated and their results
+ * delivered before it is called again, when it may block; or AT_STREAM_END after the last line. To fail, it sets the
+ * error. */
+typedef enum at_stream { AT_STREAM_LINE, AT_STREAM_WAIT, AT_STREAM_END } at_stream;
+typedef at_stream at_next_line(void *context, at_line *line, at_error *error);
 
-/* The encoder alone: each line's features, one row for each of its units, in at_found; there is one hypothesis, and
- * nothing in it. A transformer gives the last layer's rows, a recurrent model with attention the states that it attends
- * to; the others keep one vector of a whole source and are refused. Of the settings only first_line and batch count,
- * and neither batch nor threads change a bit. What was given is not kept: memory does not grow with the lines. */
-AT_API bool at_encode(at_translator *translator, const at_search_settings *settings, const char *const *lines,
-                      const size_t *sizes, int64_t count, at_give *give, void *context, at_error *error);
+/* The same as at_translate, for lines that come one by one: it holds at most 16 batches, or 1 MiB, of them at a time.
+ * The results have the same bits. Both callbacks get `context`. Fails also with whatever next_line sets. */
+AT_API bool at_translate_stream(at_translator *translator, const at_search_settings *settings, at_next_line *next_line,
+                                at_on_result *on_result, void *context, at_error *error);
 
-/* Which word each unit is part of: words[u] counts from 0 the words of the line, which are what stands between white
- * space; -1 for a unit of white space alone. `places` are those of at_found. A unit that reaches over several words
- * counts for the first. Gives how many words the line has. */
-AT_API int64_t at_word_numbers(const char *line, size_t size, const int32_t *places, int64_t units, int64_t *words);
+/* Forced decoding: log-probability, links, weights and names of given targets. Of the settings it uses only first_line,
+ * batch, wants_weights, layer and head. A language model takes no sources (NULL), and has no links and no weights.
+ * Fails as at_translate does; AT_USAGE also if sources are missing, or given to a language model. */
+AT_API bool at_align(at_translator *translator, const at_search_settings *settings, const at_line *sources,
+                     const at_line *targets, int64_t count, at_on_result *on_result, void *context, at_error *error);
 
-/* ---- Lines of text and their scores --------------------------------------------------------------------------- */
+/* The encoder only: each line's features, one row for each of its units, in at_result; there is one hypothesis, and it
+ * is empty. A transformer returns the rows of its last layer, a recurrent model with attention the states it attends
+ * to; the others keep one vector of a whole source and fail with AT_UNSUPPORTED, language models with AT_USAGE. Of the
+ * settings it uses only first_line and batch; neither batch nor threads change a bit. Memory does not grow with the
+ * number of lines. */
+AT_API bool at_encode(at_translator *translator, const at_search_settings *settings, const at_line *lines,
+                      int64_t count, at_on_result *on_result, void *context, at_error *error);
 
-/* A line without its newline; any bytes, and no NUL is needed behind them. */
-typedef struct at_line {
-    const char *text;
-    size_t size;
-} at_line;
+/* Which word each unit is part of: words[u] counts the words of the line, separated by white space, from 0; -1 for a
+ * unit that is only white space. `offsets` are those of at_result. A unit that covers several words counts for the
+ * first. Returns the number of words in the line. May run at any time. */
+AT_API int64_t at_word_numbers(at_line line, const int32_t *offsets, int64_t units, int64_t *words);
 
-/* The lines of a file, or of the standard input for "-". A line ends with a newline, a carriage return and a newline,
- * or the file; a byte-order mark before the first is left out. A file packed by gzip is refused. */
-typedef struct at_line_list {
-    at_line *line; /* [count] */
-    int64_t count;
-    char *bytes; /* what the lines point into */
-} at_line_list;
-AT_API at_line_list *at_line_list_read(const char *path, at_error *error);
-AT_API void at_line_list_free(at_line_list *list);
+/* ---- Scores ----------------------------------------------------------------------------------------------------- */
 
 /* Which scores of a metric are better. */
 typedef enum at_direction { AT_SMALLER_IS_BETTER = -1, AT_LARGER_IS_BETTER = 1 } at_direction;

@@ -66,8 +66,8 @@ static at_parts fake_start(const at_model *model, const at_pass *pass, const at_
 
 static bool has_attention = true;
 
-static at_decoded fake_decode(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded,
-                              at_parts *state, const int32_t *ids, int64_t n)
+static at_decoded fake_decode(const at_model *model, const at_pass *pass, const at_source *source,
+                              const at_parts *encoded, at_parts *state, const int32_t *ids, int64_t n)
 {
     int64_t rows = source->rows, length = source->length, vocabulary = model->settings.target_size;
     at_tensor *logits = at_tensor_make(pass->tape, AT_SHAPE(rows, n, vocabulary));
@@ -97,8 +97,12 @@ static at_decoded fake_decode(const at_model *model, const at_pass *pass, const 
     return (at_decoded){.logits = logits, .weights = has_attention ? weights : NULL};
 }
 
-static const at_model_kind fake_kind = {
-    .name = "fake", .fields = "", .encode = fake_encode, .start = fake_start, .decode = fake_decode};
+static const at_model_kind fake_kind = {.name = "fake",
+                                        .has_source = true,
+                                        .fields = "",
+                                        .encode = fake_encode,
+                                        .start = fake_start,
+                                        .decode = fake_decode};
 
 typedef struct fake {
     at_model model, other[2], *more[2];
@@ -125,8 +129,8 @@ static void fake_open(fake *f, const char *source_kind, const char *source, cons
     f->model.settings.target_size = at_vocabulary_size(f->translator.target);
 }
 
-/* Two more models speak along, or none. */
-static void fake_voices(fake *f, bool more)
+/* Two more members of the ensemble, or none. */
+static void fake_ensemble(fake *f, bool more)
 {
     for (int i = 0; i < 2; i++) {
         f->other[i] = f->model;

@@ -13,7 +13,7 @@ static int64_t length_of(at_line line, bool letters)
 {
     int64_t count = 0;
     if (!letters)
-        return at_word_numbers(line.text, line.size, NULL, 0, NULL);
+        return at_word_numbers(line, NULL, 0, NULL);
     for (size_t i = 0; i < line.size; i++)
         count += ((unsigned char)line.text[i] & 0xC0) != 0x80;
     return count;

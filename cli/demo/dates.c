@@ -77,24 +77,23 @@ static bool train(const demo_options *options, const char *data, const char *out
 
 typedef struct trial {
     char text[TEST][TEXT], iso[TEST][TEXT];
-    const char *line[TEST];
-    size_t size[TEST];
+    at_line line[TEST];
     int right;
     int shown; /* of the wrong ones */
     bool attends;
     at_error *error;
 } trial;
 
-static bool count_right(void *context, int64_t line, const at_found *found)
+static bool count_right(void *context, int64_t line, const at_result *result)
 {
     enum { EXAMPLES = 6 };
     trial *t = context;
-    bool right = strcmp(found->best[0].text, t->iso[line]) == 0;
+    bool right = strcmp(result->best[0].text, t->iso[line]) == 0;
     t->right += right;
-    t->attends = found->best[0].links != NULL;
+    t->attends = result->best[0].links != NULL;
     if (line < EXAMPLES || (!right && t->shown < 3)) {
         t->shown += line >= EXAMPLES;
-        printf("%*s%s -> %s", DEMO_INDENT, "", t->text[line], found->best[0].text);
+        printf("%*s%s -> %s", DEMO_INDENT, "", t->text[line], result->best[0].text);
         if (right)
             printf("\n");
         else
@@ -103,35 +102,33 @@ static bool count_right(void *context, int64_t line, const at_found *found)
     return true;
 }
 
-static bool draw_weights(void *context, int64_t line, const at_found *found)
+static bool draw_weights(void *context, int64_t line, const at_result *result)
 {
     trial *t = context;
-    const at_hypothesis *best = &found->best[0];
+    const at_hypothesis *best = &result->best[0];
     (void)line;
-    return show_weights(best->weights, best->count, best->source_units, best->names, found->source_names, t->error);
+    return show_weights(best->weights, best->count, best->source_units, best->names, result->source_names, t->error);
 }
 
 static bool try_out(const char *model, uint64_t *random, trial *t, at_error *error)
 {
-    static const char *const example = "3 may 1979";
-    const size_t size = strlen(example);
+    const at_line example = {"3 may 1979", 10};
     for (int i = 0; i < TEST; i++) {
         task_date(random, true, t->text[i], t->iso[i]);
-        t->line[i] = t->text[i];
-        t->size[i] = strlen(t->text[i]);
+        t->line[i] = (at_line){t->text[i], strlen(t->text[i])};
     }
     t->error = error;
     at_search_settings search = {0}, look = {.wants_weights = true};
     at_translator *translator = at_translator_load(model, error);
     say("\nDays it has never seen, in any form:\n");
-    bool good = translator && at_translate(translator, &search, t->line, t->size, TEST, count_right, t, error);
+    bool good = translator && at_translate(translator, &search, t->line, TEST, count_right, t, error);
     if (good)
         printf("\n%d of %d such dates are right to the last figure: %.1f%%.\n", t->right, TEST,
                100.0 * t->right / TEST);
     if (good && t->attends) {
         say("\nWhere each figure of the answer (down) looks in the date (across). The answer begins with the year, and "
             "the date ends with it:\n");
-        good = at_translate(translator, &look, &example, &size, 1, draw_weights, t, error);
+        good = at_translate(translator, &look, &example, 1, draw_weights, t, error);
     }
     at_translator_free(translator);
     return good;

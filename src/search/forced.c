@@ -1,5 +1,5 @@
-/* Forced decoding: the decoder is fed a target that is there already. A few positions at a time, so that long targets
- * and large vocabularies need no more memory than a step of search; always as many at a time, so that the numbers do
+/* Forced decoding: the decoder is fed a given target. A few positions at a time, so that long targets and large
+ * vocabularies need no more memory than a step of search; always the same number of positions, so that the results do
  * not depend on the batch. */
 #include <string.h>
 
@@ -12,8 +12,8 @@ typedef struct forced {
     at_sentence *const *batch;
     int64_t rows;
     at_source source;
-    int32_t *ids;         /* [rows, POSITIONS] */
-    at_hypothesis *found; /* [rows] */
+    int32_t *ids;        /* [rows, POSITIONS] */
+    at_hypothesis *best; /* [rows] */
     int32_t **links;
     float **weights;
 } forced;
@@ -23,26 +23,26 @@ static int32_t unit_at(const at_sentence *sentence, int64_t t)
 {
     if (t < 0)
         return AT_BEGIN;
-    return t < sentence->target_count ? sentence->target_ids[t] : t == sentence->target_count ? AT_END : AT_PAD;
+    return t < sentence->target.count ? sentence->target.ids[t] : t == sentence->target.count ? AT_END : AT_PAD;
 }
 
-static bool take_rows(forced *f)
+static bool allocate_rows(forced *f)
 {
     at_search_work *work = f->work;
-    f->ids = at_search_take(work, work->batch, f->rows * POSITIONS, sizeof *f->ids);
-    f->links = at_search_take(work, work->batch, f->rows, sizeof *f->links);
-    f->weights = at_search_take(work, work->batch, f->rows, sizeof *f->weights);
-    f->found = at_search_take(work, work->window, f->rows, sizeof *f->found);
+    f->ids = at_search_alloc(work, work->batch, f->rows * POSITIONS, sizeof *f->ids);
+    f->links = at_search_alloc(work, work->batch, f->rows, sizeof *f->links);
+    f->weights = at_search_alloc(work, work->batch, f->rows, sizeof *f->weights);
+    f->best = at_search_alloc(work, work->window, f->rows, sizeof *f->best);
     for (int64_t r = 0; r < f->rows && work->error->code == AT_OK; r++) {
         at_sentence *sentence = f->batch[r];
-        int64_t count = sentence->target_count + 1;
-        f->found[r] = (at_hypothesis){.ids = sentence->target_ids, .count = sentence->target_count};
-        f->links[r] = at_search_take(work, work->window, count, sizeof **f->links);
+        int64_t count = sentence->target.count + 1;
+        f->best[r] = (at_hypothesis){.ids = sentence->target.ids, .count = sentence->target.count};
+        f->links[r] = at_search_alloc(work, work->window, count, sizeof **f->links);
         f->weights[r] = NULL;
         if (work->settings->wants_weights)
-            f->weights[r] = at_search_take(work, work->window, count * sentence->count, sizeof **f->weights);
-        sentence->found.best = &f->found[r];
-        sentence->found.count = 1;
+            f->weights[r] = at_search_alloc(work, work->window, count * sentence->source.count, sizeof **f->weights);
+        sentence->result.best = &f->best[r];
+        sentence->result.count = 1;
     }
     return work->error->code == AT_OK;
 }
@@ -53,14 +53,14 @@ static void read_position(forced *f, int64_t r, int64_t t, const at_real *logits
 {
     const at_sentence *sentence = f->batch[r];
     double log_sum = at_log_sum_exp(&logits, vocabulary, scratch);
-    f->found[r].score += (double)logits[unit_at(sentence, t)] - log_sum;
+    f->best[r].score += (double)logits[unit_at(sentence, t)] - log_sum;
     if (!weights)
         return;
-    for (int64_t s = 0; s < sentence->count && f->weights[r]; s++)
-        f->weights[r][t * sentence->count + s] = (float)weights[s];
-    f->links[r][t] = at_search_link(weights, sentence->count);
-    f->found[r].links = f->links[r];
-    f->found[r].weights = f->weights[r];
+    for (int64_t s = 0; s < sentence->source.count && f->weights[r]; s++)
+        f->weights[r][t * sentence->source.count + s] = (float)weights[s];
+    f->links[r][t] = at_search_link(weights, sentence->source.count);
+    f->best[r].links = f->links[r];
+    f->best[r].weights = f->weights[r];
 }
 
 /* Positions [from, from + POSITIONS) of all rows. */
@@ -77,11 +77,11 @@ static bool read_positions(forced *f, int64_t from)
     if (!at_search_decode(work, tape, &f->source, f->ids, POSITIONS, &decoded))
         return false;
     int64_t vocabulary = decoded.logits->shape.dim[2], width = f->source.length;
-    at_real *scratch = at_search_take(work, work->steps, vocabulary, sizeof *scratch);
+    at_real *scratch = at_search_alloc(work, work->steps, vocabulary, sizeof *scratch);
     if (!scratch)
         return false;
     for (int64_t r = 0; r < f->rows; r++)
-        for (int64_t t = from; t < from + POSITIONS && t <= f->batch[r]->target_count; t++) {
+        for (int64_t t = from; t < from + POSITIONS && t <= f->batch[r]->target.count; t++) {
             int64_t row = r * POSITIONS + t - from;
             read_position(f, r, t, decoded.logits->value + row * vocabulary, vocabulary,
                           decoded.weights ? decoded.weights->value + row * width : NULL, scratch);
@@ -94,15 +94,15 @@ bool at_forced_batch(at_search_work *work, at_sentence *const *batch, int64_t ro
     forced f = {.work = work, .batch = batch, .rows = rows};
     int64_t longest = 0;
     for (int64_t r = 0; r < rows; r++)
-        longest = batch[r]->target_count > longest ? batch[r]->target_count : longest;
-    if (!at_search_pad(work, batch, rows, &f.source) || !at_search_begin(work, &f.source) || !take_rows(&f))
+        longest = batch[r]->target.count > longest ? batch[r]->target.count : longest;
+    if (!at_search_pad(work, batch, rows, &f.source) || !at_search_start(work, &f.source) || !allocate_rows(&f))
         return false;
     for (int64_t from = 0; from <= longest; from += POSITIONS)
         if (!read_positions(&f, from))
             return false;
     for (int64_t r = 0; r < rows; r++) {
-        f.found[r].penalised = f.found[r].score;
-        if (!at_search_word(work, batch[r], &f.found[r]))
+        f.best[r].penalised = f.best[r].score;
+        if (!at_search_word(work, batch[r], &f.best[r]))
             return false;
     }
     return true;

@@ -1,4 +1,4 @@
-/* Search and forced decoding share their lines, batches and memory; this is where a search begins and ends. */
+/* Settings and memory, which search, forced decoding and encoding share. */
 #include "search/search.h"
 
 #include <math.h>
@@ -34,7 +34,8 @@ bool at_search_complete(at_search_settings *settings, at_error *error)
     return true;
 }
 
-enum { FEATURE_WINDOW = 1 << 16 }; /* a unit's features take far more than its text */
+/* Bytes of text in a window; a unit's features take far more memory than its text. */
+enum { TEXT_WINDOW = 1 << 20, FEATURE_WINDOW = 1 << 16 };
 
 /* A layer and a head that the model has, both counted from 1. */
 static bool head_fits(const at_model *model, const at_search_settings *settings, at_error *error)
@@ -43,10 +44,10 @@ static bool head_fits(const at_model *model, const at_search_settings *settings,
     if (settings->layer == 0 && settings->head == 0)
         return true;
     if (!at_model_heads(model, &layers, &heads))
-        return at_fail(error, AT_FAILED, "model '%s' does not attend to a source, so it has no head %d.%d",
+        return at_fail(error, AT_UNSUPPORTED, "model '%s' does not attend to a source, so it has no head %d.%d",
                        model->kind->name, settings->layer, settings->head);
     if (settings->layer < 0 || settings->layer > layers || settings->head < 0 || settings->head > heads)
-        return at_fail(error, AT_FAILED, "there is no head %d.%d: the model has %d layer%s of %d head%s",
+        return at_fail(error, AT_UNSUPPORTED, "there is no head %d.%d: the model has %d layer%s of %d head%s",
                        settings->layer, settings->head, layers, layers == 1 ? "" : "s", heads, heads == 1 ? "" : "s");
     return true;
 }
@@ -64,67 +65,61 @@ static bool open_work(at_search_work *work)
     work->window = at_arena_new();
     work->batch = at_arena_new();
     work->steps = at_arena_new();
-    work->voices = calloc((size_t)work->translator->more_count + 1, sizeof *work->voices);
-    bool whole = work->window && work->batch && work->steps && work->voices;
-    for (; whole && work->voice_count <= work->translator->more_count; work->voice_count++) {
-        at_voice *voice = &work->voices[work->voice_count];
-        voice->model = work->voice_count ? work->translator->more[work->voice_count - 1] : work->translator->model;
-        voice->memory = at_kept_new();
-        voice->state = at_kept_new();
-        voice->cache = at_cache_new();
-        whole = voice->memory && voice->state && voice->cache;
+    work->members = calloc((size_t)work->translator->more_count + 1, sizeof *work->members);
+    bool whole = work->window && work->batch && work->steps && work->members;
+    for (; whole && work->member_count <= work->translator->more_count; work->member_count++) {
+        at_member *member = &work->members[work->member_count];
+        member->model = work->member_count ? work->translator->more[work->member_count - 1] : work->translator->model;
+        member->memory = at_kept_new();
+        member->state = at_kept_new();
+        member->cache = at_cache_new();
+        whole = member->memory && member->state && member->cache;
     }
-    return whole || at_search_memory(work);
+    return whole || at_search_no_memory(work);
 }
 
 static void close_work(at_search_work *work)
 {
     at_nodes_free(work->nodes);
-    for (int v = 0; v < work->voice_count; v++) {
-        at_cache_free(work->voices[v].cache);
-        at_kept_free(work->voices[v].state);
-        at_kept_free(work->voices[v].memory);
+    for (int m = 0; m < work->member_count; m++) {
+        at_cache_free(work->members[m].cache);
+        at_kept_free(work->members[m].state);
+        at_kept_free(work->members[m].memory);
     }
-    free(work->voices);
+    free(work->members);
     at_arena_free(work->steps);
     at_arena_free(work->batch);
     at_arena_free(work->window);
     at_buffer_free(&work->text);
 }
 
-bool at_search(at_translator *translator, const at_search_settings *settings, const char *const *lines,
-               const size_t *sizes, int64_t count, at_give *give, void *context, at_error *error)
+/* Runs the job, each batch by `run_batch`, in windows of at most `window_bytes` of text unless one line has more. */
+static bool run_job(const at_search_job *job, at_search_batch *run_batch, size_t window_bytes, at_error *error)
 {
-    at_search_work work = {.translator = translator, .settings = settings, .error = error, .run = at_search_beam};
-    bool good =
-        error->code == AT_OK && heads_fit(translator, settings, error) && open_work(&work) &&
-        (!translator->model->kind->has_source ? at_search_lines(&work, NULL, NULL, lines, sizes, count, give, context)
-                                        : at_search_lines(&work, lines, sizes, NULL, NULL, count, give, context));
-    close_work(&work);
-    return good;
-}
-
-bool at_forced(at_translator *translator, const at_search_settings *settings, const char *const *sources,
-               const size_t *source_sizes, const char *const *targets, const size_t *target_sizes, int64_t count,
-               at_give *give, void *context, at_error *error)
-{
-    at_search_work work = {.translator = translator, .settings = settings, .error = error, .run = at_forced_batch};
-    bool good = error->code == AT_OK && heads_fit(translator, settings, error) && open_work(&work) &&
-                at_search_lines(&work, sources, source_sizes, targets, target_sizes, count, give, context);
-    close_work(&work);
-    return good;
-}
-
-bool at_encode_lines(at_translator *translator, const at_search_settings *settings, const char *const *lines,
-                     const size_t *sizes, int64_t count, at_give *give, void *context, at_error *error)
-{
-    at_search_work work = {.translator = translator,
-                           .settings = settings,
+    at_search_work work = {.job = job,
+                           .translator = job->translator,
+                           .settings = job->settings,
                            .error = error,
-                           .run = at_encode_batch,
-                           .window_bytes = FEATURE_WINDOW};
-    bool good = error->code == AT_OK && open_work(&work) &&
-                at_search_lines(&work, lines, sizes, NULL, NULL, count, give, context);
+                           .has_source = job->translator->model->kind->has_source,
+                           .run_batch = run_batch,
+                           .window_bytes = window_bytes};
+    bool good = error->code == AT_OK && heads_fit(job->translator, job->settings, error) && open_work(&work) &&
+                at_search_lines(&work);
     close_work(&work);
     return good;
+}
+
+bool at_search(const at_search_job *job, at_error *error)
+{
+    return run_job(job, at_search_beam, TEXT_WINDOW, error);
+}
+
+bool at_forced(const at_search_job *job, at_error *error)
+{
+    return run_job(job, at_forced_batch, TEXT_WINDOW, error);
+}
+
+bool at_encode_lines(const at_search_job *job, at_error *error)
+{
+    return run_job(job, at_encode_batch, FEATURE_WINDOW, error);
 }

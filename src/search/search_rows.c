@@ -1,4 +1,4 @@
-/* From rows of logits to candidates. A row's numbers depend on that row alone and are summed in one order, so neither
+/* From rows of logits to candidates. A row's numbers depend on that row only and are summed in one order, so neither
  * its neighbours nor the threads change a bit of them. */
 #include <float.h>
 #include <math.h>
@@ -15,12 +15,11 @@
 #define AT_REAL_MAX FLT_MAX
 #endif
 
-enum { ALONE = 1 << 14 }; /* numbers that one thread is done with before another has woken up */
-enum { BLOCK = 64 };      /* units that are passed over together if none of them can be a candidate */
-enum { WAYS = 8 };        /* maxima run in this many strands, which the compiler lays side by side */
+enum { ONE_THREAD = 1 << 14 }; /* logits that one thread finishes before a second one would have started */
+enum { BLOCK = 64 };           /* units that are skipped together if none of them can be a candidate */
+enum { LANES = 8 };            /* independent maxima, which the compiler vectorises */
 
-/* What is not a number or not finite becomes the nearest thing that is, so that a damaged model still ends its lines.
- */
+/* NaN and infinities become the nearest finite number, so that a damaged model still ends its lines. */
 static void make_finite(at_real *finite, const at_real *row, int64_t count)
 {
     const at_real most = AT_REAL_MAX;
@@ -50,29 +49,29 @@ typedef struct rows_job {
     at_real *scratch; /* [workers, 2, V] */
 } rows_job;
 
-/* Padding and the begin are no words; the end may be too early. */
+/* Padding and the begin never follow; the end may not follow yet. */
 static bool may_follow(const at_row_task *task, int64_t id)
 {
-    return id != AT_PAD && id != AT_BEGIN && (id != AT_END || !task->goes_on);
+    return id != AT_PAD && id != AT_BEGIN && (id != AT_END || !task->no_end);
 }
 
 static at_real largest(const at_real *x, int64_t count)
 {
-    at_real top[WAYS];
+    at_real top[LANES];
     int64_t i = 0;
-    for (int w = 0; w < WAYS; w++)
+    for (int w = 0; w < LANES; w++)
         top[w] = x[0];
-    for (; i + WAYS <= count; i += WAYS)
-        for (int w = 0; w < WAYS; w++)
+    for (; i + LANES <= count; i += LANES)
+        for (int w = 0; w < LANES; w++)
             top[w] = x[i + w] > top[w] ? x[i + w] : top[w];
     for (; i < count; i++)
         top[0] = x[i] > top[0] ? x[i] : top[0];
-    for (int w = 1; w < WAYS; w++)
+    for (int w = 1; w < LANES; w++)
         top[0] = top[w] > top[0] ? top[w] : top[0];
     return top[0];
 }
 
-/* No better than the last of the candidates, and there is no room for more. */
+/* No better than the last candidate of a full list. */
 static bool is_beaten(const at_row_task *task, at_real logit)
 {
     return task->count == task->most && (double)logit <= task->candidates[task->count - 1].log_prob;
@@ -90,20 +89,21 @@ static void find_likeliest(const rows_job *job, const at_real *row, double log_s
         for (int64_t id = from; id < to; id++) {
             if (is_beaten(task, row[id]) || !may_follow(task, id))
                 continue;
-            int64_t place = task->count < task->most ? task->count++ : task->count - 1;
-            for (; place > 0 && best[place - 1].log_prob < (double)row[id]; place--)
-                best[place] = best[place - 1];
-            best[place] = (at_candidate){(double)row[id], (int32_t)id};
+            int64_t rank = task->count < task->most ? task->count++ : task->count - 1;
+            for (; rank > 0 && best[rank - 1].log_prob < (double)row[id]; rank--)
+                best[rank] = best[rank - 1];
+            best[rank] = (at_candidate){(double)row[id], (int32_t)id};
         }
     }
     for (int64_t i = 0; i < task->count; i++)
         best[i].log_prob -= log_sum;
 }
 
-/* p_i = e^(x_i / T) / sum_j e^(x_j / T) over what may follow; the first id at which the running sum passes `at`. */
-static void draw(const rows_job *job, const at_real *row, at_real *scratch, double log_sum, at_row_task *task)
+/* p_i = e^(x_i / T) / sum_j e^(x_j / T) over what may follow; the first id at which the running sum passes `uniform`.
+ */
+static void sample(const rows_job *job, const at_real *row, at_real *scratch, double log_sum, at_row_task *task)
 {
-    double sum = 0, passed = 0, rate = 1 / job->work->settings->temperature;
+    double sum = 0, running = 0, rate = 1 / job->work->settings->temperature;
     at_real top = -AT_REAL_MAX;
     for (int64_t id = 0; id < job->vocabulary; id++)
         if (may_follow(task, id) && row[id] > top)
@@ -117,12 +117,12 @@ static void draw(const rows_job *job, const at_real *row, at_real *scratch, doub
         scratch[id] = may_follow(task, id) ? scratch[id] : 0;
         sum += (double)scratch[id];
     }
-    int32_t drawn = AT_END;
-    for (int64_t id = 0; id < job->vocabulary && passed <= task->at * sum; id++) {
-        passed += (double)scratch[id];
-        drawn = scratch[id] > 0 ? (int32_t)id : drawn;
+    int32_t sampled = AT_END;
+    for (int64_t id = 0; id < job->vocabulary && running <= task->uniform * sum; id++) {
+        running += (double)scratch[id];
+        sampled = scratch[id] > 0 ? (int32_t)id : sampled;
     }
-    task->candidates[0] = (at_candidate){(double)row[drawn] - log_sum, drawn};
+    task->candidates[0] = (at_candidate){(double)row[sampled] - log_sum, sampled};
     task->count = 1;
 }
 
@@ -139,8 +139,8 @@ static void do_row(void *context, int64_t index, int worker)
     if (task->only >= 0) {
         task->candidates[0] = (at_candidate){(double)row[task->only] - log_sum, task->only};
         task->count = 1;
-    } else if (task->draws) {
-        draw(job, row, scratch + job->vocabulary, log_sum, task);
+    } else if (task->samples) {
+        sample(job, row, scratch + job->vocabulary, log_sum, task);
     } else {
         find_likeliest(job, row, log_sum, task);
     }
@@ -148,9 +148,9 @@ static void do_row(void *context, int64_t index, int worker)
 
 bool at_search_rows(at_search_work *work, const at_real *logits, int64_t rows, int64_t vocabulary, at_row_task *tasks)
 {
-    int workers = rows * vocabulary < ALONE ? 1 : at_threads();
+    int workers = rows * vocabulary < ONE_THREAD ? 1 : at_threads();
     rows_job job = {work, logits, vocabulary, tasks, NULL};
-    job.scratch = at_search_take(work, work->steps, 2 * workers * vocabulary, sizeof *job.scratch);
+    job.scratch = at_search_alloc(work, work->steps, 2 * workers * vocabulary, sizeof *job.scratch);
     if (!job.scratch)
         return false;
     at_parallel(rows, workers, do_row, &job);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "models/kinds.h"
-#include "store/checkpoint.h"
+#include "store/translator.h"
 
 static bool same_settings(const at_translator *a, const at_translator *b, const char *path, const char *first,
                           at_error *error)
@@ -14,12 +14,12 @@ static bool same_settings(const at_translator *a, const at_translator *b, const 
         at_setting_text(row, &a->model->settings, one, sizeof one);
         at_setting_text(row, &b->model->settings, other, sizeof other);
         if (strcmp(one, other) != 0)
-            return at_fail(error, AT_FAILED, "'%s' has `%s` %s and '%s' has `%s` %s: there is no mean of the two", path,
+            return at_fail(error, AT_UNSUPPORTED, "'%s' has `%s` %s and '%s' has `%s` %s: they have no mean", path,
                            row->name, *other ? other : "none", first, row->name, *one ? one : "none");
     }
     if (a->max_length != b->max_length)
-        return at_fail(error, AT_FAILED,
-                       "'%s' has `max-length` %lld and '%s' has `max-length` %lld: there is no mean of the two", path,
+        return at_fail(error, AT_UNSUPPORTED,
+                       "'%s' has `max-length` %lld and '%s' has `max-length` %lld: they have no mean", path,
                        (long long)b->max_length, first, (long long)a->max_length);
     return true;
 }
@@ -28,9 +28,9 @@ static bool same_vocabulary(const at_vocabulary *a, const at_vocabulary *b, cons
                             const char *first, at_error *error)
 {
     return at_vocabulary_same(a, b, error) ||
-           at_fail(error, AT_FAILED,
+           at_fail(error, AT_UNSUPPORTED,
                    "'%s' and '%s' have different %s vocabularies, so their parameters stand for different "
-                   "words: there is no mean of the two",
+                   "words: they have no mean",
                    path, first, side);
 }
 
@@ -60,12 +60,12 @@ bool at_models_average(const char *const *paths, int count, const char *output, 
     if (error->code != AT_OK)
         return false;
     if (count < 1)
-        return at_fail(error, AT_USAGE, "there is no model to take the mean of");
+        return at_fail(error, AT_USAGE, "there is no model to average");
     at_translator *mean = at_translator_load(paths[0], error);
     const int64_t size = mean ? at_params_count(mean->model->params) : 0;
     double *sum = mean ? calloc((size_t)size + 1, sizeof *sum) : NULL;
     if (mean && !sum)
-        at_fail(error, AT_FAILED, "memory is out: there is no room for the sum of %lld parameters", (long long)size);
+        at_no_memory(error, "the sum of %lld parameters", (long long)size);
     if (sum)
         add(sum, mean->model->params);
     for (int i = 1; i < count && error->code == AT_OK; i++)
@@ -73,7 +73,7 @@ bool at_models_average(const char *const *paths, int count, const char *output, 
     if (error->code == AT_OK) {
         for (int64_t i = 0; i < size; i++)
             at_params_values(mean->model->params)[i] = (at_real)(sum[i] / count);
-        free(mean->history); /* which tells of one of them alone */
+        free(mean->history); /* which is that of one of them only */
         mean->history = NULL;
         at_translator_save(mean, output, false, error);
     }

@@ -30,15 +30,15 @@ static bool add_pair(at_corpus *corpus, const at_lines *lines, int64_t index, co
     const int first = vocabulary[0] == NULL; /* the first side there is */
     for (int s = first; s < 2; s++) {
         at_pairs_side *side = &corpus->side[s];
-        size_t size;
         int64_t replaced;
-        const char *text = at_lines_text(lines, index, s, &size);
-        units[s] = (int64_t)size; /* a unit takes a byte at least, unless normalising adds some */
+        const at_line line = lines->side[s][index];
+        units[s] = (int64_t)line.size; /* a unit has a byte at least, unless normalisation adds some */
         for (int64_t room = -1; room < units[s];) {
             room = units[s];
             if (!AT_GROW(side->ids, side->room, side->used + (size_t)room))
                 return no_memory(error);
-            units[s] = at_vocabulary_encode(vocabulary[s], text, size, side->ids + side->used, room, &replaced, NULL);
+            units[s] = at_vocabulary_encode(vocabulary[s], line.text, line.size, side->ids + side->used, room,
+                                            &replaced, NULL);
             if (units[s] < 0)
                 return no_memory(error);
         }
@@ -96,7 +96,7 @@ static bool none_left(const at_corpus_report *report, bool alone, const at_corpu
 static bool fill(at_corpus *corpus, const at_lines *lines, const at_vocabulary *const vocabulary[2],
                  const at_corpus_limits *limits, at_corpus_report *report, at_error *error)
 {
-    int64_t count = at_lines_count(lines);
+    int64_t count = lines->count;
     if (count >= INT32_MAX)
         return at_fail(error, AT_FAILED, "a corpus holds at most %d lines, not %lld", INT32_MAX - 1, (long long)count);
     for (int s = 0; s < 2; s++)

@@ -30,14 +30,16 @@ typedef struct at_corpus_report {
     int64_t replaced, first_replaced; /* lines with invalid UTF-8 */
 } at_corpus_report;
 
-/* Raw lines of both sides, those of a missing source empty (for counting vocabularies and for validation by real
- * decoding). Different line counts, a missing column, an empty file: a sentence that names file and line. gzip is not
- * read: says so for a .gz file. A line ends with a newline, or a carriage return and a newline, or the file. */
-typedef struct at_lines at_lines;
+/* The lines of both sides, before they are encoded. Different numbers of lines, a missing column or an empty file is an
+ * error whose message names file and line. */
+typedef struct at_lines {
+    const at_line *side[2]; /* [count] each: source, target; the source NULL if there is none */
+    int64_t count;
+    at_line_list *file[2]; /* what they point into */
+    at_line *cells;        /* the columns of a tab-separated file */
+} at_lines;
 at_lines *at_lines_read(const at_corpus_files *files, at_error *error);
 void at_lines_free(at_lines *lines);
-int64_t at_lines_count(const at_lines *lines);
-const char *at_lines_text(const at_lines *lines, int64_t line, int side, size_t *size); /* side 0 source, 1 target */
 bool at_lines_count_units(const at_lines *lines, int side, at_vocabulary *vocabulary, at_error *error);
 
 typedef struct at_corpus at_corpus;

@@ -52,9 +52,8 @@ static bool keep_side(at_draws *draws, int s, const at_lines *lines, const at_vo
     memcpy(side->best, pairs->ids, pairs->used * sizeof *side->best);
     memcpy(side->best_start, pairs->start, (count + 1) * sizeof *side->best_start);
     for (size_t i = 0; i < count; i++) {
-        size_t size;
-        const char *line = at_lines_text(lines, draws->corpus->line[i] - 1, s, &size);
-        if (!at_vocabulary_spell(vocabulary, line, size, &side->text))
+        const at_line line = lines->side[s][draws->corpus->line[i] - 1];
+        if (!at_vocabulary_spell(vocabulary, line.text, line.size, &side->text))
             return no_memory(error);
         side->text_start[i + 1] = side->text.size;
     }

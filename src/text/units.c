@@ -85,14 +85,14 @@ bool at_units_next(at_units *units, at_unit *unit)
     return unit->size > 0;
 }
 
-int64_t at_word_numbers(const char *line, size_t size, const int32_t *places, int64_t units, int64_t *words)
+int64_t at_word_numbers(at_line line, const int32_t *offsets, int64_t units, int64_t *words)
 {
-    at_units walk = {line, line + size, true};
+    at_units walk = {line.text, line.text + line.size, true};
     at_unit word = {0};
     int64_t count = 0;
     bool there = at_units_next(&walk, &word);
     for (int64_t u = 0; u < units; u++) {
-        const char *begin = line + places[2 * u], *end = line + places[2 * u + 1];
+        const char *begin = line.text + offsets[2 * u], *end = line.text + offsets[2 * u + 1];
         /* Units stand in the order of the line: the first word that does not end before the unit begins. */
         while (there && word.text + word.size <= begin) {
             there = at_units_next(&walk, &word);

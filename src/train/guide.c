@@ -32,10 +32,10 @@ static bool no_memory(at_error *error)
     return at_no_memory(error, "alignments");
 }
 
-static bool read_side(side *s, const at_vocabulary *vocabulary, const char *line, size_t size, at_error *error)
+static bool read_side(side *s, const at_vocabulary *vocabulary, at_line line, at_error *error)
 {
     int64_t replaced;
-    s->units = (int64_t)size; /* a unit has at least one byte, unless normalisation adds units */
+    s->units = (int64_t)line.size; /* a unit has at least one byte, unless normalisation adds units */
     do {
         if (s->units >= s->room) {
             s->room = 2 * s->units + 16;
@@ -48,11 +48,11 @@ static bool read_side(side *s, const at_vocabulary *vocabulary, const char *line
         }
         if (!s->ids || !s->offsets || !s->words)
             return no_memory(error);
-        s->units = at_vocabulary_encode(vocabulary, line, size, s->ids, s->room, &replaced, s->offsets);
+        s->units = at_vocabulary_encode(vocabulary, line.text, line.size, s->ids, s->room, &replaced, s->offsets);
         if (s->units < 0)
             return no_memory(error);
     } while (s->units > s->room);
-    s->word_count = at_word_numbers(line, size, s->offsets, s->units, s->words);
+    s->word_count = at_word_numbers(line, s->offsets, s->units, s->words);
     return true;
 }
 
@@ -128,7 +128,7 @@ static bool read_all(at_guide *guide, const char *path, const at_line_list *list
                      const at_vocabulary *const vocabulary[2], at_error *error)
 {
     side pair[2] = {0};
-    guide->lines = at_lines_count(lines);
+    guide->lines = lines->count;
     guide->start = calloc((size_t)guide->lines + 1, sizeof *guide->start);
     if (!guide->start)
         no_memory(error);
@@ -136,11 +136,8 @@ static bool read_all(at_guide *guide, const char *path, const at_line_list *list
         at_fail(error, AT_FORMAT, "'%s' has %lld lines and the training data %lld; each pair needs its own", path,
                 (long long)list->count, (long long)guide->lines);
     for (int64_t i = 0; i < guide->lines && error->code == AT_OK; i++) {
-        for (int s = 0; s < 2 && error->code == AT_OK; s++) {
-            size_t size;
-            const char *text = at_lines_text(lines, i, s, &size);
-            read_side(&pair[s], vocabulary[s], text, size, error);
-        }
+        for (int s = 0; s < 2 && error->code == AT_OK; s++)
+            read_side(&pair[s], vocabulary[s], lines->side[s][i], error);
         if (error->code == AT_OK)
             read_line(guide, path, i + 1, list->line[i], pair, error);
     }

@@ -8,7 +8,7 @@
 #ifndef AT_TRAIN_H
 #define AT_TRAIN_H
 
-#include "store/checkpoint.h"
+#include "store/translator.h"
 #include "text/corpus.h"
 #include "train/optimise.h"
 

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "store/replace_file.h"
 #include "train/train_internal.h"
 
 /* The log exists as long as the run does, so the lock is on it; the system releases the lock when the process ends, even

@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "store/model_file.h"
+#include "store/replace_file.h"
 #include "train/train_internal.h"
 
 /* ---- The models ----------------------------------------------------------------------------------------------- */
@@ -167,7 +169,7 @@ static bool restore_best(at_trainer *trainer, at_error *error)
     at_buffer_print(&previous, "%s.previous", output);
     const int64_t now = best > 0 ? validated_at(output) : 0;
     if (now > best && !previous.failed && validated_at(previous.bytes) == best) {
-        done = at_file_go_back(output, error);
+        done = at_file_restore(output, error);
         at_trainer_note(trainer,
                         "'%s' is again the best model of the state, that of update %lld; the model that the last run "
                         "validated at its end, that of update %lld, is '%s' until the next save",

@@ -72,14 +72,19 @@ static bool mean_loss(at_trainer *trainer, double *loss, at_error *error)
 
 /* ---- By decoding ---------------------------------------------------------------------------------------------- */
 
-static bool collect_line(void *context, int64_t line, const at_found *found)
+typedef struct decoded_lines {
+    at_line *line;
+    at_error *error;
+} decoded_lines;
+
+static bool collect_line(void *context, int64_t line, const at_result *result)
 {
-    at_line *hypotheses = context;
-    const char *text = found->count > 0 ? found->best[0].text : "";
+    decoded_lines *decoded = context;
+    const char *text = result->count > 0 ? result->best[0].text : "";
     char *copy = strdup(text);
     if (!copy)
-        return false;
-    hypotheses[line] = (at_line){copy, strlen(copy)};
+        return at_no_memory(decoded->error, "the lines of a validation");
+    decoded->line[line] = (at_line){copy, strlen(copy)};
     return true;
 }
 
@@ -97,30 +102,30 @@ static char *clean_reference(const at_trainer *trainer, at_line line, size_t *si
 
 static bool decode_score(at_trainer *trainer, const char *metric, double *score, at_error *error)
 {
-    int64_t count = at_lines_count(trainer->valid_lines);
-    const char **lines = calloc((size_t)count + 1, sizeof *lines);
-    size_t *sizes = calloc((size_t)count + 1, sizeof *sizes);
+    const at_lines *lines = trainer->valid_lines;
+    const int64_t count = lines->count;
     at_line *hypotheses = calloc((size_t)count + 1, sizeof *hypotheses);
     at_line *references = calloc((size_t)count + 1, sizeof *references);
-    bool done = lines && sizes && hypotheses && references;
+    bool done = hypotheses && references;
     if (!done)
         at_no_memory(error, "the validation of %lld lines", (long long)count);
     for (int64_t i = 0; done && i < count; i++) {
-        lines[i] = at_lines_text(trainer->valid_lines, i, 0, &sizes[i]);
-        at_line line;
-        line.text = at_lines_text(trainer->valid_lines, i, 1, &line.size);
-        references[i].text = clean_reference(trainer, line, &references[i].size);
+        references[i].text = clean_reference(trainer, lines->side[1][i], &references[i].size);
         done = references[i].text || at_no_memory(error, "a reference");
     }
     at_search_settings search = {.beam = 1, .n_best = 1, .batch = 64, .max_length_factor = 2};
-    done = done && at_search(&trainer->translator, &search, lines, sizes, count, collect_line, hypotheses, error) &&
-           at_score_lines(metric, hypotheses, references, count, score, error);
+    decoded_lines decoded = {hypotheses, error};
+    const at_search_job job = {.translator = &trainer->translator,
+                               .settings = &search,
+                               .lines = lines->side[0],
+                               .count = count,
+                               .on_result = collect_line,
+                               .context = &decoded};
+    done = done && at_search(&job, error) && at_score_lines(metric, hypotheses, references, count, score, error);
     for (int64_t i = 0; hypotheses && i < count; i++)
         free((char *)hypotheses[i].text);
     for (int64_t i = 0; references && i < count; i++)
         free((char *)references[i].text);
-    free(lines);
-    free(sizes);
     free(hypotheses);
     free(references);
     return done;

@@ -50,7 +50,7 @@ refuse 2 "--columns takes the columns of source and target, such as 1,2" train -
 refuse 2 "--target needs --source beside it" train --target text --output no
 refuse 2 "--valid-metric accuracy scores translations, and a language model has no source to translate; use loss or perplexity" \
     train --model transformer-lm --target text --valid-target valid --valid-metric accuracy --output no
-refuse 2 "model 'transformer-lm' is a language model: it has no source whose length could say how short an output may be" \
+refuse 2 "model 'transformer-lm' is a language model: it has no source that the least length could be a multiple of" \
     translate -m lm --min-length-factor 1 <in
 refuse 1 "model 'transformer-lm' is a language model: it has no source to be aligned with" show -m lm "a b"
 refuse 2 "model 'transformer-lm' is a language model: it takes no sources beside the text" align -m lm --source text --target text

@@ -142,7 +142,7 @@ refuse 2 "metric 'wer' is given twice" score wer cer wer --reference ref.txt
 refuse 2 "no option '--refrence'; did you mean '--reference'?" score wer --refrence ref.txt
 refuse 1 "--reference: cannot read 'none.txt': No such file or directory" score wer --reference none.txt
 cp ref.txt ref.gz
-refuse 1 "--reference: 'ref.gz' is packed by gzip, which is not read here; unpack it first with gunzip" score wer --reference ref.gz
+refuse 1 "--reference: 'ref.gz' is not gzip data, although its name ends in .gz" score wer --reference ref.gz
 refuse 1 "'ref.txt' has 2 lines, and the standard input has 1; they must have the same number" score wer --reference ref.txt
 exec <first.txt
 refuse 1 "--compare: 'links.txt' has 1 line, and the standard input has 3; they must have the same number" score wer --reference first.txt --compare links.txt

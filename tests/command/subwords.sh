@@ -74,7 +74,7 @@ head -c 2000 "$here/../ref/rules.spm" >cut.spm
 refuse 1 "'cut.spm' is no sound SentencePiece model: a field is longer than what is left of the file" \
     train $small --output m --source-vocab cut.spm
 sed 's/vocabulary\.source/vocabulary.sourcf/' whole >other
-refuse 1 "'source.vocabulary' of 'other' cannot be used: its subwords should be the bytes 'vocabulary.source', which are not there" \
+refuse 1 "'source.vocabulary' of 'other' cannot be used: its subword model should be the bytes 'vocabulary.source', which are missing" \
     info other
 
 echo "$checks checks"

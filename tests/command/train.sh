@@ -92,7 +92,7 @@ run average a b.last -o mean
 equal 40 "$("$attend" translate -m mean --quiet <few | wc -l)" "lines by a mean"
 refuse 2 "attend average needs two model files or more" average a -o mean
 refuse 2 "attend average needs -o FILE, where the mean shall go" average a b
-refuse 1 "'t' and 'a' have different source vocabularies, so their parameters stand for different words: there is no mean of the two" \
+refuse 1 "'t' and 'a' have different source vocabularies, so their parameters stand for different words: they have no mean" \
     average a t -o no
 
 # Only a gru has a reset gate, so only its file speaks of one.

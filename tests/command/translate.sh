@@ -132,12 +132,12 @@ same_file out again
 same_file out again
 "$attend" train --source source --target target --output letters --source-vocab char --hidden 8 --epochs 1 --quiet 2>said ||
     fail "training says $(cat said)"
-refuse 1 "'letters' has another source vocabulary than the models before it; those that speak together must share their words: \
+refuse 1 "'letters' has another source vocabulary than the models before it; the models of an ensemble must share their vocabularies: \
 train them on the same text with the same vocabulary settings" translate -m model -m second -m letters
 refuse 1 "cannot read 'missing': No such file or directory" translate -m model -m missing
 "$attend" train --model transformer-lm --target target --output alone --layers 1 --hidden 8 --heads 2 --ffn 8 --epochs 1 --quiet ||
     fail "a language model cannot be trained"
-refuse 1 "'alone' is a 'transformer-lm', which cannot speak together with a 'bahdanau': one reads a source" \
+refuse 1 "'alone' is a 'transformer-lm', which cannot be in an ensemble with a 'bahdanau': only one of them reads a source" \
     translate -m model -m alone
 
 # ---- Refusals.

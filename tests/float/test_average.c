@@ -115,20 +115,20 @@ static void mean_of_files(void **state)
 
     run(training_of("wide", DATA, "updates", "1", "hidden", "25", NULL), &h);
     refuses((const char *[]){"plain5", "wide"}, 2,
-            "'wide' has `hidden` 25 and 'plain5' has `hidden` 24: there is no mean of the two");
+            "'wide' has `hidden` 25 and 'plain5' has `hidden` 24: they have no mean");
     run(training_of("other", DATA, "updates", "1", "dropout", "0.2", NULL), &h);
     refuses((const char *[]){"plain5", "plain10", "other"}, 3,
-            "'other' has `dropout` 0.2 and 'plain5' has `dropout` 0.1: there is no mean of the two");
+            "'other' has `dropout` 0.2 and 'plain5' has `dropout` 0.1: they have no mean");
     run(training_of("short", DATA, "updates", "1", "dropout", "0.1", "max-length", "9", NULL), &h);
     refuses((const char *[]){"plain5", "short"}, 2,
-            "'short' has `max-length` 9 and 'plain5' has `max-length` 200: there is no mean of the two");
+            "'short' has `max-length` 9 and 'plain5' has `max-length` 200: they have no mean");
     run(training_of("words", "source", "train", "target", "valid.more", "updates", "1", "dropout", "0.1", NULL), &h);
     refuses((const char *[]){"plain5", "words"}, 2,
             "'words' and 'plain5' have different target vocabularies, so their parameters stand for different words: "
-            "there is no mean of the two");
+            "they have no mean");
     refuses((const char *[]){"plain5", "plain5.state"}, 2, "'plain5.state' is a training state, not a model");
     refuses((const char *[]){"missing", "plain5"}, 2, "cannot read 'missing': No such file or directory");
-    refuses(NULL, 0, "there is no model to take the mean of");
+    refuses(NULL, 0, "there is no model to average");
 }
 
 /* ---- The end of a run ----------------------------------------------------------------------------------------- */

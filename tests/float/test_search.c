@@ -22,17 +22,17 @@ typedef struct path {
 
 typedef struct all {
     path *paths;
-    int64_t count, shortest, longest, vocabulary, source, voices;
+    int64_t count, shortest, longest, vocabulary, source, members;
     double penalty;
 } all;
 
-/* Of the models that speak: (p_1 p_2 ...)^(1/voices), up to a factor. */
+/* Of the ensemble: (p_1 p_2 ...)^(1/members), up to a factor. */
 static double likelihood(const all *a, int64_t hash, int64_t id)
 {
     double product = 1;
-    for (int64_t v = 0; v < a->voices; v++)
+    for (int64_t v = 0; v < a->members; v++)
         product *= exp((double)logit(a->source + SUMS * v, hash, id));
-    return pow(product, 1 / (double)a->voices);
+    return pow(product, 1 / (double)a->members);
 }
 
 static double log_prob(const all *a, int64_t hash, int32_t id)
@@ -66,25 +66,37 @@ static int by_penalised(const void *left, const void *right)
     return a > b ? -1 : a < b;
 }
 
+static bool search(fake *f, const at_search_settings *settings, const at_line *lines, int64_t count,
+                   at_on_result *on_result, void *context, at_error *error)
+{
+    const at_search_job job = {.translator = &f->translator,
+                               .settings = settings,
+                               .lines = lines,
+                               .count = count,
+                               .on_result = on_result,
+                               .context = context};
+    return at_search(&job, error);
+}
+
 typedef struct expected {
     const all *all;
     int64_t best;
     int calls;
 } expected;
 
-static bool compare_to_all(void *context, int64_t line, const at_found *found)
+static bool compare_to_all(void *context, int64_t line, const at_result *result)
 {
     expected *e = context;
     (void)line;
     e->calls++;
-    assert_int_equal(found->count, e->best);
-    for (int64_t i = 0; i < found->count; i++) {
+    assert_int_equal(result->count, e->best);
+    for (int64_t i = 0; i < result->count; i++) {
         const path *right = &e->all->paths[i];
-        assert_true(fabs(found->best[i].penalised - right->penalised) < 1e-5);
-        assert_true(fabs(found->best[i].score - right->score) < 1e-5);
+        assert_true(fabs(result->best[i].penalised - right->penalised) < 1e-5);
+        assert_true(fabs(result->best[i].score - right->score) < 1e-5);
         if (i == 0) { /* further down, paths may be equally likely */
-            assert_int_equal(found->best[i].count, right->count);
-            assert_memory_equal(found->best[i].ids, right->id, (size_t)right->count * sizeof(int32_t));
+            assert_int_equal(result->best[i].count, right->count);
+            assert_memory_equal(result->best[i].ids, right->id, (size_t)right->count * sizeof(int32_t));
         }
     }
     return true;
@@ -109,8 +121,8 @@ static void test_wide_beam_finds_the_best_of_all(void **unused)
             count = at_vocabulary_encode(f.translator.source, line, strlen(line), ids, 16, &replaced, NULL);
         /* Every third must have half the source's units at least; the likeliest end at once. */
         settings.min_length_factor = i % 3 == 0 ? 0.5 : 0;
-        fake_voices(&f, i / 2 % 2);
-        all a = {.voices = i / 2 % 2 ? 3 : 1,
+        fake_ensemble(&f, i / 2 % 2);
+        all a = {.members = i / 2 % 2 ? 3 : 1,
                  .shortest = i % 3 == 0 ? (count + 1) / 2 : 0,
                  .longest = 10,
                  .vocabulary = f.model.settings.target_size,
@@ -121,9 +133,8 @@ static void test_wide_beam_finds_the_best_of_all(void **unused)
         assert_int_equal(a.count, 2048 - (1 << a.shortest));
         qsort(a.paths, (size_t)a.count, sizeof *a.paths, by_penalised);
         expected e = {&a, settings.n_best, 0};
-        size_t size = strlen(line);
         assert_true(at_search_complete(&settings, &error));
-        assert_true(at_search(&f.translator, &settings, &line, &size, 1, compare_to_all, &e, &error));
+        assert_true(search(&f, &settings, &(at_line){line, strlen(line)}, 1, compare_to_all, &e, &error));
         assert_int_equal(e.calls, 1);
         free(a.paths);
     }
@@ -140,14 +151,14 @@ typedef struct record {
     bool stops;
 } record;
 
-static bool note(void *context, int64_t line, const at_found *found)
+static bool note(void *context, int64_t line, const at_result *result)
 {
     record *r = context;
     assert_int_equal(line, r->next++);
-    at_buffer_print(&r->bytes, "%lld %lld %lld %lld:", (long long)line, (long long)found->count,
-                    (long long)found->source_units, (long long)found->replaced);
-    for (int64_t i = 0; i < found->count; i++) {
-        const at_hypothesis *h = &found->best[i];
+    at_buffer_print(&r->bytes, "%lld %lld %lld %lld:", (long long)line, (long long)result->count,
+                    (long long)result->source_units, (long long)result->replaced);
+    for (int64_t i = 0; i < result->count; i++) {
+        const at_hypothesis *h = &result->best[i];
         assert_null(memchr(h->text, '\n', h->size));
         assert_int_equal(h->text[h->size], 0);
         at_buffer_add(&r->bytes, h->text, h->size);
@@ -159,8 +170,8 @@ static bool note(void *context, int64_t line, const at_found *found)
             at_buffer_add(&r->bytes, h->weights, (size_t)((h->count + 1) * h->source_units) * sizeof *h->weights);
         for (int64_t t = 0; h->names && t <= h->count; t++)
             at_buffer_print(&r->bytes, "%s,", h->names[t]);
-        for (int64_t s = 0; h->names && s < found->source_units; s++)
-            at_buffer_print(&r->bytes, "%s.", found->source_names[s]);
+        for (int64_t s = 0; h->names && s < result->source_units; s++)
+            at_buffer_print(&r->bytes, "%s.", result->source_names[s]);
     }
     at_buffer_add(&r->bytes, "\n", 1);
     return !r->stops;
@@ -169,17 +180,15 @@ static bool note(void *context, int64_t line, const at_found *found)
 enum { LINES = 150, LONGEST = 30 };
 typedef struct some_lines {
     char bytes[LINES][LONGEST];
-    const char *line[LINES];
-    size_t size[LINES];
+    at_line line[LINES];
 } some_lines;
 
 static void draw_lines(some_lines *lines, const char *letters, uint64_t seed)
 {
     at_rng rng = {seed, 0};
     for (int i = 0; i < LINES; i++) {
-        lines->line[i] = lines->bytes[i];
-        lines->size[i] = at_rng_below(&rng, LONGEST);
-        for (size_t c = 0; c < lines->size[i]; c++)
+        lines->line[i] = (at_line){lines->bytes[i], at_rng_below(&rng, LONGEST)};
+        for (size_t c = 0; c < lines->line[i].size; c++)
             lines->bytes[i][c] =
                 letters ? letters[at_rng_below(&rng, (uint32_t)strlen(letters))] : (char)at_rng_below(&rng, 256);
     }
@@ -193,8 +202,7 @@ static record search_all(fake *f, at_search_settings settings, const some_lines 
     for (int64_t from = 0; from < LINES; from += at_a_time) {
         settings.first_line = from;
         int64_t count = LINES - from < at_a_time ? LINES - from : at_a_time;
-        assert_true(
-            at_search(&f->translator, &settings, lines->line + from, lines->size + from, count, note, &r, &error));
+        assert_true(search(f, &settings, lines->line + from, count, note, &r, &error));
     }
     assert_int_equal(r.next, LINES);
     return r;
@@ -222,7 +230,7 @@ static void test_batches_and_threads_change_nothing(void **unused)
     };
     for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
         at_search_settings settings = ways[way];
-        fake_voices(&f, way % 2);
+        fake_ensemble(&f, way % 2);
         settings.batch = 64;
         at_threads_set(1);
         record judge = search_all(&f, settings, &lines, LINES);
@@ -247,19 +255,19 @@ typedef struct greedy {
     bool forced;
 } greedy;
 
-static bool compare_to_greedy(void *context, int64_t line, const at_found *found)
+static bool compare_to_greedy(void *context, int64_t line, const at_result *result)
 {
     greedy *g = context;
     int32_t ids[LONGEST];
-    int64_t replaced, count = at_vocabulary_encode(g->f->translator.source, g->lines->line[line], g->lines->size[line],
-                                                   ids, LONGEST, &replaced, NULL);
-    const at_hypothesis *h = &found->best[0];
-    assert_int_equal(found->count, 1);
+    int64_t replaced, count = at_vocabulary_encode(g->f->translator.source, g->lines->line[line].text,
+                                                   g->lines->line[line].size, ids, LONGEST, &replaced, NULL);
+    const at_hypothesis *h = &result->best[0];
+    assert_int_equal(result->count, 1);
     if (count == 0) {
         assert_int_equal(h->size, 0);
         return true;
     }
-    all a = {.voices = 1, .vocabulary = g->f->model.settings.target_size, .source = source_sum(ids, count)};
+    all a = {.members = 1, .vocabulary = g->f->model.settings.target_size, .source = source_sum(ids, count)};
     int64_t hash = hash_next(0, AT_BEGIN), longest = 2 * count + 10;
     double score = 0;
     for (int64_t t = 0;; t++) {
@@ -298,9 +306,9 @@ static void test_beam_of_one_is_greedy(void **unused)
     greedy g = {.f = &f, .lines = &lines};
     at_search_settings settings = {.wants_weights = true, .batch = 20};
     assert_true(at_search_complete(&settings, &error));
-    assert_true(at_search(&f.translator, &settings, lines.line, lines.size, LINES, compare_to_greedy, &g, &error));
+    assert_true(search(&f, &settings, lines.line, LINES, compare_to_greedy, &g, &error));
     shape.whole = true; /* of equals the lowest id */
-    assert_true(at_search(&f.translator, &settings, lines.line, lines.size, LINES, compare_to_greedy, &g, &error));
+    assert_true(search(&f, &settings, lines.line, LINES, compare_to_greedy, &g, &error));
     shape.whole = false;
     fake_close(&f);
 }
@@ -308,17 +316,17 @@ static void test_beam_of_one_is_greedy(void **unused)
 /* ---- Equals and draws ----------------------------------------------------------------------------------------- */
 
 /* With all logits equal, every choice is a tie: the first hypothesis and the lowest id win it. */
-static bool expect_first_of_equals(void *context, int64_t line, const at_found *found)
+static bool expect_first_of_equals(void *context, int64_t line, const at_result *result)
 {
     (void)context;
     (void)line;
-    assert_int_equal(found->count, 3);
-    assert_int_equal(found->best[0].count, 0);
-    assert_int_equal(found->best[1].count, 1);
-    assert_int_equal(found->best[1].ids[0], AT_UNKNOWN);
-    assert_int_equal(found->best[2].count, 10);
+    assert_int_equal(result->count, 3);
+    assert_int_equal(result->best[0].count, 0);
+    assert_int_equal(result->best[1].count, 1);
+    assert_int_equal(result->best[1].ids[0], AT_UNKNOWN);
+    assert_int_equal(result->best[2].count, 10);
     for (int i = 0; i < 10; i++)
-        assert_int_equal(found->best[2].ids[i], AT_UNKNOWN);
+        assert_int_equal(result->best[2].ids[i], AT_UNKNOWN);
     return true;
 }
 
@@ -327,13 +335,12 @@ static void test_the_first_of_equals_wins(void **unused)
     (void)unused;
     at_error error = {0};
     fake f;
-    const char *line = "a";
-    size_t size = 1;
+    const at_line line = {"a", 1};
     at_search_settings settings = {.beam = 3, .n_best = 3, .max_length_factor = 1e-9};
     fake_open(&f, "char", "abc", "char", "a");
     shape.spread = shape.end = 0;
     assert_true(at_search_complete(&settings, &error));
-    assert_true(at_search(&f.translator, &settings, &line, &size, 1, expect_first_of_equals, NULL, &error));
+    assert_true(search(&f, &settings, &line, 1, expect_first_of_equals, NULL, &error));
     shape.spread = 1;
     shape.end = 0.5f;
     fake_close(&f);
@@ -344,15 +351,15 @@ typedef struct draws {
     int64_t different;     /* lines whose draws are not all the same */
 } draws;
 
-static bool count_draws(void *context, int64_t line, const at_found *found)
+static bool count_draws(void *context, int64_t line, const at_result *result)
 {
     draws *d = context;
     bool different = false;
     (void)line;
-    for (int64_t i = 0; i < found->count; i++) {
-        d->of[found->best[i].ids[0]]++;
+    for (int64_t i = 0; i < result->count; i++) {
+        d->of[result->best[i].ids[0]]++;
         d->count++;
-        different = different || found->best[i].ids[0] != found->best[0].ids[0];
+        different = different || result->best[i].ids[0] != result->best[0].ids[0];
     }
     d->different += different;
     return true;
@@ -365,17 +372,14 @@ static void test_draws_follow_the_softmax(void **unused)
     enum { TIMES = 2000 };
     at_error error = {0};
     fake f;
-    const char *lines[TIMES];
-    size_t sizes[TIMES];
+    at_line lines[TIMES];
     draws d = {0};
     fake_open(&f, "char", "abc", "char", "abcd");
-    for (int i = 0; i < TIMES; i++) {
-        lines[i] = "abc";
-        sizes[i] = 3;
-    }
+    for (int i = 0; i < TIMES; i++)
+        lines[i] = (at_line){"abc", 3};
     at_search_settings settings = {.temperature = 1.7, .n_best = 4, .seed = 9};
     assert_true(at_search_complete(&settings, &error));
-    assert_true(at_search(&f.translator, &settings, lines, sizes, TIMES, count_draws, &d, &error));
+    assert_true(search(&f, &settings, lines, TIMES, count_draws, &d, &error));
     assert_int_equal(d.count, 4 * TIMES);
     assert_true(d.different > TIMES / 2);
     int32_t ids[3];
@@ -393,29 +397,26 @@ static void test_draws_follow_the_softmax(void **unused)
 
 /* What a search found, forced: the same numbers to the bit. */
 typedef struct pairs {
-    char *text[LINES];
-    size_t size[LINES];
+    at_line target[LINES];
     double score[LINES];
     float *weights[LINES];
     bool again;
 } pairs;
 
-static bool keep_pair(void *context, int64_t line, const at_found *found)
+static bool keep_pair(void *context, int64_t line, const at_result *result)
 {
     pairs *p = context;
-    const at_hypothesis *h = &found->best[0];
+    const at_hypothesis *h = &result->best[0];
     size_t bytes = (size_t)((h->count + 1) * h->source_units) * sizeof *h->weights;
     if (p->again) {
-        assert_int_equal(h->size, p->size[line]);
-        assert_memory_equal(h->text, p->text[line], h->size);
+        assert_int_equal(h->size, p->target[line].size);
+        assert_memory_equal(h->text, p->target[line].text, h->size);
         assert_true(h->score == p->score[line]);
         if (h->weights)
             assert_memory_equal(h->weights, p->weights[line], bytes);
         return true;
     }
-    p->text[line] = malloc(h->size + 1);
-    memcpy(p->text[line], h->text, h->size + 1);
-    p->size[line] = h->size;
+    p->target[line] = (at_line){strdup(h->text), h->size};
     p->score[line] = h->score;
     p->weights[line] = malloc(bytes + 1);
     if (h->weights)
@@ -423,7 +424,7 @@ static bool keep_pair(void *context, int64_t line, const at_found *found)
     return true;
 }
 
-static void test_forced_gives_what_search_found(void **more)
+static void test_forced_decoding_scores_as_the_search(void **more)
 {
     at_error error = {0};
     fake f;
@@ -432,16 +433,16 @@ static void test_forced_gives_what_search_found(void **more)
     fake_open(&f, "char", "abcd ", "word", "x y z u v w");
     draw_lines(&lines, "abcd ", 7);
     shape.end = -2; /* long targets, which forced decoding takes in pieces */
-    fake_voices(&f, *(const bool *)*more);
+    fake_ensemble(&f, *(const bool *)*more);
     at_search_settings settings = {.beam = 4, .wants_weights = true};
     assert_true(at_search_complete(&settings, &error));
-    assert_true(at_search(&f.translator, &settings, lines.line, lines.size, LINES, keep_pair, &p, &error));
+    assert_true(search(&f, &settings, lines.line, LINES, keep_pair, &p, &error));
     p.again = true;
     for (settings.batch = 1; settings.batch < 100; settings.batch *= 8)
-        assert_true(at_forced(&f.translator, &settings, lines.line, lines.size, (const char *const *)p.text, p.size,
-                              LINES, keep_pair, &p, &error));
+        assert_true(at_forced(
+            &(at_search_job){&f.translator, &settings, lines.line, p.target, LINES, NULL, keep_pair, &p}, &error));
     for (int i = 0; i < LINES; i++) {
-        free(p.text[i]);
+        free((char *)p.target[i].text);
         free(p.weights[i]);
     }
     shape.end = 0.5f;
@@ -450,19 +451,19 @@ static void test_forced_gives_what_search_found(void **more)
 
 /* ---- Words, refusals, any bytes ------------------------------------------------------------------------------- */
 
-static bool expect_words(void *context, int64_t line, const at_found *found)
+static bool expect_words(void *context, int64_t line, const at_result *result)
 {
     int *unknown = context;
     if (line == 0)
-        assert_string_equal(found->source_names[1], "Z\xef\xbf\xbd\xef\xbf\xbdrich");
-    assert_int_equal(found->replaced, line == 0 ? 2 : 0);
-    for (int64_t i = 0; i < found->count; i++) {
-        const at_hypothesis *h = &found->best[i];
+        assert_string_equal(result->source_names[1], "Z\xef\xbf\xbd\xef\xbf\xbdrich");
+    assert_int_equal(result->replaced, line == 0 ? 2 : 0);
+    for (int64_t i = 0; i < result->count; i++) {
+        const at_hypothesis *h = &result->best[i];
         at_buffer text = {0};
         for (int64_t t = 0; t < h->count; t++) {
             bool copied = h->ids[t] == AT_UNKNOWN && h->links[t] >= 0;
             *unknown += copied;
-            at_buffer_print(&text, "%s%s", t ? " " : "", copied ? found->source_names[h->links[t]] : "w");
+            at_buffer_print(&text, "%s%s", t ? " " : "", copied ? result->source_names[h->links[t]] : "w");
         }
         at_buffer_add(&text, "", 0);
         assert_int_equal(text.size, h->size);
@@ -479,13 +480,13 @@ static void test_unknown_words_are_copied(void **unused)
     fake f;
     int unknown = 0;
     fake_open(&f, "word", "one two three", "word", "w");
-    const char *lines[] = {"one  Z\xff\xffrich two", "three one", "two two", "one", "one three two", "two five three"};
-    size_t sizes[6];
+    const char *texts[] = {"one  Z\xff\xffrich two", "three one", "two two", "one", "one three two", "two five three"};
+    at_line lines[6];
     for (int i = 0; i < 6; i++)
-        sizes[i] = strlen(lines[i]);
+        lines[i] = (at_line){texts[i], strlen(texts[i])};
     at_search_settings settings = {.temperature = 1, .n_best = 10, .replace_unknown = true, .wants_weights = true};
     assert_true(at_search_complete(&settings, &error));
-    assert_true(at_search(&f.translator, &settings, lines, sizes, 6, expect_words, &unknown, &error));
+    assert_true(search(&f, &settings, lines, 6, expect_words, &unknown, &error));
     assert_true(unknown > 0);
     fake_close(&f);
 }
@@ -507,22 +508,21 @@ static void test_refusals(void **unused)
     error = (at_error){0};
     fake f;
     fake_open(&f, "char", "abc", "char", "abc");
-    const char *line = "abc";
-    size_t size = 3;
+    const at_line line = {"abc", 3};
     record r = {0};
     settings = (at_search_settings){.wants_weights = true};
     assert_true(at_search_complete(&settings, &error));
     has_attention = false;
-    assert_false(at_search(&f.translator, &settings, &line, &size, 1, note, &r, &error));
+    assert_false(search(&f, &settings, &line, 1, note, &r, &error));
     assert_string_equal(error.text, "model 'fake' has no attention, so it has no weights to show");
     error = (at_error){0};
     settings.wants_weights = false;
-    assert_true(at_search(&f.translator, &settings, &line, &size, 1, note, &r, &error));
+    assert_true(search(&f, &settings, &line, 1, note, &r, &error));
     has_attention = true;
     r.stops = true;
     r.next = 0;
-    assert_false(at_search(&f.translator, &settings, &line, &size, 1, note, &r, &error));
-    assert_int_equal(error.code, AT_FAILED);
+    assert_false(search(&f, &settings, &line, 1, note, &r, &error));
+    assert_int_equal(error.code, AT_INTERRUPTED);
     at_buffer_free(&r.bytes);
     fake_close(&f);
 }
@@ -611,8 +611,8 @@ int main(void)
         cmocka_unit_test(test_beam_of_one_is_greedy),
         cmocka_unit_test(test_the_first_of_equals_wins),
         cmocka_unit_test(test_draws_follow_the_softmax),
-        cmocka_unit_test_prestate(test_forced_gives_what_search_found, &(bool){false}),
-        {"test_forced_gives_what_several_found", test_forced_gives_what_search_found, NULL, NULL, &(bool){true}},
+        cmocka_unit_test_prestate(test_forced_decoding_scores_as_the_search, &(bool){false}),
+        {"test_forced_gives_what_several_found", test_forced_decoding_scores_as_the_search, NULL, NULL, &(bool){true}},
         cmocka_unit_test(test_unknown_words_are_copied),
         cmocka_unit_test(test_candidates_of_long_rows),
         cmocka_unit_test(test_refusals),

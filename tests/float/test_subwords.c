@@ -171,7 +171,7 @@ static void test_places(void **state)
     int64_t replaced, words[40];
     int64_t count = at_vocabulary_encode(pieces, line, strlen(line), ids, 40, &replaced, places);
     assert_int_equal(replaced, 1);
-    assert_int_equal(at_word_numbers(line, strlen(line), places, count, words), 4);
+    assert_int_equal(at_word_numbers((at_line){line, strlen(line)}, places, count, words), 4);
     static const char *const written[] = {"the", "model", "x\xff", "\u6f22"};
     char gathered[4][20] = {{0}};
     for (int64_t i = 0; i < count; i++)

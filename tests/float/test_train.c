@@ -279,12 +279,12 @@ typedef struct forced {
     double log_prob, tokens;
 } forced;
 
-static bool add_up(void *context, int64_t line, const at_found *found)
+static bool add_up(void *context, int64_t line, const at_result *result)
 {
     (void)line;
     forced *sum = context;
-    sum->log_prob += found->best[0].score;
-    sum->tokens += (double)found->best[0].count + 1;
+    sum->log_prob += result->best[0].score;
+    sum->tokens += (double)result->best[0].count + 1;
     return true;
 }
 
@@ -298,15 +298,9 @@ static void score_is_of_the_saved(const char *average, const char *value)
     at_translator *t = at_translator_load("mean", &error);
     at_line_list *list = at_line_list_read("valid", &error);
     assert_true(t && list);
-    const char *text[60];
-    size_t size[60];
     assert_int_equal(list->count, 60);
-    for (int i = 0; i < 60; i++) {
-        text[i] = list->line[i].text;
-        size[i] = list->line[i].size;
-    }
     forced sum = {0};
-    assert_true(at_align(t, &(at_search_settings){0}, text, size, text, size, 60, add_up, &sum, &error));
+    assert_true(at_align(t, &(at_search_settings){0}, list->line, list->line, 60, add_up, &sum, &error));
     double loss = -sum.log_prob / sum.tokens;
     if (!(fabs(loss - r.best_score) < 1e-4 * loss))
         fail_msg("the loss was said to be %g and is %g", r.best_score, loss);
@@ -321,10 +315,10 @@ static void score_is_of_the_saved_model(void **state)
     score_is_of_the_saved("average", "2");
 }
 
-static bool keep(void *context, int64_t line, const at_found *found)
+static bool keep(void *context, int64_t line, const at_result *result)
 {
     at_line *into = context;
-    into[line] = (at_line){strdup(found->best[0].text), found->best[0].size};
+    into[line] = (at_line){strdup(result->best[0].text), result->best[0].size};
     return true;
 }
 
@@ -359,15 +353,9 @@ static void decoded_scores(void **state)
         at_translator *t = at_translator_load("decoded", &error);
         at_line_list *list = at_line_list_read("valid", &error);
         assert_true(t && list);
-        const char *text[60];
-        size_t size[60];
         at_line written[60];
-        for (int i = 0; i < 60; i++) {
-            text[i] = list->line[i].text;
-            size[i] = list->line[i].size;
-        }
         double score;
-        assert_true(at_translate(t, &(at_search_settings){0}, text, size, 60, keep, written, &error));
+        assert_true(at_translate(t, &(at_search_settings){0}, list->line, 60, keep, written, &error));
         assert_true(at_score_lines(metrics[m], written, list->line, 60, &score, &error));
         if (score != r.best_score)
             fail_msg("%s was said to be %g and is %g", metrics[m], r.best_score, score);

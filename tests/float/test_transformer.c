@@ -128,10 +128,10 @@ typedef struct context {
     const char *name;
 } context;
 
-static bool compare(void *with, int64_t line, const at_found *found)
+static bool compare(void *with, int64_t line, const at_result *result)
 {
     context *c = with;
-    const at_hypothesis *h = &found->best[0];
+    const at_hypothesis *h = &result->best[0];
     int32_t ids[LONGEST];
     int64_t replaced = 0;
     int64_t units = at_vocabulary_encode(c->translator->source, beam_lines[line], strlen(beam_lines[line]), ids,
@@ -159,11 +159,11 @@ static void test_cached_beam_is_uncached(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         at_error error = {0};
         context c = {.translator = untrained(cases[i]), .name = cases[i]};
-        size_t sizes[5];
+        at_line lines[5];
         for (int l = 0; l < 5; l++)
-            sizes[l] = strlen(beam_lines[l]);
+            lines[l] = (at_line){beam_lines[l], strlen(beam_lines[l])};
         at_search_settings settings = {.beam = BEAM, .max_length_factor = 2};
-        if (!at_translate(c.translator, &settings, beam_lines, sizes, 5, compare, &c, &error))
+        if (!at_translate(c.translator, &settings, lines, 5, compare, &c, &error))
             fail_msg("%s: %s", cases[i], error.text);
         at_translator_free(c.translator);
     }

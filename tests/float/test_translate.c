@@ -101,13 +101,13 @@ typedef struct record {
     int64_t lines;
 } record;
 
-static bool note(void *context, int64_t line, const at_found *found)
+static bool note(void *context, int64_t line, const at_result *result)
 {
     record *r = context;
     assert_int_equal(line, r->lines++);
-    assert_true(found->count >= 1);
-    for (int64_t i = 0; i < found->count; i++) {
-        const at_hypothesis *h = &found->best[i];
+    assert_true(result->count >= 1);
+    for (int64_t i = 0; i < result->count; i++) {
+        const at_hypothesis *h = &result->best[i];
         assert_true(at_is_utf8(h->text) && strlen(h->text) == h->size && !strchr(h->text, '\n'));
         assert_true(isfinite(h->score) && isfinite(h->penalised));
         at_buffer_print(&r->bytes, "%s %a %a ", h->text, h->score, h->penalised);
@@ -125,14 +125,12 @@ static bool has_weights(const at_translator *t)
     return t->model->kind->has_attention && t->model->kind->has_source;
 }
 
-static void draw_lines(char bytes[][LONGEST], const char **lines, size_t *sizes, int64_t count, const char *from,
-                       uint64_t seed)
+static void draw_lines(char bytes[][LONGEST], at_line *lines, int64_t count, const char *from, uint64_t seed)
 {
     at_rng rng = {seed, 0};
     for (int64_t i = 0; i < count; i++) {
-        lines[i] = bytes[i];
-        sizes[i] = at_rng_below(&rng, LONGEST);
-        for (size_t c = 0; c < sizes[i]; c++)
+        lines[i] = (at_line){bytes[i], at_rng_below(&rng, LONGEST)};
+        for (size_t c = 0; c < lines[i].size; c++)
             bytes[i][c] = from[at_rng_below(&rng, (uint32_t)strlen(from))];
     }
 }
@@ -141,9 +139,8 @@ static void test_every_model_translates_the_same_in_any_batch(void **unused)
 {
     (void)unused;
     char bytes[SOME][LONGEST];
-    const char *lines[SOME];
-    size_t sizes[SOME];
-    draw_lines(bytes, lines, sizes, SOME, letters, 1);
+    at_line lines[SOME];
+    draw_lines(bytes, lines, SOME, letters, 1);
     for (int kind = 0; at_model_kind_at(kind); kind++) {
         at_translator *t = untrained(at_model_kind_at(kind));
         record judge = {0};
@@ -155,7 +152,7 @@ static void test_every_model_translates_the_same_in_any_batch(void **unused)
             settings.wants_weights = has_weights(t);
             settings.max_length = t->model->kind->has_source ? 0 : 30;
             at_threads_set(1 + run % 3);
-            if (!at_translate(t, &settings, lines, sizes, SOME, note, run ? &r : &judge, &error))
+            if (!at_translate(t, &settings, lines, SOME, note, run ? &r : &judge, &error))
                 fail_msg("%s", error.text);
             if (run) {
                 assert_int_equal(r.bytes.size, judge.bytes.size);
@@ -179,12 +176,10 @@ static void test_a_damaged_model_ends_its_lines(void **unused)
     for (int64_t i = 0; i < at_params_count(t->model->params); i++)
         values[i] = i % 3 ? (at_real)NAN : (at_real)INFINITY;
     at_params_changed(t->model->params);
-    const char *lines[] = {"abc", "", "h"};
-    size_t sizes[] = {3, 0, 1};
+    const at_line lines[] = {{"abc", 3}, {"", 0}, {"h", 1}};
     record r = {0};
-    assert_true(at_translate(t, &(at_search_settings){.beam = 3}, lines, sizes, 3, note, &r, &error));
-    assert_true(
-        at_translate(t, &(at_search_settings){.temperature = 1, .first_line = 3}, lines, sizes, 3, note, &r, &error));
+    assert_true(at_translate(t, &(at_search_settings){.beam = 3}, lines, 3, note, &r, &error));
+    assert_true(at_translate(t, &(at_search_settings){.temperature = 1, .first_line = 3}, lines, 3, note, &r, &error));
     assert_int_equal(r.lines, 6);
     at_buffer_free(&r.bytes);
     at_translator_free(t);
@@ -198,20 +193,20 @@ typedef struct pair {
     double score;
 } pair;
 
-static bool keep_pair(void *context, int64_t line, const at_found *found)
+static bool keep_pair(void *context, int64_t line, const at_result *result)
 {
     pair *pairs = context;
-    snprintf(pairs[line].text, sizeof pairs[line].text, "%s", found->best[0].text);
+    snprintf(pairs[line].text, sizeof pairs[line].text, "%s", result->best[0].text);
     pairs[line].size = strlen(pairs[line].text);
-    pairs[line].score = found->best[0].score;
+    pairs[line].score = result->best[0].score;
     return true;
 }
 
-static bool compare_pair(void *context, int64_t line, const at_found *found)
+static bool compare_pair(void *context, int64_t line, const at_result *result)
 {
     const pair *pairs = context;
-    assert_string_equal(found->best[0].text, pairs[line].text);
-    assert_true(fabs(found->best[0].score - pairs[line].score) <= 1e-4 * (1 + fabs(pairs[line].score)));
+    assert_string_equal(result->best[0].text, pairs[line].text);
+    assert_true(fabs(result->best[0].score - pairs[line].score) <= 1e-4 * (1 + fabs(pairs[line].score)));
     return true;
 }
 
@@ -219,22 +214,18 @@ static void test_forced_scores_are_those_of_search(void **unused)
 {
     (void)unused;
     char bytes[SOME][LONGEST];
-    const char *lines[SOME], *targets[SOME];
-    size_t sizes[SOME], target_sizes[SOME];
+    at_line lines[SOME], targets[SOME];
     pair pairs[SOME];
-    draw_lines(bytes, lines, sizes, SOME, letters, 4);
+    draw_lines(bytes, lines, SOME, letters, 4);
     for (int kind = 0; at_model_kind_at(kind); kind++) {
         at_error error = {0};
         at_translator *t = untrained(at_model_kind_at(kind));
         at_search_settings settings = {.batch = 16, .beam = 2, .max_length = t->source ? 0 : 40};
-        assert_true(at_translate(t, &settings, lines, sizes, SOME, keep_pair, pairs, &error));
-        for (int i = 0; i < SOME; i++) {
-            targets[i] = pairs[i].text;
-            target_sizes[i] = pairs[i].size;
-        }
+        assert_true(at_translate(t, &settings, lines, SOME, keep_pair, pairs, &error));
+        for (int i = 0; i < SOME; i++)
+            targets[i] = (at_line){pairs[i].text, pairs[i].size};
         if (!strstr(pairs[SOME - 1].text, "<unk>"))
-            assert_true(at_align(t, &settings, t->source ? lines : NULL, t->source ? sizes : NULL, targets,
-                                 target_sizes, SOME, compare_pair, pairs, &error));
+            assert_true(at_align(t, &settings, t->source ? lines : NULL, targets, SOME, compare_pair, pairs, &error));
         at_translator_free(t);
     }
 }
@@ -251,10 +242,10 @@ typedef struct begun {
     record all;
 } begun;
 
-static bool keep_half(void *context, int64_t line, const at_found *found)
+static bool keep_half(void *context, int64_t line, const at_result *result)
 {
     begun *b = context;
-    const at_hypothesis *h = &found->best[0];
+    const at_hypothesis *h = &result->best[0];
     at_buffer half = {0};
     bool known = h->size < BEGUN;
     for (int64_t t = 0; t < h->count; t++)
@@ -267,21 +258,21 @@ static bool keep_half(void *context, int64_t line, const at_found *found)
     return true;
 }
 
-static bool same_again(void *context, int64_t line, const at_found *found)
+static bool same_again(void *context, int64_t line, const at_result *result)
 {
     const begun *b = context;
-    assert_string_equal(found->best[0].text, b->text[line]);
-    assert_true(found->best[0].score == b->score[line]);
+    assert_string_equal(result->best[0].text, b->text[line]);
+    assert_true(result->best[0].score == b->score[line]);
     return true;
 }
 
-static bool starts_so(void *context, int64_t line, const at_found *found)
+static bool starts_so(void *context, int64_t line, const at_result *result)
 {
     begun *b = context;
-    for (int64_t i = 0; i < found->count; i++)
-        if (strncmp(found->best[i].text, b->half[line], strlen(b->half[line])) != 0)
-            fail_msg("'%s' does not begin with '%s'", found->best[i].text, b->half[line]);
-    return note(&b->all, line, found);
+    for (int64_t i = 0; i < result->count; i++)
+        if (strncmp(result->best[i].text, b->half[line], strlen(b->half[line])) != 0)
+            fail_msg("'%s' does not begin with '%s'", result->best[i].text, b->half[line]);
+    return note(&b->all, line, result);
 }
 
 /* What a line has begun by itself, it goes on with to the same bits; whatever it is begun with, it begins so, with the
@@ -290,9 +281,8 @@ static void test_a_target_can_be_begun(void **unused)
 {
     (void)unused;
     char bytes[SOME][LONGEST], both[SOME][LONGEST + BEGUN];
-    const char *lines[SOME], *begun_lines[SOME];
-    size_t sizes[SOME], begun_sizes[SOME];
-    draw_lines(bytes, lines, sizes, SOME, letters, 6);
+    at_line lines[SOME], begun_lines[SOME];
+    draw_lines(bytes, lines, SOME, letters, 6);
     begun *b = calloc(1, sizeof *b), *judge = calloc(1, sizeof *judge);
     for (int kind = 0; at_model_kind_at(kind); kind++) {
         if (!at_model_kind_at(kind)->has_source)
@@ -302,14 +292,14 @@ static void test_a_target_can_be_begun(void **unused)
         const bool attends = has_weights(t);
         for (int way = 0; way < 2; way++) {
             at_search_settings settings = {.temperature = way ? 1.5 : 0, .max_length_factor = 1};
-            assert_true(at_translate(t, &settings, lines, sizes, SOME, keep_half, b, &error));
+            assert_true(at_translate(t, &settings, lines, SOME, keep_half, b, &error));
             for (int i = 0; i < SOME; i++) {
-                begun_lines[i] = both[i];
-                begun_sizes[i] = (size_t)snprintf(both[i], sizeof both[i], "%.*s%s%s", (int)sizes[i], lines[i],
-                                                  b->half[i][0] ? "\t" : "", b->half[i]);
+                begun_lines[i].text = both[i];
+                begun_lines[i].size = (size_t)snprintf(both[i], sizeof both[i], "%.*s%s%s", (int)lines[i].size,
+                                                       lines[i].text, b->half[i][0] ? "\t" : "", b->half[i]);
             }
             settings.prefix = true;
-            assert_true(at_translate(t, &settings, begun_lines, begun_sizes, SOME, same_again, b, &error));
+            assert_true(at_translate(t, &settings, begun_lines, SOME, same_again, b, &error));
         }
         for (int i = 0; i < SOME; i++) { /* known words and others, some longer than a line may get by itself */
             static const char words[] = "it zebra sat on a mat on a mat the the zebra while it rained the cat sat on";
@@ -317,7 +307,8 @@ static void test_a_target_can_be_begun(void **unused)
             for (int w = 0; w < i % 20 && words[length]; w++)
                 length += strcspn(words + length + 1, " ") + 1;
             snprintf(b->half[i], BEGUN, "%.*s", (int)length, words);
-            begun_sizes[i] = (size_t)snprintf(both[i], sizeof both[i], "%.*s\t%s", (int)sizes[i], lines[i], b->half[i]);
+            begun_lines[i].size =
+                (size_t)snprintf(both[i], sizeof both[i], "%.*s\t%s", (int)lines[i].size, lines[i].text, b->half[i]);
         }
         for (int way = 0; way < 2; way++)
             for (int run = 0; run < 4; run++) {
@@ -330,7 +321,7 @@ static void test_a_target_can_be_begun(void **unused)
                 at_threads_set(1 + run % 3);
                 memcpy(to->half, b->half, sizeof to->half);
                 to->all = (record){0};
-                assert_true(at_translate(t, &settings, begun_lines, begun_sizes, SOME, starts_so, to, &error));
+                assert_true(at_translate(t, &settings, begun_lines, SOME, starts_so, to, &error));
                 assert_int_equal(to->all.bytes.size, judge->all.bytes.size);
                 assert_memory_equal(to->all.bytes.bytes, judge->all.bytes.bytes, to->all.bytes.size);
                 if (run)
@@ -345,12 +336,12 @@ static void test_a_target_can_be_begun(void **unused)
     at_threads_set(0);
 }
 
-static bool is_the_beginning(void *context, int64_t line, const at_found *found)
+static bool is_the_beginning(void *context, int64_t line, const at_result *result)
 {
     (void)line;
-    assert_string_equal(found->best[0].text, context);
-    assert_int_equal(found->count, 1);
-    assert_true(!found->best[0].names || found->best[0].names[0]);
+    assert_string_equal(result->best[0].text, context);
+    assert_int_equal(result->count, 1);
+    assert_true(!result->best[0].names || result->best[0].names[0]);
     return true;
 }
 
@@ -364,24 +355,24 @@ static void test_a_beginning_without_a_source(void **unused)
             continue;
         at_translator *t = untrained(at_model_kind_at(kind));
         at_search_settings settings = {.prefix = true, .wants_weights = has_weights(t)};
-        const char *line = "\tab?";
-        assert_true(at_translate(t, &settings, &line, &(size_t){4}, 1, is_the_beginning, "ab?", &error));
-        assert_true(at_translate(t, &settings, &line, &(size_t){1}, 1, is_the_beginning, "", &error));
-        assert_true(at_translate(t, &settings, &line, &(size_t){0}, 1, is_the_beginning, "", &error));
+        const char *text = "\tab?";
+        assert_true(at_translate(t, &settings, &(at_line){text, 4}, 1, is_the_beginning, "ab?", &error));
+        assert_true(at_translate(t, &settings, &(at_line){text, 1}, 1, is_the_beginning, "", &error));
+        assert_true(at_translate(t, &settings, &(at_line){text, 0}, 1, is_the_beginning, "", &error));
         at_translator_free(t);
     }
 }
 
 /* ---- The encoder alone, and heads ----------------------------------------------------------------------------- */
 
-static bool note_features(void *context, int64_t line, const at_found *found)
+static bool note_features(void *context, int64_t line, const at_result *result)
 {
     record *r = context;
     assert_int_equal(line, r->lines++);
-    assert_true(found->features || found->source_units == 0);
-    if (found->features)
-        at_buffer_add(&r->bytes, found->features,
-                      (size_t)(found->source_units * found->feature_size) * sizeof *found->features);
+    assert_true(result->features || result->source_units == 0);
+    if (result->features)
+        at_buffer_add(&r->bytes, result->features,
+                      (size_t)(result->source_units * result->feature_size) * sizeof *result->features);
     return true;
 }
 
@@ -390,9 +381,8 @@ static void test_features_are_the_models(void **unused)
 {
     (void)unused;
     char bytes[SOME][LONGEST];
-    const char *lines[SOME];
-    size_t sizes[SOME];
-    draw_lines(bytes, lines, sizes, SOME, letters, 8);
+    at_line lines[SOME];
+    draw_lines(bytes, lines, SOME, letters, 8);
     int encoders = 0;
     for (int kind = 0; at_model_kind_at(kind); kind++) {
         at_translator *t = untrained(at_model_kind_at(kind));
@@ -401,7 +391,7 @@ static void test_features_are_the_models(void **unused)
         for (int i = 0; i < SOME && t->model->kind->features; i++) {
             int32_t ids[LONGEST];
             int64_t replaced,
-                count = at_vocabulary_encode(t->source, lines[i], sizes[i], ids, LONGEST, &replaced, NULL);
+                count = at_vocabulary_encode(t->source, lines[i].text, lines[i].size, ids, LONGEST, &replaced, NULL);
             if (count == 0)
                 continue;
             at_source source = {1, count, ids, &count};
@@ -414,7 +404,7 @@ static void test_features_are_the_models(void **unused)
             record r = {0};
             at_search_settings settings = {.batch = (int64_t[]){64, 1, 7}[run]};
             at_threads_set(1 + run);
-            bool done = at_encode(t, &settings, lines, sizes, SOME, note_features, &r, &error);
+            bool done = at_encode(t, &settings, lines, SOME, note_features, &r, &error);
             assert_int_equal(done, t->model->kind->features != NULL);
             assert_true(done || strstr(error.text, t->model->kind->name));
             if (done) {
@@ -438,11 +428,11 @@ typedef struct sum_of_heads {
     double share;
 } sum_of_heads;
 
-static bool add_weights(void *context, int64_t line, const at_found *found)
+static bool add_weights(void *context, int64_t line, const at_result *result)
 {
     (void)line;
     sum_of_heads *sum = context;
-    const at_hypothesis *h = &found->best[0];
+    const at_hypothesis *h = &result->best[0];
     for (int64_t i = 0; i < (h->count + 1) * h->source_units; i++)
         sum->weights[i] += (float)(sum->share * (double)h->weights[i]);
     return true;
@@ -452,8 +442,7 @@ static bool add_weights(void *context, int64_t line, const at_found *found)
 static void test_heads_make_the_average(void **unused)
 {
     (void)unused;
-    const char *source = "abc defg hab", *target = "the cat sat on a mat";
-    size_t source_size = strlen(source), target_size = strlen(target);
+    const at_line source = {"abc defg hab", 12}, target = {"the cat sat on a mat", 20};
     for (int kind = 0; at_model_kind_at(kind); kind++) {
         at_error error = {0};
         at_translator *t = untrained(at_model_kind_at(kind));
@@ -464,15 +453,13 @@ static void test_heads_make_the_average(void **unused)
         for (int l = 0; l <= layers && attends; l++)
             for (int h = l ? 1 : 0; h <= (l ? heads : 0); h++) {
                 at_search_settings settings = {.wants_weights = true, .layer = l, .head = h};
-                assert_true(at_align(t, &settings, &source, &source_size, &target, &target_size, 1, add_weights,
-                                     l ? &sum : &average, &error));
+                assert_true(at_align(t, &settings, &source, &target, 1, add_weights, l ? &sum : &average, &error));
             }
         for (int i = 0; i < 4096; i++)
             assert_true(fabsf(sum.weights[i] - average.weights[i]) < 1e-5F);
         at_search_settings beyond = {.wants_weights = true, .layer = layers + 1, .head = 1};
         const bool has_source = at_translator_has_source(t);
-        assert_false(at_align(t, &beyond, has_source ? &source : NULL, has_source ? &source_size : NULL, &target,
-                              &target_size, 1, add_weights, &sum, &error));
+        assert_false(at_align(t, &beyond, has_source ? &source : NULL, &target, 1, add_weights, &sum, &error));
         assert_non_null(strstr(error.text, "head"));
         at_translator_free(t);
     }
@@ -494,11 +481,11 @@ static at_decoded watch(const at_model *model, const at_pass *pass, const at_sou
     return decoded;
 }
 
-static bool ignore(void *context, int64_t line, const at_found *found)
+static bool ignore(void *context, int64_t line, const at_result *result)
 {
     (void)context;
     (void)line;
-    (void)found;
+    (void)result;
     return true;
 }
 
@@ -507,12 +494,9 @@ static void test_steady_steps_take_no_memory(void **unused)
 {
     (void)unused;
     enum { ROWS = 8, BATCHES = 200 };
-    const char *lines[BATCHES * ROWS];
-    size_t sizes[BATCHES * ROWS];
-    for (int i = 0; i < BATCHES * ROWS; i++) {
-        lines[i] = &"abcdefgh"[i % ROWS / 4];
-        sizes[i] = 6;
-    }
+    at_line lines[BATCHES * ROWS];
+    for (int i = 0; i < BATCHES * ROWS; i++)
+        lines[i] = (at_line){&"abcdefgh"[i % ROWS / 4], 6};
     int64_t watched_steps = 0;
     at_threads_set(1);
     for (int kind = 0; at_model_kind_at(kind); kind++) {
@@ -525,10 +509,10 @@ static void test_steady_steps_take_no_memory(void **unused)
         at_search_settings settings = {.beam = 4, .batch = ROWS};
         steps = taken = 0;
         steady_steps = INT64_MAX;
-        assert_true(at_translate(t, &settings, lines, sizes, ROWS, ignore, NULL, &error));
+        assert_true(at_translate(t, &settings, lines, ROWS, ignore, NULL, &error));
         steady_steps = BATCHES / 2 * steps;
         steps = 0;
-        assert_true(at_translate(t, &settings, lines, sizes, BATCHES * ROWS, ignore, NULL, &error));
+        assert_true(at_translate(t, &settings, lines, BATCHES * ROWS, ignore, NULL, &error));
         watched_steps += steps - steady_steps;
         assert_int_equal(taken, 0);
         t->model->kind = watched;
@@ -554,11 +538,10 @@ static void test_a_saved_model_translates_and_tells_about_itself(void **unused)
     back = at_translator_load(path, &error);
     if (!back)
         fail_msg("%s", error.text);
-    const char *line = "abc defg";
-    size_t size = strlen(line);
+    const at_line line = {"abc defg", 8};
     record first = {0}, second = {0};
-    assert_true(at_translate(t, &(at_search_settings){.beam = 2}, &line, &size, 1, note, &first, &error));
-    assert_true(at_translate(back, &(at_search_settings){.beam = 2}, &line, &size, 1, note, &second, &error));
+    assert_true(at_translate(t, &(at_search_settings){.beam = 2}, &line, 1, note, &first, &error));
+    assert_true(at_translate(back, &(at_search_settings){.beam = 2}, &line, 1, note, &second, &error));
     assert_string_equal(first.bytes.bytes, second.bytes.bytes);
     char *text = at_translator_info(back, &error);
     assert_non_null(strstr(text, "hidden           12\n"));

@@ -1,0 +1,86 @@
+/* The description of a model for people: settings, sizes, history. */
+#include <jansson.h>
+#include <stdio.h>
+
+#include "models/kinds.h"
+#include "store/translator.h"
+
+/* "name  value", the values aligned. */
+static void add_line(at_buffer *text, const char *name, const char *value)
+{
+    at_buffer_print(text, "%-16s %s\n", name, value);
+}
+
+static void add_settings(at_buffer *text, const at_model *model)
+{
+    add_line(text, "model", model->kind->name);
+    if (model->kind->paper && *model->kind->paper)
+        add_line(text, "paper", model->kind->paper);
+    for (int i = 1; at_model_setting(i); i++) { /* the first is the model's name */
+        const at_setting *row = at_model_setting(i);
+        char value[64];
+        if (!at_model_says(&model->settings, model->kind, row))
+            continue;
+        at_setting_text(row, &model->settings, value, sizeof value);
+        add_line(text, row->name, value);
+    }
+}
+
+static void add_vocabulary(at_buffer *text, const char *side, const at_vocabulary *vocabulary)
+{
+    char kind[80], value[160];
+    at_vocabulary_describe(vocabulary, kind, sizeof kind);
+    snprintf(value, sizeof value, "%s, %lld units and %d specials", kind,
+             (long long)at_vocabulary_size(vocabulary) - AT_SPECIALS, AT_SPECIALS);
+    add_line(text, side, value);
+}
+
+/* One line for each entry: its names and values, separated by blanks. */
+static void add_history(at_buffer *text, const char *history)
+{
+    json_t *entries = history ? json_loads(history, 0, NULL) : NULL, *entry, *value;
+    size_t index;
+    const char *name;
+    if (json_array_size(entries) > 0)
+        at_buffer_print(text, "history\n");
+    json_array_foreach(entries, index, entry)
+    {
+        json_object_foreach(entry, name, value)
+        {
+            if (json_is_integer(value))
+                at_buffer_print(text, "  %s %lld", name, (long long)json_integer_value(value));
+            else if (json_is_real(value))
+                at_buffer_print(text, "  %s %.4f", name, json_real_value(value));
+            else if (json_is_string(value))
+                at_buffer_print(text, "  %s %s", name, json_string_value(value));
+        }
+        at_buffer_print(text, "\n");
+    }
+    json_decref(entries);
+}
+
+char *at_translator_info(const at_translator *translator, at_error *error)
+{
+    at_buffer text = {0};
+    at_params *params = translator->model->params;
+    char value[80];
+    if (error->code != AT_OK)
+        return NULL;
+    add_settings(&text, translator->model);
+    const bool alone = !translator->model->kind->has_source;
+    if (!alone)
+        add_vocabulary(&text, "source", translator->source);
+    add_vocabulary(&text, alone ? "vocabulary" : "target", translator->target);
+    snprintf(value, sizeof value, "%lld units", (long long)translator->max_length);
+    add_line(&text, alone ? "longest line" : "longest source", value);
+    snprintf(value, sizeof value, "%lld in %d arrays, %.1f MB", (long long)at_params_count(params),
+             at_params_number(params), (double)at_params_count(params) * sizeof(at_real) / 1e6);
+    add_line(&text, "parameters", value);
+    add_history(&text, translator->history);
+    if (text.failed) {
+        at_buffer_free(&text);
+        at_no_memory(error, "the description of a model");
+        return NULL;
+    }
+    return text.bytes;
+}

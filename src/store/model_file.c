@@ -1,0 +1,94 @@
+#include "store/model_file.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "io/dtype.h"
+
+#define VERSION "1"
+static const at_dtype real_type = sizeof(at_real) == sizeof(double) ? AT_F64 : AT_F32;
+
+/* ---- Marks ---------------------------------------------------------------------------------------------------- */
+
+bool at_file_mark(at_tensors *file, const char *kind, at_error *error)
+{
+    return at_tensors_set_meta(file, "format", "pt", error) && /* what PyTorch's loaders look for */
+           at_tensors_set_meta(file, "attend.kind", kind, error) &&
+           at_tensors_set_meta(file, "attend.version", VERSION, error);
+}
+
+bool at_file_check(const at_tensors *file, const char *kind, const char *path, at_error *error)
+{
+    const char *is = at_tensors_meta(file, "attend.kind"), *version = at_tensors_meta(file, "attend.version");
+    char shown[AT_SHOWN];
+    if (error->code != AT_OK)
+        return false;
+    if (!is || !version)
+        return at_fail(error, AT_FORMAT, "'%s' holds arrays but is not a %s: attend train writes those", path, kind);
+    if (strcmp(is, kind) != 0)
+        return at_fail(error, AT_FORMAT, "'%s' is a %s, not a %s", path, at_shown(is, shown, sizeof shown), kind);
+    if (strcmp(version, VERSION) != 0)
+        return at_fail(error, AT_UNSUPPORTED,
+                       "'%s' is a %s of format %s, and this attend reads format " VERSION
+                       "; use the version of attend that wrote it, or train again",
+                       path, kind, at_shown(version, shown, sizeof shown));
+    return true;
+}
+
+/* ---- Parameters ----------------------------------------------------------------------------------------------- */
+
+bool at_params_put(at_params *params, at_tensors *file, at_error *error)
+{
+    for (int i = 0; i < at_params_number(params); i++) {
+        at_shape shape = at_params_shape(params, i);
+        at_array array = {.dtype = real_type, .rank = shape.rank, .data = at_params_value(params, i)};
+        memcpy(array.dim, shape.dim, sizeof array.dim);
+        if (!at_tensors_put(file, at_params_name(params, i), &array, error))
+            return false;
+    }
+    return true;
+}
+
+/* Exactly our parameters: each with its shape, and no other name but those that begin with the other prefix. */
+static bool params_fit(const at_params *params, const at_tensors *file, const char *path, const char *other_prefix,
+                       at_error *error)
+{
+    char shown[AT_SHOWN];
+    for (int i = 0; i < at_params_number(params); i++) {
+        const char *name = at_params_name(params, i);
+        const at_array *array = at_tensors_get(file, name);
+        at_shape shape = at_params_shape(params, i);
+        char is[AT_SHAPE_TEXT], needs[AT_SHAPE_TEXT];
+        if (!array)
+            return at_fail(error, AT_FORMAT, "'%s' lacks the parameter '%s' that its settings need", path, name);
+        if (array->dtype != real_type)
+            return at_fail(error, AT_FORMAT, "the parameter '%s' of '%s' is %s, and must be %s", name, path,
+                           at_dtype_rows[array->dtype].name, at_dtype_rows[real_type].name);
+        if (array->rank != shape.rank || memcmp(array->dim, shape.dim, (size_t)shape.rank * sizeof *shape.dim) != 0)
+            return at_fail(error, AT_FORMAT,
+                           "the parameter '%s' of '%s' is %s, and its settings and vocabularies need %s", name, path,
+                           at_dims_text(array->rank, array->dim, is), at_dims_text(shape.rank, shape.dim, needs));
+    }
+    for (int i = 0; i < at_tensors_count(file); i++) {
+        const char *name = at_tensors_name(file, i);
+        bool other = other_prefix && strncmp(name, other_prefix, strlen(other_prefix)) == 0;
+        if (!other && at_params_find(params, name) < 0)
+            return at_fail(error, AT_FORMAT, "'%s' holds '%s', which is not a parameter of its model", path,
+                           at_shown(name, shown, sizeof shown));
+    }
+    return true;
+}
+
+bool at_params_take(at_params *params, const at_tensors *file, const char *path, const char *other_prefix,
+                    at_error *error)
+{
+    if (error->code != AT_OK || !params_fit(params, file, path, other_prefix, error))
+        return false;
+    for (int i = 0; i < at_params_number(params); i++) {
+        const at_array *array = at_tensors_get(file, at_params_name(params, i));
+        memcpy(at_params_value(params, i), array->data, (size_t)at_array_count(array) * sizeof(at_real));
+    }
+    at_params_changed(params);
+    return true;
+}

@@ -1,0 +1,51 @@
+/* Which reader loads a model file. */
+#include "store/readers_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The first that knows a file loads it. */
+static const at_reader *const readers[] = {&at_reader_attend};
+enum { READERS = sizeof readers / sizeof *readers };
+
+static bool check_file(const char *path, at_error *error)
+{
+    struct stat about;
+    if (stat(path, &about) != 0 || access(path, R_OK) != 0)
+        return at_fail(error, AT_FILE, "cannot read '%s': %s", path, strerror(errno));
+    if (S_ISDIR(about.st_mode))
+        return at_fail(error, AT_FILE, "cannot read '%s': it is a directory, not a file", path);
+    return true;
+}
+
+static const at_reader *find_reader(const char *path, at_error *error)
+{
+    for (int i = 0; i < READERS; i++)
+        if (readers[i]->knows(path))
+            return readers[i];
+    char all[300] = "";
+    for (int i = 0; i < READERS; i++) {
+        const size_t used = strlen(all);
+        snprintf(all + used, sizeof all - used, "%s%s (%s)", i > 0 ? ", " : "", readers[i]->name, readers[i]->formats);
+    }
+    at_fail(error, AT_UNSUPPORTED, "'%s' is not a model file of a known format; the known formats are: %s", path, all);
+    return NULL;
+}
+
+at_translator *at_translator_load(const char *path, at_error *error)
+{
+    if (error->code != AT_OK || !check_file(path, error))
+        return NULL;
+    const at_reader *reader = find_reader(path, error);
+    at_translator *translator = reader ? calloc(1, sizeof *translator) : NULL;
+    if (reader && !translator)
+        at_no_memory(error, "the model '%s'", path);
+    if (translator && reader->load(translator, path, error))
+        return translator;
+    at_translator_free(translator);
+    return NULL;
+}

@@ -1,0 +1,17 @@
+/* Replacing a file whole, and keeping the one before it as PATH.previous. */
+#ifndef AT_REPLACE_FILE_H
+#define AT_REPLACE_FILE_H
+
+#include "attend.h"
+
+/* Writes the file atomically; with `keep_previous` the file that was there stays as PATH.previous. */
+bool at_file_replace(const at_tensors *file, const char *path, bool keep_previous, at_error *error);
+
+/* PATH.previous becomes PATH, and the file that was there becomes PATH.previous. PATH is a whole file at any time. */
+bool at_file_restore(const char *path, at_error *error);
+
+/* Removes the temporary files of a run that was killed while it wrote PATH. Only for the one process that may write it.
+ */
+void at_file_tidy(const char *path);
+
+#endif

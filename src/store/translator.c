@@ -1,0 +1,78 @@
+/* A loaded model, or an ensemble of several. */
+#include "store/translator.h"
+
+#include <stdlib.h>
+
+#include "models/kinds.h"
+
+/* The vocabulary that differs; NULL: none. */
+static const char *different_vocabulary(const at_translator *a, const at_translator *b, at_error *error)
+{
+    if (!at_vocabulary_same(a->source, b->source, error))
+        return "source vocabulary";
+    if (!at_vocabulary_same(a->target, b->target, error))
+        return a->source ? "target vocabulary" : "vocabulary";
+    return NULL;
+}
+
+static bool fit_together(const at_translator *a, const at_translator *b, const char *path, at_error *error)
+{
+    if (a->model->kind->has_source != b->model->kind->has_source)
+        return at_fail(error, AT_UNSUPPORTED,
+                       "'%s' is a '%s', which cannot be in an ensemble with a '%s': only one of them reads a source",
+                       path, b->model->kind->name, a->model->kind->name);
+    const char *different = different_vocabulary(a, b, error);
+    return !different ||
+           at_fail(error, AT_UNSUPPORTED,
+                   "'%s' has another %s than the models before it; the models of an ensemble must share their "
+                   "vocabularies: train them on the same text with the same vocabulary settings",
+                   path, different);
+}
+
+bool at_translator_add(at_translator *translator, const char *path, at_error *error)
+{
+    at_translator *other = at_translator_load(path, error);
+    if (!other || !fit_together(translator, other, path, error)) {
+        at_translator_free(other);
+        return false;
+    }
+    at_model **more = realloc(translator->more, (size_t)(translator->more_count + 1) * sizeof *more);
+    if (more) {
+        translator->more = more;
+        translator->more[translator->more_count++] = other->model;
+        other->model = NULL; /* it has moved */
+    } else {
+        at_no_memory(error, "another model of the ensemble");
+    }
+    at_translator_free(other);
+    return more;
+}
+
+void at_translator_free(at_translator *translator)
+{
+    if (!translator)
+        return;
+    at_model_free(translator->model);
+    for (int i = 0; i < translator->more_count; i++)
+        at_model_free(translator->more[i]);
+    free(translator->more);
+    at_vocabulary_free(translator->source);
+    at_vocabulary_free(translator->target);
+    free(translator->history);
+    free(translator);
+}
+
+bool at_translator_heads(const at_translator *translator, int *layers, int *heads)
+{
+    return at_model_heads(translator->model, layers, heads);
+}
+
+bool at_translator_guided(const at_translator *translator, int *layer, int *head)
+{
+    return at_model_guided(translator->model, layer, head);
+}
+
+bool at_translator_has_source(const at_translator *translator)
+{
+    return translator->model->kind->has_source;
+}

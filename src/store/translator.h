@@ -1,0 +1,22 @@
+/* A trained model with its vocabularies, as attend.h hands it out. Here are its parts and its model file: ONE
+ * safetensors file with the parameters by readable names and, in its metadata, the settings (JSON), both vocabularies
+ * (of a language model the one) and the training history. */
+#ifndef AT_TRANSLATOR_H
+#define AT_TRANSLATOR_H
+
+#include "models/model.h"
+#include "text/vocabulary.h"
+
+struct at_translator {
+    at_model *model;
+    at_vocabulary *source, *target; /* source NULL: the one vocabulary of a language model is the target's */
+    char *history;                  /* JSON: an array with an object per validation, as text; may be NULL */
+    int64_t max_length;             /* of a source in training, in units; 0: not known */
+    at_model **more;                /* the other members of an ensemble, over the same vocabularies */
+    int more_count;
+};
+
+/* Writes the model file atomically; with `keep_previous` the file that was there stays as PATH.previous. */
+bool at_translator_save(const at_translator *translator, const char *path, bool keep_previous, at_error *error);
+
+#endif
