@@ -2,7 +2,7 @@
 # extend.sh [TREE]: doc/extending.md says how many source files a new score, normaliser and so on touches, and that
 # everything else follows. Here the patches beside this script add one of each to a copy of the tree. Each must touch
 # that many files of src and apply; then the copy is built, the new names must be seen, and the tests that iterate over
-# the catalogue must pass with them.
+# the catalogue and over the settings must pass with them.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 tree=$(cd "${1:-$here/../..}" && pwd)
@@ -15,9 +15,10 @@ score.patch      | 2 | list                   | manhattan
 score.patch      | 2 | attention --help       | manhattan
 normaliser.patch | 2 | list                   | squared
 normaliser.patch | 2 | attention --help       | squared
+option.patch     | 3 | train --help           | --rate-floor RATE
 '
-# The programs that check every entry of the catalogue.
-programs='attend_double_test_attention_grad attend_double_test_packed attend_static_test_exact'
+# The programs that check every entry of the catalogue and every setting.
+programs='attend_double_test_attention_grad attend_double_test_packed attend_static_test_exact attend_static_test_settings'
 
 fail() {
     echo "FAILED: $*" >&2
