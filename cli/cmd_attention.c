@@ -31,9 +31,9 @@ static const at_setting table[] = {
      .help = "a parameter of the score, window or position, as attend list names it, or a projection WQ, WK, WV, WO; "
              "may be repeated"},
     {AT_SETTING_COUNTS, "lengths", "N,N,...", offsetof(attention_options, lengths),
-     .help = "valid keys of each batch row; what lies beyond is never looked at (default: all K)"},
+     .help = "valid keys of each batch row; keys beyond them are never read (default: all K)"},
     {AT_SETTING_TEXT, "grad-out", "FILE", offsetof(attention_options, grad_out),
-     .help = "dL/d out, shaped like the output; --grads says where the gradients go"},
+     .help = "dL/d out, shaped like the output; --grads names the folder for the gradients"},
 
     {AT_SETTING_HEADING, .help = "The five choices"},
     {AT_SETTING_TEXT, "score", "NAME", offsetof(attention_options, score), "scaled", .axis = "score",
@@ -50,7 +50,7 @@ static const at_setting table[] = {
     {AT_SETTING_COUNT, "query-start", "N", offsetof(attention_options, query_start), "0",
      .help = "position of the first query, for decoding step by step"},
     {AT_SETTING_COUNT, "sample", "SEED", offsetof(attention_options, sample),
-     .help = "with --normaliser hard: draw each row's key from the softmax (default: take the likeliest)"},
+     .help = "with --normaliser hard: draw each row's key from the softmax (default: take the most likely key)"},
     {AT_SETTING_SWITCH, "plain", .offset = offsetof(attention_options, plain),
      .help = "take the step-by-step reference path, which holds all [B,H,Q,K] weights in memory"},
 
@@ -59,7 +59,7 @@ static const at_setting table[] = {
      .help = "the output [B,Q,H·Dv] as .npy, float32 like all arrays out"},
     {AT_SETTING_TEXT, "weights", "FILE", offsetof(attention_options, weights), .help = "the weights [B,H,Q,K] as .npy"},
     {AT_SETTING_COUNTS, "rows", "I,I,...", offsetof(attention_options, rows),
-     .help = "the query rows to give weights of: [B,H,rows,K] (default: all Q)"},
+     .help = "the query rows whose weights are written: [B,H,rows,K] (default: all Q)"},
     {AT_SETTING_TEXT, "summary", "FILE", offsetof(attention_options, summary),
      .help =
          "for every row of weights the largest key and the entropy in nats, and for every key the sum of its weights, "
@@ -94,7 +94,7 @@ static at_array *keep(attention_job *job, at_array *array)
     return array;
 }
 
-/* ---- What the options say together ---------------------------------------------------------------------------- */
+/* ---- Options that depend on each other ---------------------------------------------------------------------------- */
 
 static bool check_options(attention_job *job)
 {
@@ -108,7 +108,7 @@ static bool check_options(attention_job *job)
         return fail(error, AT_USAGE,
                     "--grads needs --grad-out FILE, the gradient of the loss with respect to the output");
     if (o->grad_out && !o->grads)
-        return fail(error, AT_USAGE, "--grad-out needs --grads DIR, where the gradients shall go");
+        return fail(error, AT_USAGE, "--grad-out needs --grads DIR, the folder for the gradients");
     if (o->rows.count && !o->weights)
         return fail(error, AT_USAGE, "--rows chooses rows of --weights, which is not asked for");
     if (o->sample != UNSET && strcmp(o->normaliser, "hard") != 0)
@@ -118,7 +118,7 @@ static bool check_options(attention_job *job)
     job->heads = o->heads;
     job->kv_heads = o->kv_heads == UNSET ? o->heads : o->kv_heads;
     if (job->heads % job->kv_heads != 0)
-        return fail(error, AT_FAILED, "--heads %lld is not a multiple of --kv-heads %lld", (long long)job->heads,
+        return fail(error, AT_SHAPE, "--heads %lld is not a multiple of --kv-heads %lld", (long long)job->heads,
                     (long long)job->kv_heads);
     return true;
 }
@@ -156,8 +156,8 @@ static const at_parameter *projection(const attention_job *job, const char *name
     return NULL;
 }
 
-/* The width the heads see: that of the array, or of its projection. */
-static int64_t seen_width(const attention_job *job, const char *name, int64_t width)
+/* The width that is split into heads: that of the array, or of its projection. */
+static int64_t split_width(const attention_job *job, const char *name, int64_t width)
 {
     const at_parameter *matrix = projection(job, name);
     return matrix ? matrix->dim[0] : width;
@@ -179,14 +179,14 @@ static bool check_query(attention_job *job)
     char shape[SHAPE_TEXT];
     const at_array *query = job->query;
     if (query->rank != 2 && query->rank != 3)
-        return fail(job->error, AT_FAILED, "--query is %s but must be [B,Q,H·D] or [Q,H·D]", array_shape(query, shape));
-    int64_t width = query->dim[query->rank - 1], seen = seen_width(job, "WQ", width);
+        return fail(job->error, AT_SHAPE, "--query is %s but must be [B,Q,H·D] or [Q,H·D]", array_shape(query, shape));
+    int64_t width = query->dim[query->rank - 1], split = split_width(job, "WQ", width);
     if (width == 0)
-        return fail(job->error, AT_FAILED, "--query is %s, and its rows must hold at least one number",
+        return fail(job->error, AT_SHAPE, "--query is %s, and its rows must hold at least one number",
                     array_shape(query, shape));
-    if (seen % job->heads != 0)
-        return fail(job->error, AT_FAILED, "--query is %s%s, whose width %lld is not a multiple of --heads %lld",
-                    array_shape(query, shape), seen == width ? "" : " and projected by WQ", (long long)seen,
+    if (split % job->heads != 0)
+        return fail(job->error, AT_SHAPE, "--query is %s%s, whose width %lld is not a multiple of --heads %lld",
+                    array_shape(query, shape), split == width ? "" : " and projected by WQ", (long long)split,
                     (long long)job->heads);
     job->batched = query->rank == 3;
     at_call *call = &job->call;
@@ -211,15 +211,15 @@ static bool check_key(attention_job *job)
     const attention_options *o = job->options;
     const at_array *key = job->key;
     at_call *call = &job->call;
-    int64_t width = key->rank ? key->dim[key->rank - 1] : 0, seen = seen_width(job, "WK", width);
-    int64_t needed = seen_width(job, "WQ", call->query_width) / job->heads * job->kv_heads;
-    bool fits = key->rank == job->query->rank && (!job->batched || key->dim[0] == call->batch) && seen == needed;
+    int64_t width = key->rank ? key->dim[key->rank - 1] : 0, split = split_width(job, "WK", width);
+    int64_t needed = split_width(job, "WQ", call->query_width) / job->heads * job->kv_heads;
+    bool fits = key->rank == job->query->rank && (!job->batched || key->dim[0] == call->batch) && split == needed;
     if (!fits) {
         describe("--key", o->key, "query", key, has, sizeof has);
         if (projection(job, "WK") || projection(job, "WQ"))
-            return fail(job->error, AT_FAILED, "%s but with --query %s it must be [%sK,width], %lld wide after WK", has,
+            return fail(job->error, AT_SHAPE, "%s but with --query %s it must be [%sK,width], %lld wide after WK", has,
                         array_shape(job->query, query_shape), batch_text(job, batch), (long long)needed);
-        return fail(job->error, AT_FAILED,
+        return fail(job->error, AT_SHAPE,
                     "%s but with --query %s, --heads %lld and --kv-heads %lld it must be [%sK,%lld]", has,
                     array_shape(job->query, query_shape), (long long)job->heads, (long long)job->kv_heads,
                     batch_text(job, batch), (long long)needed);
@@ -237,17 +237,17 @@ static bool check_value(attention_job *job)
     const at_array *value = job->value;
     at_call *call = &job->call;
     describe("--value", job->options->value, "key", value, has, sizeof has);
-    int64_t width = value->rank ? value->dim[value->rank - 1] : 0, seen = seen_width(job, "WV", width);
+    int64_t width = value->rank ? value->dim[value->rank - 1] : 0, split = split_width(job, "WV", width);
     bool fits = value->rank == job->query->rank && (!job->batched || value->dim[0] == call->batch) &&
                 value->dim[value->rank - 2] == call->keys;
     if (!fits)
-        return fail(job->error, AT_FAILED, "%s but with --key %s it must be [%s%lld,G·Dv]", has,
+        return fail(job->error, AT_SHAPE, "%s but with --key %s it must be [%s%lld,G·Dv]", has,
                     array_shape(job->key, key_shape), batch_text(job, batch), (long long)call->keys);
     if (width == 0)
-        return fail(job->error, AT_FAILED, "%s, and its rows must hold at least one number", has);
-    if (seen % job->kv_heads != 0)
-        return fail(job->error, AT_FAILED, "%s, whose width %lld%s is not a multiple of --kv-heads %lld", has,
-                    (long long)seen, seen == width ? "" : " after WV", (long long)job->kv_heads);
+        return fail(job->error, AT_SHAPE, "%s, and its rows must hold at least one number", has);
+    if (split % job->kv_heads != 0)
+        return fail(job->error, AT_SHAPE, "%s, whose width %lld%s is not a multiple of --kv-heads %lld", has,
+                    (long long)split, split == width ? "" : " after WV", (long long)job->kv_heads);
     call->value_width = width;
     call->value = value->data;
     return true;
@@ -260,12 +260,12 @@ static bool check_lengths(attention_job *job)
     if (!lengths->count)
         return true;
     if (lengths->count != job->call.batch)
-        return fail(job->error, AT_FAILED, "--lengths has %lld number%s but --query %s needs %lld, one per batch row",
+        return fail(job->error, AT_SHAPE, "--lengths has %lld number%s but --query %s needs %lld, one per batch row",
                     (long long)lengths->count, lengths->count == 1 ? "" : "s", array_shape(job->query, shape),
                     (long long)job->call.batch);
     for (int64_t i = 0; i < lengths->count; i++)
         if (lengths->value[i] > job->call.keys)
-            return fail(job->error, AT_FAILED, "--lengths says %lld but --key %s has only %lld keys",
+            return fail(job->error, AT_SHAPE, "--lengths has %lld but --key %s has only %lld keys",
                         (long long)lengths->value[i], array_shape(job->key, shape), (long long)job->call.keys);
     job->call.lengths = lengths->value;
     return true;
@@ -277,7 +277,7 @@ static bool check_rows(attention_job *job)
     const at_counts *rows = &job->options->rows;
     for (int64_t i = 0; i < rows->count; i++)
         if (rows->value[i] >= job->call.queries)
-            return fail(job->error, AT_FAILED, "--rows asks for row %lld but --query %s has rows 0 to %lld",
+            return fail(job->error, AT_SHAPE, "--rows asks for row %lld but --query %s has rows 0 to %lld",
                         (long long)rows->value[i], array_shape(job->query, shape), (long long)job->call.queries - 1);
     job->call.rows = rows->count ? rows->value : NULL;
     job->call.row_count = rows->count;
@@ -287,7 +287,7 @@ static bool check_rows(attention_job *job)
 /* The width of the output: H·Dv, or what WO makes of it. */
 static int64_t out_width(const attention_job *job)
 {
-    return seen_width(job, "WO", seen_width(job, "WV", job->call.value_width) / job->kv_heads * job->heads);
+    return split_width(job, "WO", split_width(job, "WV", job->call.value_width) / job->kv_heads * job->heads);
 }
 
 static bool check_grad_out(attention_job *job)
@@ -300,7 +300,7 @@ static bool check_grad_out(attention_job *job)
     bool fits = grad->rank == job->query->rank && (!job->batched || grad->dim[0] == call->batch) &&
                 grad->dim[grad->rank - 2] == call->queries && grad->dim[grad->rank - 1] == out_width(job);
     if (!fits)
-        return fail(job->error, AT_FAILED, "--grad-out is %s but must be shaped like the output, [%s%lld,%lld]",
+        return fail(job->error, AT_SHAPE, "--grad-out is %s but must be shaped like the output, [%s%lld,%lld]",
                     array_shape(grad, shape), batch_text(job, batch), (long long)call->queries,
                     (long long)out_width(job));
     job->call.grad_out = grad->data;
@@ -329,7 +329,7 @@ static at_array *make_like(attention_job *job, const at_array *array)
     return keep(job, at_array_new(AT_F32, array->rank, array->dim, job->error));
 }
 
-/* Says that the array goes to that file; gives its memory for the operator to fill. */
+/* Assigns the array to that file; returns its memory for the operator to fill. */
 static void *send_to(at_array *array, cli_output *file)
 {
     if (!array || !file)

@@ -1,5 +1,5 @@
-/* Packed rows against [B,n,width] arrays: the same numbers in either layout must give the same values and gradients,
- * and what lies around them (other columns, rows of nobody, all NaN here) must never show. */
+/* Packed rows against [B,n,width] arrays: the same numbers in either layout must have the same values and
+ * gradients, and the other columns and unused rows around them, all NaN here, must not change the result. */
 #ifndef PACKED_CASES_H
 #define PACKED_CASES_H
 
@@ -9,7 +9,7 @@
 
 enum { MOST_BATCH = 4 };
 
-/* Everything a call gives, in the layout [B,n,...]; what lies beyond the counts is zero. */
+/* All results of a call, in the layout [B,n,...]; zeros beyond the counts. */
 typedef struct packed_results {
     at_real *out, *dq, *dk, *dv, *dp[MOST_INPUTS], *log_prob, *weights, *entropy, *key_sums;
     int32_t *argmax;
@@ -54,7 +54,7 @@ static inline void move_rows(const packed_case *p, const int64_t *at, const int6
         }
 }
 
-/* `number` picks counts and places. */
+/* `number` selects counts and first rows. */
 static inline void packed_start(packed_case *p, int number)
 {
     attention_case *c = &p->c;
@@ -226,7 +226,7 @@ static inline packed_results run_packed(const packed_case *p)
     bool has_wo = p->out_width != c->attention.heads * c->Dv;
     for (int64_t i = 0; i < rows[0] * p->out_width; i++) {
         if (!used_row[i / p->out_width] && result.out->value[i] != 0)
-            fail_msg("%s: a row of nobody has an output", c->name);
+            fail_msg("%s: an unused row has an output", c->name);
         if (!used_row[i / p->out_width] && has_wo)
             seed[i] = 0; /* the product with WO does see it */
     }
@@ -237,17 +237,17 @@ static inline packed_results run_packed(const packed_case *p)
     for (int i = 0; i < 3; i++)
         if (i == 0 || !p->shared)
             move_rows(p, at[i], count[i], most[i], size[i], grads[i], dpacked[i], width[i], column[i], true);
-    for (int i = 0; i < 3; i++) /* what is left when the used places are taken out */
+    for (int i = 0; i < 3; i++) /* what is left when the used elements are set to 0 */
         move_rows(p, at[i], count[i], most[i], size[i], filled(p->arena, c->B * most[i] * size[i], 0), dpacked[i],
                   width[i], column[i], false);
     for (int i = 0; i < 3; i++)
         for (int64_t e = 0; e < rows[i] * width[i]; e++)
             if (dpacked[i][e] != 0)
-                fail_msg("%s: a place that is not used has a gradient", c->name);
+                fail_msg("%s: an unused element has a gradient", c->name);
     return r;
 }
 
-/* Every single bit but the sign of a zero. */
+/* Equal but for the sign of a zero. */
 static inline void same_numbers(const packed_case *p, const char *what, const at_real *arrays, const at_real *packed,
                                 int64_t count)
 {
@@ -297,7 +297,7 @@ static inline void same_results(const packed_case *p, const packed_results *arra
 {
     const attention_case *c = &p->c;
     same_numbers(p, "out", arrays->out, packed->out, c->B * c->Q * p->out_width);
-    /* local-p's centres have queries of their own behind them here, whose gradients come in another order. */
+    /* local-p's centres are computed from unpacked queries here, whose gradients are added in another order. */
     if (at_attention_predicts(&c->attention))
         near_numbers(p, "gradient of query", arrays->dq, packed->dq, at_shape_count(c->shape[0]), tolerance);
     else
@@ -314,9 +314,9 @@ static inline void same_results(const packed_case *p, const packed_results *arra
     same_weights(p, arrays, packed, tolerance);
 }
 
-/* ---- One query to a sequence, keys where their rows lie ---- */
+/* ---- One query per sequence, keys by pointers to their rows ---- */
 
-/* Every key's row is somewhere of its own in memory, in no order. c->Q is 1. */
+/* Every key's row is allocated on its own, in no order. c->Q is 1. */
 static inline void check_key_rows(packed_case *p, bool weights)
 {
     const attention_case *c = &p->c;

@@ -19,14 +19,14 @@ static bool check_parameter(const at_call *call, const at_attention *attention, 
 {
     const at_parameter *p = &call->parameters[index];
     if (!p->name)
-        return at_fail(error, AT_FAILED, "parameter %d has no name", index);
+        return at_fail(error, AT_USAGE, "parameter %d has no name", index);
     if (!at_parameter_slot(attention, &(at_attention_in){0}, p->name))
         return at_parameter_unknown(attention, p->name, error);
     for (int i = 0; i < index; i++)
         if (strcmp(call->parameters[i].name, p->name) == 0)
             return at_fail(error, AT_FAILED, "parameter '%s' is given twice", p->name);
     if (!p->value)
-        return at_fail(error, AT_FAILED, "parameter '%s' has no values", p->name);
+        return at_fail(error, AT_USAGE, "parameter '%s' has no values", p->name);
     if (p->rank < 0 || p->rank > AT_MAX_RANK)
         return at_fail(error, AT_SHAPE, "parameter '%s' has rank %d, which is outside 0 to %d", p->name, p->rank,
                        AT_MAX_RANK);
@@ -40,12 +40,12 @@ static bool check_call(const at_call *call, const at_attention *attention, at_er
                        (long long)call->batch, (long long)call->queries, (long long)call->keys);
     const bool queries = call->batch && call->queries, keys = call->batch && call->keys;
     if ((queries && !call->query) || (keys && !call->key) || (keys && !call->value))
-        return at_fail(error, AT_FAILED, "%s is not given",
+        return at_fail(error, AT_USAGE, "%s is not given",
                        queries && !call->query ? "query"
                        : !call->key            ? "key"
                                                : "value");
     if (call->parameter_count < 0 || (call->parameter_count && !call->parameters))
-        return at_fail(error, AT_FAILED, "the number of parameters is %d, and none is given", call->parameter_count);
+        return at_fail(error, AT_USAGE, "the number of parameters is %d, and none is given", call->parameter_count);
     for (int i = 0; i < call->parameter_count; i++)
         if (!check_parameter(call, attention, i, error))
             return false;

@@ -29,7 +29,7 @@ static bool check_arrays(at_job *j)
     char has[200];
     for (int i = 0; i < 3; i++) {
         if (!arrays[i].tensor)
-            return at_fail(error, AT_FAILED, "%s %s is not given", arrays[i].name, arrays[i].needs);
+            return at_fail(error, AT_USAGE, "%s %s is not given", arrays[i].name, arrays[i].needs);
         const at_shape *s = &arrays[i].tensor->shape;
         if (s->rank != 3 || s->dim[0] < 0 || s->dim[1] < 0 || s->dim[2] < 1)
             return at_fail(error, AT_SHAPE, "%s has shape %s but needs %s with a width of at least 1", arrays[i].name,
@@ -107,7 +107,7 @@ static bool check_numbers(const at_job *j)
             return at_fail(error, AT_SHAPE, "row %lld is asked for, and there are %lld queries, counted from 0",
                            (long long)j->asked->rows[r], (long long)j->Q);
     if (!(j->in.drop.share >= 0 && j->in.drop.share < 1))
-        return at_fail(error, AT_FAILED, "the share of the weights to drop is %g and must be from 0 to below 1",
+        return at_fail(error, AT_USAGE, "the share of the weights to drop is %g and must be from 0 to below 1",
                        (double)j->in.drop.share);
     const bool samples = at_attention_samples(&j->attention);
     const char *normaliser = j->attention.normaliser->entry.name;

@@ -46,7 +46,7 @@ static bool check_rows(const at_job *j, const operand *x, bool apart)
 static bool check_columns(const at_job *j, const operand *x)
 {
     if (!x->tensor)
-        return at_fail(at_tape_error(j->tape), AT_FAILED, "%s [rows,width] is not given", x->name);
+        return at_fail(at_tape_error(j->tape), AT_USAGE, "%s [rows,width] is not given", x->name);
     const at_shape *s = &x->tensor->shape;
     if (s->rank != 2 || s->dim[0] < 0)
         return at_fail(at_tape_error(j->tape), AT_SHAPE, "%s has shape %s but packed rows need [rows,width]", x->name,
@@ -62,7 +62,7 @@ static bool check_key_rows(const at_job *j, const at_packed *p)
 {
     at_error *error = at_tape_error(j->tape);
     if (j->in.key || j->in.value)
-        return at_fail(error, AT_FAILED, "keys are given by their rows, so key and value must not be given as well");
+        return at_fail(error, AT_USAGE, "keys are given by their rows, so key and value must not be given as well");
     if (j->in.query->wants_grad && at_tape_records(j->tape))
         return at_fail(error, AT_UNSUPPORTED,
                        "keys given by their rows have no backward pass, and the query wants a gradient");
@@ -88,14 +88,13 @@ bool at_packed_check(at_job *j)
         return at_fail(error, AT_SHAPE, "packed rows of %lld sequences have heads of size %lld and %lld",
                        (long long)j->B, (long long)j->D, (long long)j->Dv);
     if (j->in.lengths || j->in.WQ || j->in.WK || j->in.WV)
-        return at_fail(error, AT_FAILED,
-                       "packed rows have their own lengths and are projected already: they take no %s",
+        return at_fail(error, AT_USAGE, "packed rows have their own lengths and are projected already: they take no %s",
                        j->in.lengths ? "lengths"
                        : j->in.WQ    ? "parameter 'WQ'"
                        : j->in.WK    ? "parameter 'WK'"
                                      : "parameter 'WV'");
     if (!p->query_at || !p->query_count || !p->key_count || (!p->key_row && !p->key_at))
-        return at_fail(error, AT_FAILED,
+        return at_fail(error, AT_USAGE,
                        "packed rows need the first row and the number of each sequence's queries and keys");
     const operand query = {"query", j->in.query, p->query_at, p->query_count, p->q_column, j->H * j->D};
     const operand key = {"key", j->in.key, p->key_at, p->key_count, p->k_column, j->G * j->D};

@@ -15,7 +15,7 @@ refuse 2 "attend attention needs --query FILE" attention --out z.npy
 refuse 2 "nothing to write: give --out, --weights, --summary or --grads" attention --query x.npy
 refuse 2 "--grads needs --grad-out FILE, the gradient of the loss with respect to the output" \
     attention --query x.npy --grads grads
-refuse 2 "--grad-out needs --grads DIR, where the gradients shall go" attention --query x.npy --grad-out x.npy --out z.npy
+refuse 2 "--grad-out needs --grads DIR, the folder for the gradients" attention --query x.npy --grad-out x.npy --out z.npy
 refuse 2 "--rows chooses rows of --weights, which is not asked for" attention --query x.npy --rows 1 --out z.npy
 refuse 2 "--sample draws for --normaliser hard; softmax draws nothing" attention --query x.npy --sample 1 --out z.npy
 refuse 2 "no option '--scor'; did you mean '--score'?" attention --query x.npy --scor dot --out z.npy
@@ -63,7 +63,7 @@ refuse 1 "--value is [2,3,3], whose width 3 is not a multiple of --kv-heads 2" \
     attention --query q.npy --key k4.npy --value v.npy --heads 2 --out z.npy
 refuse 1 "--lengths has 1 number but --query [2,2,4] needs 2, one per batch row" \
     attention --query q.npy --lengths 2 --out z.npy
-refuse 1 "--lengths says 3 but --key [2,2,4] has only 2 keys" attention --query q.npy --lengths 2,3 --out z.npy
+refuse 1 "--lengths has 3 but --key [2,2,4] has only 2 keys" attention --query q.npy --lengths 2,3 --out z.npy
 refuse 1 "--rows asks for row 3 but --query [3,3] has rows 0 to 2" attention --query x.npy --rows 0,3 --weights w.npy
 refuse 1 "--grad-out is [2,2,4] but must be shaped like the output, [3,3]" \
     attention --query x.npy --grad-out q.npy --grads grads --out z.npy

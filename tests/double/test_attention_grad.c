@@ -55,7 +55,7 @@ static bool directions_agree(const attention_case *c, uint64_t seed, bool last)
         double measured = (loss[0] - loss[1]) / (2 * h);
         agree = fabs(measured - along) <= 2e-7 * fmax(size, 0.01);
         if (!agree && last)
-            fail_msg("%s: gradient of %s along a direction: the backward pass says %.12g, differences say %.12g",
+            fail_msg("%s: gradient of %s along a direction: the backward pass has %.12g, differences have %.12g",
                      c->name, c->input_name[i], along, measured);
     }
     at_arena_free(s.arena);

@@ -1,4 +1,4 @@
-/* Packed rows over the whole product of settings: the same values and gradients as arrays give ("op:unpack" and
+/* Packed rows over the whole product of settings: the same values and gradients as arrays have ("op:unpack" and
  * "op:pack" are among them), keys by their rows, and refusals. */
 #include "gradcheck.h"
 #include "packed_cases.h"
@@ -145,7 +145,7 @@ static void shared_columns_add_up(void **state)
 
 /* ---- Refusals ---- */
 
-static const int64_t place[] = {0, 2}, counts[] = {2, 1}, too_many[] = {2, 2}, below[] = {0, -1}, meeting[] = {0, 1},
+static const int64_t firsts[] = {0, 2}, counts[] = {2, 1}, too_many[] = {2, 2}, below[] = {0, -1}, meeting[] = {0, 1},
                      ones[] = {1, 1};
 static const double numbers[100];
 static const double *const row_list[] = {numbers, numbers, numbers, numbers};
@@ -158,7 +158,7 @@ static const struct {
 } bad[] = {
     {{2, {3, 8}},
      {2, {3, 8}},
-     {.query_at = place, .query_count = too_many},
+     {.query_at = firsts, .query_count = too_many},
      0,
      "sequence 1 has 2 rows of query from row 2 on, and there are 3"},
     {{2, {3, 8}}, {2, {3, 8}}, {.key_at = below}, 0, "sequence 1 has 1 rows of key from row -1 on, and there are 3"},
@@ -235,9 +235,9 @@ static void bad_rows_are_refused(void **state)
         packed.batch = 2;
         packed.size = packed.size ? packed.size : 2;
         packed.value_size = 3;
-        packed.query_at = packed.query_at ? packed.query_at : place;
+        packed.query_at = packed.query_at ? packed.query_at : firsts;
         packed.query_count = packed.query_count ? packed.query_count : counts;
-        packed.key_at = packed.key_at ? packed.key_at : place;
+        packed.key_at = packed.key_at ? packed.key_at : firsts;
         packed.key_count = packed.key_count ? packed.key_count : counts;
         const bool grad = bad[i].given & 8;
         at_tensor *key = bad[i].given & 4 ? NULL : at_leaf(tape, bad[i].key, numbers, NULL, grad);

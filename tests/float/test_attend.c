@@ -76,7 +76,7 @@ static const char *text_of(const setting *which)
     return text;
 }
 
-/* All that a call of [b, q, k] gives. */
+/* All results of a call of [b, q, k]. */
 typedef struct outcome {
     float *out, *weights, *entropy, *key_sums, *log_prob, *dq, *dk, *dv, *dp[5];
     int32_t *argmax;
@@ -360,7 +360,7 @@ static void nan_outside_the_span(void **state)
         }
 }
 
-/* A batch row alone, and without its padding, gives the bits it gives among others. */
+/* A batch row alone, and without its padding, has the bits it has among others. */
 static void neighbours_do_not_matter(const setting *which)
 {
     const int64_t G = which->s.kv_heads ? which->s.kv_heads : H, lengths[] = {K, 4};
@@ -531,7 +531,7 @@ static void both_signals_add_up(void **state)
 
 /* ---- Memory ---- */
 
-/* In the caller's memory the call gives the same; with less than it needs it says so, and touches nothing beyond. */
+/* In the caller's memory the call has the same results; with too little it fails, and writes nothing beyond. */
 static void callers_memory(const setting *which)
 {
     outcome own = run(which, B, Q, K, NULL);

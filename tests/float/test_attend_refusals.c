@@ -130,7 +130,7 @@ static const refusal refusals[] = {
      .p = {{"WK", 2, {6, 8}}}},
     {"parameter 'WO' has shape [8,8] but needs [out,6] for 2 heads of size 3", AT_SHAPE, .p = {{"WO", 2, {8, 8}}}},
     /* arrays and numbers */
-    {"key is not given", AT_FAILED, .no_key = true},
+    {"key is not given", AT_USAGE, .no_key = true},
     {"query has shape [2,3,-8] but needs [B,Q,width] with a width of at least 1", AT_SHAPE, .query_width = -8},
     {"length 5 of batch row 1 is outside 0 to 4, the number of keys", AT_SHAPE, .use_lengths = true, .lengths = {4, 5}},
     {"length -1 of batch row 0 is outside 0 to 4, the number of keys", AT_SHAPE, .use_lengths = true,

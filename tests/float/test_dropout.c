@@ -1,5 +1,5 @@
-/* Dropout where it belongs: which weights of attention go is a matter of their places alone, and every setting acts on
- * its own part of a model, in training alone. */
+/* Dropout: which weights of attention are dropped depends on batch, head, query and key alone, and every setting acts on
+ * its own part of a model, in training only. */
 #include "attention/attention.h"
 #include "base/rng.h"
 #include "model_cases.h"
@@ -163,7 +163,7 @@ static void test_models_drop(void **state)
     assert_true(loss_of("transformer layers=1 heads=2 dropout=0.3 ffn-dropout=0", true) != standard);
 }
 
-/* What a file says of them, so that one from before these settings reads as it was. */
+/* What a model file stores of them, so that one from before these settings loads as it was. */
 static void test_settings(void **state)
 {
     (void)state;

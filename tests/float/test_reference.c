@@ -1,4 +1,4 @@
-/* The operator through its public door against PyTorch's numbers (tests/ref, with the script that made them): values,
+/* The operator through at_attend against PyTorch's numbers (tests/ref, with the script that wrote them): values,
  * weights, summaries and every gradient, on the plain and the fused path, whole and one query at a time, and with each
  * set of kernels. */
 #include <jansson.h>
@@ -91,7 +91,7 @@ static void compare_summaries(const char *name, const at_call *call, const char 
     }
 }
 
-/* A copy with NaN in every slot past a batch row's length: what nobody may look at must not matter. */
+/* A copy with NaN in every slot past a batch row's length: what must not be read must not change the result. */
 static float *poisoned(const at_array *array, const int64_t *lengths)
 {
     float *copy = zeros(at_array_count(array));
@@ -250,7 +250,7 @@ static void agrees_with_pytorch(void **state)
     at_kernels_choose(NULL);
 }
 
-/* softmax(X X^T) X of the worked example: the last of the six places printed is all that float may blur. */
+/* softmax(X X^T) X of the worked example: float may differ in the last of the six digits printed only. */
 static void worked_example_comes_out(void **state)
 {
     (void)state;
