@@ -4,7 +4,9 @@
 #   make deps       installs what the build needs (Debian and Ubuntu)
 #   make demo       deps, build, then self-attention step by step and three small models that learn while you watch
 #   make test       deps, a build with the sanitizers in build/check, every test
-#   make check-long the tests again on the optimised build as it ships, with more models and a million lines
+#   make check-long the tests again on the optimised build as it ships, with more models and a million lines, the ABI
+#                   against the stored one, and the unit tests on aarch64 under qemu
+#   make abi        writes the stored ABI (tests/abi/libattend.abi) anew, for a new minor version
 #   make clang      builds the command and the tests with clang in build/clang
 #   make fuzz       20 seconds of each fuzzer (FUZZ_SECONDS), built with clang in build/fuzz
 #   make bench      times matrix products, attention, and a recurrent layer against attention
@@ -23,6 +25,7 @@ FUZZ_SECONDS ?= 20
 # Debian's names: the tools, and the libraries of cmake/needs.txt.
 PACKAGES      = gcc g++ make cmake pkg-config librandom123-dev $(shell sed -n 's/^[?A-Z].* //p' cmake/needs.txt)
 TEST_PACKAGES = libcmocka-dev
+LONG_PACKAGES = abigail-tools gcc-aarch64-linux-gnu qemu-user
 
 # A build that has nothing to do prints nothing.
 MAKEFLAGS += --no-print-directory
@@ -56,9 +59,14 @@ test: test-deps
 	@bash tests/run.sh build/check
 
 check-long: test
-	@$(CONFIGURE) -B build/check-release $(CHECK) >/dev/null
+	@bash cmake/packages.sh $(LONG_PACKAGES)
+	@$(CONFIGURE) -B build/check-release $(CHECK) -DAT_LONG=ON >/dev/null
 	@cmake --build build/check-release -j $(JOBS)
 	@ATTEND_LONG=1 bash tests/run.sh build/check-release
+
+abi:
+	@bash cmake/packages.sh abigail-tools $(PACKAGES)
+	@bash tests/abi.sh build/abi --write
 
 clang:
 	@bash cmake/packages.sh clang $(PACKAGES) $(TEST_PACKAGES)
@@ -90,4 +98,4 @@ format:
 clean:
 	@rm -rf build
 
-.PHONY: all tools deps test-deps build demo test check-long clang fuzz bench peers install format clean
+.PHONY: all tools deps test-deps build demo test check-long abi clang fuzz bench peers install format clean

@@ -95,7 +95,7 @@ struct at_scores {
     int references;
     double *statistics; /* [count, metric->statistics] */
     double sums[AT_MOST_STATISTICS];
-    char signature[200], details[200];
+    char signature[256], details[200];
 };
 
 #endif
