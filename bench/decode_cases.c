@@ -1,5 +1,5 @@
 /* Decoding of a whole model, text in and text out, by the code that `attend translate` runs: greedy, and with a beam.
- * The weights are untrained and the end is kept from being said early, so that every sentence takes the same number of
+ * The weights are untrained and the end token is suppressed, so that every sentence takes the same number of
  * steps. */
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ typedef struct decoding {
     at_search_settings settings;
     char *text;
     at_line *lines;      /* [rows] */
-    int64_t rows, given; /* given: units and ends that the last call gave */
+    int64_t rows, given; /* given: units and ends that the last call returned */
 } decoding;
 
 /* One way to run it. */
@@ -73,7 +73,7 @@ static double decoding_turn(void *context, int64_t repeats)
     return seconds;
 }
 
-/* "w000123 "; gives where the next one goes. */
+/* "w000123 "; returns where the next one goes. */
 static char *word(char *to, int64_t number)
 {
     to[0] = 'w';
@@ -210,7 +210,7 @@ static encoding encoding_new(const decoding *d, const model_case *c)
     int32_t *ids = malloc((size_t)count * sizeof *ids);
     int64_t *lengths = malloc((size_t)c->rows * sizeof *lengths);
     if (!e.arena || !e.cache || !ids || !lengths) {
-        fprintf(stderr, "attend: bench: out of memory: there is no room to encode a batch\n");
+        fprintf(stderr, "attend: bench: out of memory for a batch to encode\n");
         exit(1);
     }
     model_case_ids(ids, count, SEED_QUERY, c->words);
@@ -298,7 +298,7 @@ static void report(const field *f, const decoding *d, const model_case *c, doubl
     const at_model *model = d->translator.model;
     const double flops = model_case_flops(c, model);
     if (d->given != c->rows * c->length)
-        fprintf(stderr, "attend: bench: %s gave %lld tokens and not %lld\n", c->name, (long long)d->given,
+        fprintf(stderr, "attend: bench: %s decoded %lld tokens and not %lld\n", c->name, (long long)d->given,
                 (long long)(c->rows * c->length));
     for (int i = 0; i < f->r.count; i++) {
         if (f->r.entry[i].failed || i == f->alone)

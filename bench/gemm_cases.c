@@ -60,7 +60,7 @@ static ours ours_of(const product *p, at_arena *arena)
                            .c_row = p->n}};
 }
 
-/* A rival that gives another result has not been asked the same question. */
+/* A rival with another result has not computed the same product. */
 static void check_results(race *r, const product *p, int first)
 {
     int64_t count = (int64_t)p->m * p->n;

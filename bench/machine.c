@@ -157,7 +157,7 @@ numbers numbers_new(int64_t count)
 {
     size_t bytes = ((size_t)count * sizeof(float) + 63) / 64 * 64;
     numbers buffer = {.values = aligned_alloc(64, bytes), .count = count};
-    if (buffer.values == NULL) {
+    if (!buffer.values) {
         fprintf(stderr, "attend: bench: out of memory: %zu bytes are needed for a buffer\n", bytes);
         exit(1);
     }

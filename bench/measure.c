@@ -18,7 +18,7 @@ double bench_clock(void)
 
 bool bench_wants(const char *name)
 {
-    return bench_options.only == NULL || strstr(name, bench_options.only) != NULL;
+    return !bench_options.only || strstr(name, bench_options.only);
 }
 
 int race_add(race *r, const char *who, const char *variant, turn_function *turn, void *context)

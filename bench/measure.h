@@ -1,5 +1,5 @@
 /* How the benchmark measures. All contestants of a case take turns, round by round, with the FMA peak measured between
- * the turns: on a machine that others use too, only figures taken in the same breath can be compared. A figure is the
+ * the turns: on a shared machine only figures taken at the same time can be compared. A figure is the
  * median over the rounds of the ratio within the round.
  *
  * One thread counts CPU time and stays on one core; more threads count the wall clock. */

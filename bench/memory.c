@@ -8,11 +8,11 @@
 static double status(const char *key)
 {
     FILE *file = fopen("/proc/self/status", "r");
-    if (file == NULL)
+    if (!file)
         return NAN;
     char line[200];
     double kilobytes = NAN;
-    while (fgets(line, sizeof line, file) != NULL) {
+    while (fgets(line, sizeof line, file)) {
         if (strncmp(line, key, strlen(key)) == 0)
             sscanf(line + strlen(key), "%lf", &kilobytes);
     }
@@ -24,7 +24,7 @@ double memory_begin(void)
 {
     malloc_trim(0);
     FILE *file = fopen("/proc/self/clear_refs", "w");
-    if (file != NULL) {
+    if (file) {
         fputs("5", file);
         fclose(file);
     }

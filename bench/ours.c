@@ -12,7 +12,7 @@ static float *own(ours *o, numbers x)
     return x.values;
 }
 
-static float *room(ours *o, int64_t count)
+static float *scratch(ours *o, int64_t count)
 {
     return own(o, numbers_new(count));
 }
@@ -27,7 +27,7 @@ static void add_parameter(ours *o, const char *name, int64_t rows, int64_t colum
     if (rows == 1)
         made.dim[0] = columns;
     if (backward)
-        made.grad = room(o, x.count);
+        made.grad = scratch(o, x.count);
     o->parameter[i] = made;
 }
 
@@ -36,9 +36,9 @@ static void ask_for(ours *o, visible extra)
     at_call *c = &o->call;
     int64_t heads = o->settings.heads;
     if (extra == SUMMARIES) {
-        c->argmax = (int32_t *)room(o, c->batch * heads * c->queries);
-        c->entropy = room(o, c->batch * heads * c->queries);
-        c->key_sums = room(o, c->batch * heads * c->keys);
+        c->argmax = (int32_t *)scratch(o, c->batch * heads * c->queries);
+        c->entropy = scratch(o, c->batch * heads * c->queries);
+        c->key_sums = scratch(o, c->batch * heads * c->keys);
     } else if (extra == SOME_WEIGHTS) {
         /* Every hundredth row. */
         c->row_count = c->queries / 100;
@@ -46,7 +46,7 @@ static void ask_for(ours *o, visible extra)
         for (int64_t i = 0; i < c->row_count; i++)
             o->rows[i] = 100 * i + 50;
         c->rows = o->rows;
-        c->weights = room(o, c->batch * heads * c->row_count * c->keys);
+        c->weights = scratch(o, c->batch * heads * c->row_count * c->keys);
     }
 }
 
@@ -75,12 +75,12 @@ bool ours_make(ours *o, const attention_case *what, visible extra, bool own_memo
     c->query = own(o, data_new(SEED_QUERY, q_count));
     c->key = own(o, data_new(SEED_KEY, k_count));
     c->value = own(o, data_new(SEED_VALUE, k_count));
-    c->out = room(o, q_count);
+    c->out = scratch(o, q_count);
     if (what->backward) {
         c->grad_out = own(o, data_new(SEED_GRAD_OUT, q_count));
-        c->grad_query = room(o, q_count);
-        c->grad_key = room(o, k_count);
-        c->grad_value = room(o, k_count);
+        c->grad_query = scratch(o, q_count);
+        c->grad_key = scratch(o, k_count);
+        c->grad_value = scratch(o, k_count);
     }
     if (what->shaw > 0) {
         snprintf(o->position, sizeof o->position, "shaw:%lld", (long long)what->shaw);
@@ -101,9 +101,9 @@ bool ours_make(ours *o, const attention_case *what, visible extra, bool own_memo
         return false;
     }
     if (own_memory) {
-        /* What it held, and some room for how it is handed out. */
+        /* What the call used, and some more for alignment. */
         c->memory_size = c->memory_used + c->memory_used / 8 + (1 << 16);
-        c->memory = room(o, (int64_t)(c->memory_size / sizeof(float)));
+        c->memory = scratch(o, (int64_t)(c->memory_size / sizeof(float)));
     }
     return true;
 }
@@ -135,7 +135,7 @@ double ours_turn(void *context, int64_t repeats)
 
 static void add_checksum(const float *x, int64_t count, double *checksum, double *squares)
 {
-    if (x == NULL)
+    if (!x)
         return;
     *checksum += data_checksum(x, count);
     for (int64_t i = 0; i < count; i++)

@@ -8,7 +8,7 @@
 
 #include "measure.h"
 
-/* Every figure a row can have: its JSON name, and how the table's last column words it (NULL: it has its own column).
+/* Every figure a row can have: its JSON name, and its format in the table's last column (NULL: it has its own column).
  */
 static const struct {
     const char *name;
@@ -75,14 +75,14 @@ static void print_json(const row *line)
 {
     json_t *object = json_pack("{s:s, s:s, s:s, s:i}", "bench", line->bench, "case", line->name, "who", line->who,
                                "threads", line->threads);
-    if (line->variant != NULL)
+    if (line->variant)
         json_object_set_new(object, "variant", json_string(line->variant));
     for (int i = 0; i < FIGURE_COUNT; i++) {
         if (!isnan(figure(line, i)))
             json_object_set_new(object, FIGURES[i].name, json_real(figure(line, i)));
     }
     char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(6));
-    printf("%s\n%s", printed > 0 ? "," : "", text != NULL ? text : "null");
+    printf("%s\n%s", printed > 0 ? "," : "", text ? text : "null");
     free(text);
     json_decref(object);
 }
@@ -105,7 +105,7 @@ static void print_table_row(const row *line)
         printf("%-44s %-36s %10s %8s %8s %8s\n", "case", "who", "ms", "GFLOP/s", "% peak", "x rival");
     }
     char who[64];
-    snprintf(who, sizeof who, line->variant != NULL ? "%s, %s" : "%s", line->who, line->variant);
+    snprintf(who, sizeof who, line->variant ? "%s, %s" : "%s", line->who, line->variant);
     printf("%-44s %-36s", line->name, who);
     print_cell(line->ms, 10, line->ms < 1 ? "%.5f" : "%.3f");
     print_cell(line->gflops, 8, "%.1f");
@@ -113,7 +113,7 @@ static void print_table_row(const row *line)
     print_cell(line->ratio_to_best_rival, 8, "%.2f");
     const char *between = "  ";
     for (int i = 0; i < FIGURE_COUNT; i++) {
-        if (FIGURES[i].words == NULL || isnan(figure(line, i)))
+        if (!FIGURES[i].words || isnan(figure(line, i)))
             continue;
         char text[64];
         snprintf(text, sizeof text, FIGURES[i].words, figure(line, i));
@@ -142,15 +142,15 @@ void report_end(void)
 void report_left_out(const char *who, const char *reason)
 {
     enum { MOST = 64 };
-    static char said[MOST][160];
+    static char printed_before[MOST][160];
     static int count;
-    char sentence[160];
-    snprintf(sentence, sizeof sentence, "attend: bench: %s is left out: %s", who, reason);
+    char message[160];
+    snprintf(message, sizeof message, "attend: bench: %s is left out: %s", who, reason);
     for (int i = 0; i < count; i++) {
-        if (strcmp(said[i], sentence) == 0)
+        if (strcmp(printed_before[i], message) == 0)
             return;
     }
     if (count < MOST)
-        memcpy(said[count++], sentence, sizeof sentence);
-    fprintf(stderr, "%s\n", sentence);
+        memcpy(printed_before[count++], message, sizeof message);
+    fprintf(stderr, "%s\n", message);
 }

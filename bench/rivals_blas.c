@@ -31,9 +31,9 @@ static void find(void *library, const char *name, void *function)
 
 static void *open_first(const char *who, const char *const *paths)
 {
-    for (int i = 0; paths[i] != NULL; i++) {
+    for (int i = 0; paths[i]; i++) {
         void *library = dlopen(paths[i], RTLD_NOW | RTLD_LOCAL);
-        if (library != NULL)
+        if (library)
             return library;
     }
     report_left_out(who, "the library is not installed (make peers)");
@@ -43,14 +43,14 @@ static void *open_first(const char *who, const char *const *paths)
 static void open_cblas(cblas *library, const char *who, const char *set_threads, const char *const *paths)
 {
     void *opened = open_first(who, paths);
-    if (opened == NULL)
+    if (!opened)
         return;
     find(opened, "cblas_sgemm", &library->sgemm);
     find(opened, "cblas_sgemv", &library->sgemv);
     /* Both take an integer in the first register: int in OpenBLAS, its own 64-bit one in BLIS. */
     void (*set)(int64_t) = NULL;
     find(opened, set_threads, &set);
-    if (set != NULL)
+    if (set)
         set(bench_options.threads);
 }
 
@@ -65,7 +65,7 @@ void blas_open(void)
                (const char *const[]){LIBRARIES "/blis-openmp/libblis.so.4", LIBRARIES "/blis-pthread/libblis.so.4",
                                      "libblis.so.4", NULL});
     void *dnnl = open_first("onednn", (const char *const[]){"libdnnl.so.2", "libdnnl.so.3", NULL});
-    if (dnnl != NULL)
+    if (dnnl)
         find(dnnl, "dnnl_sgemm", &dnnl_sgemm);
 }
 
@@ -73,7 +73,7 @@ void blas_open(void)
 static void cblas_run(const cblas *library, const product *p)
 {
     int lda = p->transpose_a ? p->m : p->k, ldb = p->transpose_b ? p->k : p->n;
-    if (p->m == 1 && library->sgemv != NULL) {
+    if (p->m == 1 && library->sgemv) {
         int rows = p->transpose_b ? p->n : p->k, columns = p->transpose_b ? p->k : p->n;
         library->sgemv(ROW_MAJOR, p->transpose_b ? AS_IS : TRANSPOSED, rows, columns, 1, p->b, ldb, p->a, 1, 0, p->c,
                        1);
@@ -120,10 +120,10 @@ static double onednn_turn(void *context, int64_t repeats)
 
 void blas_add(race *r, product *p)
 {
-    if (openblas.sgemm != NULL)
+    if (openblas.sgemm)
         race_add(r, "openblas", NULL, openblas_turn, p);
-    if (blis.sgemm != NULL)
+    if (blis.sgemm)
         race_add(r, "blis", NULL, blis_turn, p);
-    if (dnnl_sgemm != NULL)
+    if (dnnl_sgemm)
         race_add(r, "onednn", NULL, onednn_turn, p);
 }

@@ -34,7 +34,7 @@ static int slot_count;
 /* One line to the worker and its answer. False if it has gone. */
 static bool ask(worker *w, char answer[MAX_LINE], const char *question)
 {
-    if (fprintf(w->to, "%s\n", question) < 0 || fflush(w->to) != 0 || fgets(answer, MAX_LINE, w->from) == NULL) {
+    if (fprintf(w->to, "%s\n", question) < 0 || fflush(w->to) != 0 || !fgets(answer, MAX_LINE, w->from)) {
         report_left_out(w->who, "its process ended");
         w->process = 0;
         return false;
@@ -48,7 +48,7 @@ static void child(int in, int out, const char *const *command)
     dup2(in, STDIN_FILENO);
     dup2(out, STDOUT_FILENO);
     /* Libraries chat on stderr while they load; what matters comes as an answer. */
-    if (freopen("/dev/null", "w", stderr) == NULL)
+    if (!freopen("/dev/null", "w", stderr))
         _exit(127);
     for (int fd = 3; fd < 256; fd++)
         close(fd);
@@ -78,7 +78,7 @@ static void start(worker *w, const char *const *command)
     }
 }
 
-/* Where the workers' scripts lie: beside the binary's folder in a build, or where an installation puts them. */
+/* The folder of the workers' scripts: beside the binary's folder in a build, or as installed. */
 static const char *scripts(void)
 {
     static char folder[4096];
@@ -110,16 +110,16 @@ void workers_start(void)
     snprintf(torch_script, sizeof torch_script, "%s/torch_worker.py", scripts());
     snprintf(onnx_script, sizeof onnx_script, "%s/onnx_worker.js", scripts());
     snprintf(packages, sizeof packages, "%s/../build/peers", scripts());
-    start(&torch, (const char *const[]){python != NULL ? python : "/usr/bin/python3", torch_script, threads, NULL});
-    start(&onnxruntime, (const char *const[]){node != NULL ? node : "/usr/bin/node", onnx_script,
-                                              peers != NULL ? peers : packages, threads, NULL});
+    start(&torch, (const char *const[]){python ? python : "/usr/bin/python3", torch_script, threads, NULL});
+    start(&onnxruntime,
+          (const char *const[]){node ? node : "/usr/bin/node", onnx_script, peers ? peers : packages, threads, NULL});
 }
 
 static void stop(worker *w)
 {
-    if (w->to != NULL)
+    if (w->to)
         fclose(w->to);
-    if (w->from != NULL)
+    if (w->from)
         fclose(w->from);
     if (w->process > 0)
         waitpid(w->process, NULL, 0);
@@ -234,7 +234,7 @@ void workers_add(race *r, const char *who, const attention_case *what, double ch
 {
     worker *const all[] = {&torch, &onnxruntime};
     for (int i = 0; i < 2; i++) {
-        if (who == NULL || strcmp(who, all[i]->who) == 0)
+        if (!who || strcmp(who, all[i]->who) == 0)
             add(r, all[i], what, checksum, size);
     }
 }

@@ -22,13 +22,13 @@ void fail_under(at_error *error, const char *prefix)
 {
     if (error->code == AT_OK)
         return;
-    size_t length = strlen(prefix) + 2, room = sizeof error->text;
-    if (length >= room)
+    size_t length = strlen(prefix) + 2, capacity = sizeof error->text;
+    if (length >= capacity)
         return;
-    memmove(error->text + length, error->text, room - length);
+    memmove(error->text + length, error->text, capacity - length);
     memcpy(error->text, prefix, length - 2);
     memcpy(error->text + length - 2, ": ", 2);
-    error->text[room - 1] = 0;
+    error->text[capacity - 1] = 0;
 }
 
 int exit_code(const at_error *error)
@@ -80,9 +80,9 @@ int report(const at_error *error)
             at += setting + 2;
             continue;
         }
-        utf8proc_int32_t sign;
-        utf8proc_ssize_t length = utf8proc_iterate(at, -1, &sign);
-        bool text = length > 0 && utf8proc_category(sign) != UTF8PROC_CATEGORY_CC;
+        utf8proc_int32_t character;
+        utf8proc_ssize_t length = utf8proc_iterate(at, -1, &character);
+        bool text = length > 0 && utf8proc_category(character) != UTF8PROC_CATEGORY_CC;
         for (utf8proc_ssize_t i = 0; i < (length > 0 ? length : 1); i++, at++)
             fprintf(stderr, text ? "%c" : "\\x%02x", *at);
     }
@@ -93,11 +93,11 @@ int report(const at_error *error)
 int text_width(const char *text)
 {
     int width = 0;
-    utf8proc_int32_t sign;
+    utf8proc_int32_t character;
     while (*text) {
-        utf8proc_ssize_t length = utf8proc_iterate((const utf8proc_uint8_t *)text, -1, &sign);
-        width += length > 0 ? utf8proc_charwidth(sign) : 1;
-        text += length > 0 ? length : 1; /* a broken byte counts as a sign of its own */
+        utf8proc_ssize_t length = utf8proc_iterate((const utf8proc_uint8_t *)text, -1, &character);
+        width += length > 0 ? utf8proc_charwidth(character) : 1;
+        text += length > 0 ? length : 1; /* an invalid byte counts as one character */
     }
     return width;
 }
@@ -110,7 +110,7 @@ void print_padded(FILE *stream, const char *text, int width)
 
 void print_wrapped(FILE *stream, const char *text, int left, int right, int column)
 {
-    bool first = true; /* no blank before the first word of a line */
+    bool first = true; /* no space before the first word of a line */
     while (*text) {
         if (*text == '\n') {
             fprintf(stream, "\n%*s", text[1] && text[1] != '\n' ? left : 0, "");

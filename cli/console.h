@@ -1,4 +1,4 @@
-/* What every part of the command says and how: sentences for errors, text that lines up, colour where it is welcome. */
+/* Messages and text of the command: errors, columns that line up, colour where it is wanted. */
 #ifndef CONSOLE_H
 #define CONSOLE_H
 
@@ -22,7 +22,7 @@ int report(const at_error *error);
 /* A text of the library with `heads` as --heads. */
 void dash_settings(const char *text, char *out, size_t size);
 
-/* Columns that UTF-8 text takes in a terminal: 0 for a combining mark, 2 for a Chinese, Japanese or Korean sign. */
+/* Columns that UTF-8 text takes in a terminal: 0 for a combining mark, 2 for a Chinese, Japanese or Korean character. */
 int text_width(const char *text);
 
 /* The text, then blanks up to `width` columns. */

@@ -33,23 +33,23 @@ static int month_days(int month, int year)
     return days[month] + (month == 1 && (year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)));
 }
 
-/* The day that stands so far behind 1 January 1950, a Sunday. */
-static date date_of(int place)
+/* The date so many days after 1 January 1950, a Sunday. */
+static date date_of(int number)
 {
-    date d = {.year = FIRST_YEAR, .weekday = (place + 6) % 7};
-    while (place >= month_days(d.month, d.year)) {
-        place -= month_days(d.month, d.year);
+    date d = {.year = FIRST_YEAR, .weekday = (number + 6) % 7};
+    while (number >= month_days(d.month, d.year)) {
+        number -= month_days(d.month, d.year);
         d.month = (d.month + 1) % 12;
         d.year += d.month == 0;
     }
-    d.day = place + 1;
+    d.day = number + 1;
     return d;
 }
 
 /* One day in so many is kept for the test. */
-static bool is_kept_day(int place)
+static bool is_kept_day(int number)
 {
-    return task_mix((uint64_t)place) % KEEP_ONE_IN == 0;
+    return task_mix((uint64_t)number) % KEEP_ONE_IN == 0;
 }
 
 static const char *ending(int day)
@@ -109,54 +109,54 @@ static void write_date(date d, uint64_t *random, char text[DATE_TEXT])
 
 void task_date(uint64_t *random, bool kept, char text[DATE_TEXT], char iso[DATE_TEXT])
 {
-    int place;
+    int number;
     do
-        place = task_draw(random, YEARS * 365);
-    while (is_kept_day(place) != kept);
-    date d = date_of(place);
+        number = task_draw(random, YEARS * 365);
+    while (is_kept_day(number) != kept);
+    date d = date_of(number);
     write_date(d, random, text);
     snprintf(iso, DATE_TEXT, "%04d-%02d-%02d", d.year, d.month + 1, d.day);
 }
 
 /* ---- Orders of words ------------------------------------------------------------------------------------------ */
 
-static void copied(const int *words, int count, int *place)
+static void copied(const int *words, int count, int *from)
 {
     (void)words;
     for (int j = 0; j < count; j++)
-        place[j] = j;
+        from[j] = j;
 }
 
-static void reversed(const int *words, int count, int *place)
+static void reversed(const int *words, int count, int *from)
 {
     (void)words;
     for (int j = 0; j < count; j++)
-        place[j] = count - 1 - j;
+        from[j] = count - 1 - j;
 }
 
-/* Neighbours change places: 1 0 3 2 ..., and an odd word out stays. */
-static void swapped(const int *words, int count, int *place)
+/* Neighbours are swapped: 1 0 3 2 ...; the last of an odd number of words stays. */
+static void swapped(const int *words, int count, int *from)
 {
     (void)words;
     for (int j = 0; j < count; j++)
-        place[j] = (j ^ 1) < count ? j ^ 1 : j;
+        from[j] = (j ^ 1) < count ? j ^ 1 : j;
 }
 
-/* By insertion: equal words stay in their order. */
-static void sorted(const int *words, int count, int *place)
+/* Insertion sort: equal words keep their order. */
+static void sorted(const int *words, int count, int *from)
 {
     for (int j = 0; j < count; j++) {
         int at = j;
-        for (; at > 0 && words[place[at - 1]] > words[j]; at--)
-            place[at] = place[at - 1];
-        place[at] = j;
+        for (; at > 0 && words[from[at - 1]] > words[j]; at--)
+            from[at] = from[at - 1];
+        from[at] = j;
     }
 }
 
 static const cli_task tasks[] = {
     {"copy", "the words as they are", copied, false},
     {"reverse", "the words from the last to the first", reversed, false},
-    {"swap", "neighbours change places", swapped, false},
+    {"swap", "neighbours are swapped", swapped, false},
     {"sort", "the words by their numbers; their order in the source does not matter", sorted, true},
     {"dates", "dates in twelve forms, by letters, to one: 3rd of May 1979 -> 1979-05-03", NULL, false},
 };
@@ -175,23 +175,23 @@ static bool is_kept_line(const int *words, int count)
     return line % KEEP_ONE_IN == 0;
 }
 
-static void write_words(FILE *file, const int *words, const int *place, int count)
+static void write_words(FILE *file, const int *words, const int *from, int count)
 {
     for (int i = 0; i < count; i++)
-        fprintf(file, "%sw%d", i ? " " : "", words[place ? place[i] : i]);
+        fprintf(file, "%sw%d", i ? " " : "", words[from ? from[i] : i]);
     fputc('\n', file);
 }
 
-static void write_links(FILE *file, const cli_task *task, const int *words, const int *place, int count)
+static void write_links(FILE *file, const cli_task *task, const int *words, const int *from, int count)
 {
     const char *blank = "";
     for (int j = 0; j < count; j++) {
-        int alike = 0;
+        int equal = 0;
         for (int i = 0; i < count; i++)
-            alike += words[i] == words[place[j]];
+            equal += words[i] == words[from[j]];
         for (int i = 0; i < count; i++)
-            if (i == place[j] || (task->by_word && words[i] == words[place[j]])) {
-                fprintf(file, "%s%d%c%d", blank, i, task->by_word && alike > 1 ? '?' : '-', j);
+            if (i == from[j] || (task->by_word && words[i] == words[from[j]])) {
+                fprintf(file, "%s%d%c%d", blank, i, task->by_word && equal > 1 ? '?' : '-', j);
                 blank = " ";
             }
     }
@@ -208,7 +208,7 @@ bool task_write(const cli_task *task, task_size size, uint64_t *random, bool kep
         fprintf(target, "%s\n", iso);
         return true;
     }
-    int words[MOST_WORDS], place[MOST_WORDS], count, draws = 0;
+    int words[MOST_WORDS], from[MOST_WORDS], count, draws = 0;
     do {
         if (draws++ == MOST_DRAWS)
             return false;
@@ -216,10 +216,10 @@ bool task_write(const cli_task *task, task_size size, uint64_t *random, bool kep
         for (int i = 0; i < count; i++)
             words[i] = task_draw(random, size.symbols);
     } while (is_kept_line(words, count) != kept);
-    task->order(words, count, place);
+    task->order(words, count, from);
     write_words(source, words, NULL, count);
-    write_words(target, words, place, count);
+    write_words(target, words, from, count);
     if (links)
-        write_links(links, task, words, place, count);
+        write_links(links, task, words, from, count);
     return true;
 }

@@ -1,5 +1,5 @@
-/* Tasks that make their own data, the same for the same seed everywhere: pairs of lines, and the links between their
- * words where these are known. What a test is made of never stands in what is trained on. */
+/* Tasks that generate their own data, the same for the same seed everywhere: pairs of lines, and the links between their
+ * words where these are known. Test data never occurs in training data. */
 #ifndef TASKS_H
 #define TASKS_H
 
@@ -16,10 +16,10 @@ enum { MOST_SYMBOLS = 10000, MOST_WORDS = 1000 };
 
 typedef struct cli_task {
     const char *name, *line;
-    /* place[j] is the source word that the j-th target word is; NULL: a task of letters, with neither sizes nor links
-     */
-    void (*order)(const int *words, int count, int *place);
-    bool by_word; /* equal words are one as good as the other, so that their links are possible rather than sure */
+    /* from[j] is the index of the source word that the j-th target word is; NULL: a task of letters, with neither
+     * sizes nor links */
+    void (*order)(const int *words, int count, int *from);
+    bool by_word; /* equal words are interchangeable, so that their links are possible rather than sure */
 } cli_task;
 
 /* In a fixed order; NULL past the last. */
@@ -30,7 +30,7 @@ const cli_task *task_at(int index);
 bool task_write(const cli_task *task, task_size size, uint64_t *random, bool kept, FILE *source, FILE *target,
                 FILE *links);
 
-/* The numbers behind it: a seed spread over all bits, and a draw from 0 .. below - 1. */
+/* The random numbers: a seed spread over all bits, and a draw from 0 .. below - 1. */
 uint64_t task_mix(uint64_t seed);
 int task_draw(uint64_t *state, int below);
 

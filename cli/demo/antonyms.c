@@ -17,7 +17,7 @@ static void write_ids(const char *word, int count, int32_t *ids)
         ids[i] = (int32_t)(strchr(alphabet, i < length ? word[i] : 'P') - alphabet);
 }
 
-/* What the decoder says up to its first E, the filling left out; fed S and then only P. */
+/* The output of the decoder, fed S and then only P, up to its first E; padding is left out. */
 static bool translate(at_listing *listing, const char *word, char text[TEXT], float *weights, at_error *error)
 {
     int32_t source[STEPS], input[STEPS + 1], output[STEPS + 1];

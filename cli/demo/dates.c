@@ -1,7 +1,7 @@
 /* attend demo dates: dates as people write them, to ISO 8601, letter by letter.
  *
- * The dates come out of a seed, days that are kept for the test are never trained on, and training, reading the model
- * back and translating are the library's own ways, files and all. */
+ * The dates are drawn from a seed, and days kept for the test are never trained on. Training, loading the model and
+ * translating go through the library, with files, as a user would do it. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ static bool write_training(const char *path, uint64_t *random, at_error *error)
 {
     FILE *file = fopen(path, "w");
     if (!file)
-        return fail(error, AT_FAILED, "cannot write '%s', where the dates to train on shall go", path);
+        return fail(error, AT_FILE, "cannot write '%s', the file of dates to train on", path);
     char text[TEXT], iso[TEXT];
     for (int i = 0; i < TRAIN; i++) {
         task_date(random, false, text, iso);
@@ -25,7 +25,7 @@ static bool write_training(const char *path, uint64_t *random, at_error *error)
     }
     bool written = !ferror(file);
     if (fclose(file) != 0 || !written)
-        return fail(error, AT_FAILED, "cannot write all of '%s', the dates to train on", path);
+        return fail(error, AT_FILE, "cannot write all of '%s', the file of dates to train on", path);
     return true;
 }
 
@@ -57,7 +57,7 @@ static bool train(const demo_options *options, const char *data, const char *out
         {"hidden", "64"},   {"batch-size", "50"},    {"learning-rate", "0.004"}, {"schedule", "cosine"},
         {"updates", "800"}, {"report-every", "100"}, {"save-every", "1000000"},  {"seed", seed}};
     at_training *training = at_training_new(error);
-    bool good = training != NULL;
+    bool good = training;
     for (size_t i = 0; good && i < sizeof settings / sizeof *settings; i++)
         good = at_training_set(training, settings[i][0], settings[i][1], error);
     snprintf(model, sizeof model, " %s ", demo_setting(options, "model", "bahdanau"));
@@ -90,7 +90,7 @@ static bool count_right(void *context, int64_t line, const at_result *result)
     trial *t = context;
     bool right = strcmp(result->best[0].text, t->iso[line]) == 0;
     t->right += right;
-    t->attends = result->best[0].links != NULL;
+    t->attends = result->best[0].links;
     if (line < EXAMPLES || (!right && t->shown < 3)) {
         t->shown += line >= EXAMPLES;
         printf("%*s%s -> %s", DEMO_INDENT, "", t->text[line], result->best[0].text);
@@ -141,7 +141,7 @@ static bool run(const cli_common *common, at_error *error)
     const demo_options *options = (const demo_options *)common;
     const char *folder = getenv("TMPDIR");
     folder = folder && *folder && strlen(folder) < 200 ? folder : "/tmp";
-    char place[PATH - 60], data[PATH], model[PATH], file[PATH + 20];
+    char directory[PATH - 60], data[PATH], model[PATH], file[PATH + 20];
     uint64_t random = task_mix(options->common.seed);
     print_heading("Dates: from any form to one");
     say("\n\"3rd of May 1979\", \"tue, 5 aug 1986\", \"10/11/2001\": a bidirectional network reads the letters, and "
@@ -150,23 +150,23 @@ static bool run(const cli_common *common, at_error *error)
         "seed; the test's days are not among them.\n");
     printf("The model is %s.\n\n", demo_setting(options, "model", "bahdanau"));
     fflush(stdout);
-    snprintf(place, sizeof place, "%s/attend-demo-XXXXXX", folder);
-    if (!mkdtemp(place))
-        return fail(error, AT_FAILED, "cannot make a folder for the model in '%s'; TMPDIR may name another place",
+    snprintf(directory, sizeof directory, "%s/attend-demo-XXXXXX", folder);
+    if (!mkdtemp(directory))
+        return fail(error, AT_FILE, "cannot create a folder for the model in '%s'; TMPDIR may name another one",
                     folder);
-    snprintf(data, sizeof data, "%s/dates.tsv", place);
-    snprintf(model, sizeof model, "%s/dates.safetensors", place);
+    snprintf(data, sizeof data, "%s/dates.tsv", directory);
+    snprintf(model, sizeof model, "%s/dates.safetensors", directory);
     trial *t = calloc(1, sizeof *t);
     bool good = t ? write_training(data, &random, error) && train(options, data, model, error) &&
                         try_out(model, &random, t, error)
-                  : fail(error, AT_FAILED, "out of memory for the demo");
+                  : fail(error, AT_MEMORY, "out of memory for the demo");
     free(t);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         snprintf(file, sizeof file, "%s%s", model, endings[i]);
         unlink(file);
     }
     unlink(data);
-    rmdir(place);
+    rmdir(directory);
     return good;
 }
 

@@ -1,4 +1,4 @@
-/* What the demos share: how they speak and how they show matrices and weights. */
+/* What the demos share: printing text, matrices and weights. */
 #ifndef DEMO_H
 #define DEMO_H
 
@@ -9,13 +9,13 @@ enum { DEMO_INDENT = 4, DEMO_WIDTH = 80, DEMO_SETTINGS = 11 };
 /* What the demos that learn can be told to try instead of their own model. */
 typedef struct demo_options {
     cli_common common;
-    const char *setting[DEMO_SETTINGS]; /* by its place in demo_settings; NULL: not given */
+    const char *setting[DEMO_SETTINGS]; /* by its index in demo_settings; NULL: not given */
 } demo_options;
 extern const at_setting demo_settings[];
 
 extern const cli_demo demo_antonyms, demo_beer, demo_dates;
 
-/* A paragraph, broken into lines; newlines at either end stand for empty lines. */
+/* Prints a paragraph, broken into lines; newlines at either end stand for empty lines. */
 void say(const char *text);
 
 /* Rows of figures under each other, one blank between the columns. A column of whole numbers is shown without decimals;
@@ -42,11 +42,11 @@ double seconds_now(void);
 
 /* A listing with the settings given, or else the model and the 128 hidden units of the listing. */
 at_listing *demo_listing(const demo_options *options, const at_listing_task *task, const char *model, at_error *error);
-/* Trains for `steps` times `epochs` epochs and says the loss after each step, then the seconds beside those of
+/* Trains for `steps` times `epochs` epochs and prints the loss after each step, then the seconds beside those of
  * TensorFlow. */
 bool demo_listing_train(at_listing *listing, int steps, int epochs, const char *tensorflow, at_error *error);
 
-/* A heat map of float weights, as the models give them. */
+/* A heat map of float weights, as the models return them. */
 bool show_weights(const float *weights, int64_t rows, int64_t columns, const char *const *row_names,
                   const char *const *column_names, at_error *error);
 

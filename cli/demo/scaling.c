@@ -13,11 +13,11 @@ typedef struct trial_means {
     double weights[TRIALS * KEYS];
 } trial_means;
 
-/* A number of mean 0 and variance 1: uniform between -√3 and √3. The bits come from a mixing of the place's number
+/* A number of mean 0 and variance 1: uniform between -√3 and √3. The bits come from mixing the index
  * (SplitMix64), so they are the same wherever the demo runs. */
-static float noise(uint64_t seed, uint64_t place)
+static float noise(uint64_t seed, uint64_t index)
 {
-    uint64_t z = (seed << 32) + (place + 1) * 0x9E3779B97F4A7C15u;
+    uint64_t z = (seed << 32) + (index + 1) * 0x9E3779B97F4A7C15u;
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
     z ^= z >> 31;
@@ -39,11 +39,11 @@ typedef struct trial_arrays {
 static void fill(trial_arrays *a, uint64_t seed, int d)
 {
     memset(a, 0, sizeof *a);
-    uint64_t place = 0;
+    uint64_t index = 0;
     for (int i = 0; i < TRIALS * d; i++)
-        a->query[i] = noise(seed, place++);
+        a->query[i] = noise(seed, index++);
     for (int i = 0; i < KEYS * TRIALS * d; i++)
-        a->key[i] = noise(seed, place++);
+        a->key[i] = noise(seed, index++);
     for (int j = 0; j < KEYS; j++)
         for (int t = 0; t < TRIALS; t++)
             a->value[(j * TRIALS + t) * KEYS + j] = 1;
@@ -97,7 +97,7 @@ bool demo_scaling(const cli_common *options, at_error *error)
     trial_arrays *a = malloc(sizeof *a);
     trial_means dot = {0}, scaled = {0};
     if (!a)
-        return fail(error, AT_FAILED, "out of memory for the demo");
+        return fail(error, AT_MEMORY, "out of memory for the demo");
     printf("Means over %d random queries, each looking at %d random keys, for growing d:\n\n"
            "              softmax(q·k)                softmax(q·k / √d)\n"
            "       d   largest entropy gradient    largest entropy gradient\n",

@@ -1,7 +1,7 @@
 /* attend demo self-attention: the worked example of "I am good", then what follows from it.
  *
  * The first steps are done as one would on paper, in double, and then checked against the operator, so that the figures
- * shown are right to the last place; all the others come out of at_attend. */
+ * shown are right to the last digit; all the others come out of at_attend. */
 #include <math.h>
 
 #include "demo/demo.h"
@@ -49,7 +49,7 @@ static void mix(const double *scores, double *weights, double *mixed)
     }
 }
 
-/* The weights to two places such that a row still adds up to 1: the largest takes what the others leave. */
+/* The weights to two decimals such that a row still adds up to 1: the largest takes what the others leave. */
 static void round_rows(const double *weights, double *rounded)
 {
     for (int i = 0; i < WORDS; i++) {
@@ -101,7 +101,7 @@ static bool check(const double *weights, const double *mixed, at_error *error)
         return false;
     for (int i = 0; i < WORDS * SIZE; i++)
         if (fabs(out[i] - mixed[i]) > 1e-6 || fabs(W[i] - weights[i]) > 1e-6)
-            return fail(error, AT_FAILED, "the operator gives %.7f where the worked example comes to %.7f", out[i],
+            return fail(error, AT_FAILED, "the operator returns %.7f where the worked example has %.7f", out[i],
                         mixed[i]);
     return true;
 }

@@ -36,12 +36,12 @@ void show_matrix(const double *values, int rows, int columns, int decimals, cons
         if (names)
             print_padded(stdout, names[i], name_width + 3);
         for (int j = 0; j < columns; j++) {
-            int places = whole(values, rows, columns, j, decimals) ? 0 : decimals, width = 0;
+            int digits = whole(values, rows, columns, j, decimals) ? 0 : decimals, width = 0;
             for (int k = 0; k < rows; k++) {
-                int length = snprintf(NULL, 0, "%.*f", places, values[k * columns + j]);
+                int length = snprintf(NULL, 0, "%.*f", digits, values[k * columns + j]);
                 width = length > width ? length : width;
             }
-            printf("%s%*.*f", j ? " " : "", width, places, values[i * columns + j]);
+            printf("%s%*.*f", j ? " " : "", width, digits, values[i * columns + j]);
         }
         putchar('\n');
     }
@@ -68,7 +68,7 @@ bool show_heat(const double *weights, int rows, int columns, const char *const *
 {
     float *values = malloc((size_t)(rows * columns) * sizeof *values);
     if (!values)
-        return fail(error, AT_FAILED, "out of memory for the demo");
+        return fail(error, AT_MEMORY, "out of memory for the demo");
     for (int i = 0; i < rows * columns; i++)
         values[i] = (float)weights[i];
     bool shown = show_weights(values, rows, columns, row_names, column_names, error);

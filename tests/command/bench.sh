@@ -104,7 +104,7 @@ has '"case":"bahdanau 32/64 V=200 20 tokens B=8","who":"attend".*"percent_of_pea
 has '"case":"transformer 32/64 V=200 20 tokens B=1","who":"attend".*"percent_of_bandwidth":.*"tokens_per_second":'
 has '"case":"transformer 32/64 V=200 20 tokens B=8","who":"attend".*"percent_of_peak":.*"tokens_per_second":'
 has '"who":"attend","threads":1,"variant":"beam 4".*"ratio_to_greedy":'
-if grep -q 'gave .* tokens and not' "$scratch/error"; then
+if grep -q 'decoded .* tokens and not' "$scratch/error"; then
     fail "bench decode decoded another number of tokens than it claims"
 fi
 rows rnn-vs-attention --case n=16

@@ -47,6 +47,6 @@ if [ -n "${ATTEND_LONG:-}" ]; then
 fi
 code=0
 said=$(TMPDIR=/nowhere "$attend" demo dates 2>&1 >/dev/null) || code=$?
-equal "1 attend: cannot make a folder for the model in '/nowhere'; TMPDIR may name another place" \
+equal "1 attend: cannot create a folder for the model in '/nowhere'; TMPDIR may name another one" \
     "$code $said" "dates without a folder"
 finish
