@@ -21,6 +21,7 @@ completes "dot" attend attention --score = d
 completes "local-m: local-p:" attend attention --window local
 completes "learned" attend train --position l
 completes "transformer transformer-lm" attend train --model trans
+completes "adadelta adam adamw" attend train --optimiser ad
 completes "beer" attend demo b
 completes "chrf chrf++" attend score ch
 completes "gemm" attend bench g
