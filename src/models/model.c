@@ -189,7 +189,7 @@ at_tensor *at_model_features(const at_model *model, const at_pass *pass, const a
 {
     if (model->kind->features)
         return source_fits(model, pass, source) ? model->kind->features(model, pass, source) : NULL;
-    at_fail(at_tape_error(pass->tape), AT_FAILED, "model '%s' has no features of a source's units: %s",
+    at_fail(at_tape_error(pass->tape), AT_UNSUPPORTED, "model '%s' has no features of a source's units: %s",
             model->kind->name,
             model->kind->has_source ? "it keeps one vector of the whole source"
                                     : "it is a language model, and has no source");

@@ -45,6 +45,20 @@ static bool set_empty_result(at_search_work *work, at_sentence *sentence)
     return links && at_search_word(work, sentence, empty);
 }
 
+/* Where the units of a line go. */
+typedef struct destination {
+    at_search_work *work;
+    at_encoded *encoded;
+} destination;
+
+static bool reserve(void *context, int64_t count, int32_t **ids, int32_t **offsets)
+{
+    const destination *to = context;
+    to->encoded->ids = *ids = at_search_alloc(to->work, to->work->window, count, sizeof **ids);
+    to->encoded->offsets = *offsets = at_search_alloc(to->work, to->work->window, 2 * count, sizeof **offsets);
+    return *ids && *offsets;
+}
+
 static bool encode(at_search_work *work, const at_vocabulary *vocabulary, at_sentence *sentence, at_encoded *encoded)
 {
     const at_line line = encoded->line.size > 0 ? encoded->line : (at_line){"", 0};
@@ -52,18 +66,10 @@ static bool encode(at_search_work *work, const at_vocabulary *vocabulary, at_sen
         return at_fail(work->error, AT_UNSUPPORTED, "line %lld has %zu bytes; the limit is %d",
                        (long long)sentence->number + 1, line.size, MOST_LINE);
     int64_t replaced = 0;
-    encoded->count = (int64_t)line.size; /* a unit has a byte at least, unless normalisation adds some */
-    for (int64_t room = -1; room < encoded->count;) {
-        room = encoded->count;
-        encoded->ids = at_search_alloc(work, work->window, room, sizeof *encoded->ids);
-        encoded->offsets = at_search_alloc(work, work->window, 2 * room, sizeof *encoded->offsets);
-        if (!encoded->ids || !encoded->offsets)
-            return false;
-        encoded->count =
-            at_vocabulary_encode(vocabulary, line.text, line.size, encoded->ids, room, &replaced, encoded->offsets);
-        if (encoded->count < 0)
-            return at_search_no_memory(work);
-    }
+    destination to = {work, encoded};
+    encoded->count = at_vocabulary_encode_line(vocabulary, line, reserve, &to, &replaced);
+    if (encoded->count < 0)
+        return at_search_no_memory(work);
     sentence->replaced += replaced;
     return true;
 }

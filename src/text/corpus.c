@@ -22,6 +22,17 @@ static bool unlike(const int64_t units[2], double ratio)
     return (double)units[0] > ratio * (double)units[1] || (double)units[1] > ratio * (double)units[0];
 }
 
+/* Room after the units of the lines before. */
+static bool reserve(void *context, int64_t count, int32_t **ids, int32_t **offsets)
+{
+    at_pairs_side *side = context;
+    (void)offsets;
+    if (!AT_GROW(side->ids, side->room, side->used + (size_t)count))
+        return false;
+    *ids = side->ids + side->used;
+    return true;
+}
+
 /* One pair of lines: encoded behind the others, judged, and kept by moving the ends on. */
 static bool add_pair(at_corpus *corpus, const at_lines *lines, int64_t index, const at_vocabulary *const vocabulary[2],
                      const at_corpus_limits *limits, at_corpus_report *report, at_error *error)
@@ -32,16 +43,9 @@ static bool add_pair(at_corpus *corpus, const at_lines *lines, int64_t index, co
         at_pairs_side *side = &corpus->side[s];
         int64_t replaced;
         const at_line line = lines->side[s][index];
-        units[s] = (int64_t)line.size; /* a unit has a byte at least, unless normalisation adds some */
-        for (int64_t room = -1; room < units[s];) {
-            room = units[s];
-            if (!AT_GROW(side->ids, side->room, side->used + (size_t)room))
-                return no_memory(error);
-            units[s] = at_vocabulary_encode(vocabulary[s], line.text, line.size, side->ids + side->used, room,
-                                            &replaced, NULL);
-            if (units[s] < 0)
-                return no_memory(error);
-        }
+        units[s] = at_vocabulary_encode_line(vocabulary[s], line, reserve, side, &replaced);
+        if (units[s] < 0)
+            return no_memory(error);
         broken += replaced;
     }
     if (broken > 0)

@@ -38,6 +38,12 @@ int64_t at_vocabulary_frequency(const at_vocabulary *vocabulary, int32_t id);
  * blank before it. */
 int64_t at_vocabulary_encode(const at_vocabulary *vocabulary, const char *line, size_t size, int32_t *ids, int64_t room,
                              int64_t *replaced, int32_t *places);
+/* The same for all units of a line, however many: `reserve` provides memory for a number of ids, and for twice as many
+ * offsets if they are wanted, and returns false if it is out of memory. Returns the number of units, -1 if out of memory.
+ */
+typedef bool at_reserve_units(void *context, int64_t count, int32_t **ids, int32_t **offsets);
+int64_t at_vocabulary_encode_line(const at_vocabulary *vocabulary, at_line line, at_reserve_units *reserve,
+                                  void *context, int64_t *replaced);
 /* Adds the line as the units are found in: normalised and clean. */
 bool at_vocabulary_clean(const at_vocabulary *vocabulary, const char *line, size_t size, at_buffer *text);
 bool at_vocabulary_cleans(const at_vocabulary *vocabulary); /* false: units are found in the line as it is */

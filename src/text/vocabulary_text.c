@@ -85,6 +85,20 @@ int64_t at_vocabulary_encode(const at_vocabulary *vocabulary, const char *line, 
     return count;
 }
 
+int64_t at_vocabulary_encode_line(const at_vocabulary *vocabulary, at_line line, at_reserve_units *reserve,
+                                  void *context, int64_t *replaced)
+{
+    int64_t count = (int64_t)line.size, room; /* a unit has at least one byte, unless normalisation adds units */
+    do {
+        int32_t *ids = NULL, *offsets = NULL;
+        room = count;
+        if (!reserve(context, room, &ids, &offsets))
+            return -1;
+        count = at_vocabulary_encode(vocabulary, line.text, line.size, ids, room, replaced, offsets);
+    } while (count > room);
+    return count;
+}
+
 bool at_vocabulary_clean(const at_vocabulary *vocabulary, const char *line, size_t size, at_buffer *text)
 {
     at_clean clean = {0};

@@ -24,7 +24,8 @@ struct at_guide {
 typedef struct side {
     int32_t *ids, *offsets; /* offsets: two per unit, where it begins and ends in the line */
     int64_t *words;         /* the word of each unit */
-    int64_t room, units, word_count;
+    int64_t units, word_count;
+    size_t room, offset_room, word_room;
 } side;
 
 static bool no_memory(at_error *error)
@@ -32,26 +33,22 @@ static bool no_memory(at_error *error)
     return at_no_memory(error, "alignments");
 }
 
+static bool reserve(void *context, int64_t count, int32_t **ids, int32_t **offsets)
+{
+    side *s = context;
+    if (!AT_GROW(s->ids, s->room, (size_t)count) || !AT_GROW(s->offsets, s->offset_room, 2 * (size_t)count))
+        return false;
+    *ids = s->ids;
+    *offsets = s->offsets;
+    return true;
+}
+
 static bool read_side(side *s, const at_vocabulary *vocabulary, at_line line, at_error *error)
 {
     int64_t replaced;
-    s->units = (int64_t)line.size; /* a unit has at least one byte, unless normalisation adds units */
-    do {
-        if (s->units >= s->room) {
-            s->room = 2 * s->units + 16;
-            free(s->ids);
-            free(s->offsets);
-            free(s->words);
-            s->ids = malloc((size_t)s->room * sizeof *s->ids);
-            s->offsets = malloc((size_t)s->room * 2 * sizeof *s->offsets);
-            s->words = malloc((size_t)s->room * sizeof *s->words);
-        }
-        if (!s->ids || !s->offsets || !s->words)
-            return no_memory(error);
-        s->units = at_vocabulary_encode(vocabulary, line.text, line.size, s->ids, s->room, &replaced, s->offsets);
-        if (s->units < 0)
-            return no_memory(error);
-    } while (s->units > s->room);
+    s->units = at_vocabulary_encode_line(vocabulary, line, reserve, s, &replaced);
+    if (s->units < 0 || !AT_GROW(s->words, s->word_room, (size_t)s->units))
+        return no_memory(error);
     s->word_count = at_word_numbers(line, s->offsets, s->units, s->words);
     return true;
 }

@@ -166,6 +166,60 @@ static void unknown_dtype(at_error *error)
     assert_null(at_tensors_read("complex.safetensors", error));
 }
 
+/* A model without attention, trained for one update. */
+static at_translator *load_model(at_error *error)
+{
+    static const char *const settings[][2] = {{"source", "lines"},     {"target", "lines"}, {"output", "model"},
+                                              {"model", "rnn-encdec"}, {"embedding", "4"},  {"hidden", "4"},
+                                              {"updates", "1"}};
+    at_training *training = at_training_new(error);
+    at_train_result result;
+    write_bytes("lines", "a b\nc d\n", 8);
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        assert_true(at_training_set(training, settings[i][0], settings[i][1], error));
+    assert_true(at_training_run(training, NULL, NULL, NULL, &result, error));
+    at_training_free(training);
+    at_translator *translator = at_translator_load("model", error);
+    assert_non_null(translator);
+    return translator;
+}
+
+static bool go_on(void *context, int64_t number, const at_result *result)
+{
+    (void)context, (void)number, (void)result;
+    return true;
+}
+
+static void weights_without_attention(at_error *error)
+{
+    at_translator *translator = load_model(error);
+    assert_false(
+        at_align(translator, &(at_search_settings){.wants_weights = true}, &line, &line, 1, go_on, NULL, error));
+    at_translator_free(translator);
+}
+
+static void features_of_one_vector(at_error *error)
+{
+    at_translator *translator = load_model(error);
+    assert_false(at_encode(translator, &(at_search_settings){0}, &line, 1, go_on, NULL, error));
+    at_translator_free(translator);
+}
+
+/* ---- Interruptions -------------------------------------------------------------------------------------------- */
+
+static bool stop_now(void *context, int64_t number, const at_result *result)
+{
+    (void)context, (void)number, (void)result;
+    return false;
+}
+
+static void stopped_translation(at_error *error)
+{
+    at_translator *translator = load_model(error);
+    assert_false(at_translate(translator, &(at_search_settings){0}, &line, 1, stop_now, NULL, error));
+    at_translator_free(translator);
+}
+
 /* ---- None of these -------------------------------------------------------------------------------------------- */
 
 static void nothing_to_score(at_error *error)
@@ -200,12 +254,21 @@ static const struct {
     {"a heat map of -1 rows", AT_SHAPE, negative_map},
     {"bfloat16 in a .npy file", AT_UNSUPPORTED, type_without_npy},
     {"a dtype that is not read", AT_UNSUPPORTED, unknown_dtype},
+    {"weights of a model without attention", AT_UNSUPPORTED, weights_without_attention},
+    {"features of a model that keeps one vector", AT_UNSUPPORTED, features_of_one_vector},
+    {"a callback that returns false", AT_INTERRUPTED, stopped_translation},
     {"no line to score", AT_FAILED, nothing_to_score},
 };
 
 static void test_cases(void **state)
 {
     (void)state;
+    bool raised[AT_INTERRUPTED + 1] = {true}; /* AT_OK is none */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        raised[cases[i].code] = true;
+    for (int code = 0; code <= AT_INTERRUPTED; code++)
+        if (!raised[code])
+            fail_msg("no case has the code %d", code);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         at_error error = {0};
         cases[i].provoke(&error);
