@@ -34,6 +34,23 @@ for layer in $(grep -oE '^[a-z]+' src/layers.txt); do
     checks=$((checks + 1))
 done
 
+# doc/extending.md counts the source files that its examples touch: "| a window | 2 | [window.patch](...)".
+counted=0
+while IFS='|' read -r _ what files example _; do
+    patch=doc/$(sed -E 's/.*\(([^)]*)\).*/\1/' <<<"$example")
+    touched=$(grep -cE '^\+\+\+ b/(src|include|cli|cmake)/' "$patch")
+    [ "$touched" -eq "$files" ] || fail "doc/extending.md: $what touches $touched source files, not $files"
+    counted=$((counted + 1))
+done < <(grep -E '^\| .*\.patch\)' doc/extending.md)
+for patch in tests/extend/*.patch; do
+    grep -qF "../$patch" doc/extending.md || fail "doc/extending.md does not explain $patch"
+done
+checks=$((checks + counted))
+# And the code it shows is that of the patches or of the sources.
+sed -n 's/^+ *//p' tests/extend/*.patch >"$work/known"
+awk '/^```c$/ { inside = 1; next } /^```/ { inside = 0 } inside && NF' doc/extending.md | sed 's/^ *//' >"$work/shown"
+! grep -vxF -f "$work/known" "$work/shown" || fail 'doc/extending.md shows code that is in no patch'
+
 # Command lines: in code blocks (indented or fenced) and between backquotes; a backslash at a line's end continues it.
 command_lines() {
     sed -e ':again' -e '/\\$/{N;s/\\\n */ /;b again' -e '}' "$1" | awk '
