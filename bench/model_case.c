@@ -60,7 +60,7 @@ reading_of model_case_reading(const at_model *model, int parameter)
         {"rnn-encdec", "decoder.C.W"}, {"rnn-encdec", "output.O_c.W"},
     };
     const char *name = at_params_name(model->params, parameter);
-    if (model->kind == &at_transformer)
+    if (strcmp(model->kind->name, "transformer") == 0)
         return transformer_reading(model, name);
     if (at_params_shape(model->params, parameter).rank != 2 || ends(name, ".E"))
         return READ_NEVER;

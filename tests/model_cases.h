@@ -141,14 +141,14 @@ static inline void case_steps(at_model *model, at_real *logits, at_real *weights
     at_error error = {0};
     at_arena *arena = at_arena_new();
     at_pass pass = {.tape = at_tape_new(arena, false), .cache = at_cache_new(), .wants_weights = true};
-    at_kept *memory = at_kept_new(), *state = at_kept_new();
+    at_saved *memory = at_saved_new(), *state = at_saved_new();
     at_parts parts = at_model_encode(model, &pass, &whole_source);
     at_parts begun = at_model_start(model, &pass, &whole_source, &parts);
     check_tape(model->kind->name, pass.tape);
-    assert_true(at_kept_store(memory, &parts, &error) && at_kept_store(state, &begun, &error));
+    assert_true(at_saved_store(memory, &parts, &error) && at_saved_store(state, &begun, &error));
     for (int t = 0; t < TARGET; t++) {
         const int64_t turn[] = {2, 0, 1}, back[] = {1, 2, 0};
-        assert_true(at_kept_select(state, turn, ROWS, &error) && at_kept_select(state, back, ROWS, &error));
+        assert_true(at_saved_select(state, turn, ROWS, &error) && at_saved_select(state, back, ROWS, &error));
         if (at_cache_rows(pass.cache) > 0)
             assert_true(at_cache_select(pass.cache, turn, ROWS, &error) &&
                         at_cache_select(pass.cache, back, ROWS, &error));
@@ -157,8 +157,8 @@ static inline void case_steps(at_model *model, at_real *logits, at_real *weights
         int32_t ids[ROWS];
         for (int b = 0; b < ROWS; b++)
             ids[b] = target_in[b * TARGET + t];
-        parts = at_kept_load(memory, pass.tape);
-        begun = at_kept_load(state, pass.tape);
+        parts = at_saved_load(memory, pass.tape);
+        begun = at_saved_load(state, pass.tape);
         at_decoded d = at_model_decode(model, &pass, &whole_source, &parts, &begun, ids, 1);
         check_tape(model->kind->name, pass.tape);
         for (int b = 0; b < ROWS; b++) {
@@ -166,11 +166,11 @@ static inline void case_steps(at_model *model, at_real *logits, at_real *weights
             if (d.weights)
                 memcpy(weights + (b * TARGET + t) * SOURCE, d.weights->value + b * SOURCE, SOURCE * sizeof *weights);
         }
-        assert_true(at_kept_store(state, &begun, &error));
+        assert_true(at_saved_store(state, &begun, &error));
     }
     at_cache_free(pass.cache);
-    at_kept_free(memory);
-    at_kept_free(state);
+    at_saved_free(memory);
+    at_saved_free(state);
     at_arena_free(arena);
 }
 

@@ -167,8 +167,8 @@ static void places_are_their_formulas(void **unused)
         at_model *model = model_of("transformer", cases[c].settings, 5, 5, 1);
         at_pass pass = {.tape = at_tape_new(arena, false)};
         /* every other one from past the end of those that are kept ready */
-        const int from = c % 2 ? AT_READY_PLACES - 1 : FROM;
-        at_tensor *table = at_places(model, &pass, -1, from, COUNT);
+        const int from = c % 2 ? AT_TABLE_POSITIONS - 1 : FROM;
+        at_tensor *table = at_position_vectors(model, &pass, -1, from, COUNT);
         assert_non_null(table);
         for (int p = 0; p < COUNT; p++)
             for (int j = 0; j < D / 2; j++) {

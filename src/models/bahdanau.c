@@ -1,4 +1,4 @@
-/* Bahdanau, Cho, Bengio 2014: a bidirectional encoder whose annotations the decoder searches at every step.
+/* Bahdanau, Cho, Bengio 2014: a bidirectional encoder, whose annotations the decoder attends to at every step.
  *
  *     h_j = [h->_j; h<-_j]                                      annotations
  *     s_0 = tanh(W_s h<-_1)
@@ -10,10 +10,10 @@
 #include "models/kinds.h"
 
 typedef struct bahdanau {
-    int source_words, words; /* E of either side */
+    int source_embedding, target_embedding; /* E of either side */
     at_cell forward, backward, decoder;
     at_dense W_s, W_a, U_a, C, U_o, V_o, C_o, W_o;
-    at_look look;
+    at_attention_params attention;
 } bahdanau;
 
 enum { ANNOTATIONS, KEYS, FIRST, PARTS };
@@ -27,20 +27,20 @@ static bool declare(at_model *model, at_error *error)
     const int64_t E = s->embedding, H = s->hidden, A = s->attention, L = 2 * s->maxout;
     at_params *p = model->params;
     at_cell_kind cell = at_model_cell(model);
-    m->source_words = at_params_add(p, "source.E", AT_SHAPE(s->source_size, E), error);
+    m->source_embedding = at_params_add(p, "source.E", AT_SHAPE(s->source_size, E), error);
     m->forward = at_cell_declare(p, "encoder.forward", cell, E, H, error);
     m->backward = at_cell_declare(p, "encoder.backward", cell, E, H, error);
     m->W_s = at_dense_declare(p, "decoder.W_s", H, H, true, error);
     m->W_a = at_dense_declare(p, "attention.W_a", H, A, true, error);
     m->U_a = at_dense_declare(p, "attention.U_a", 2 * H, A, false, error);
-    m->words = at_params_add(p, "target.E", AT_SHAPE(s->target_size, E), error);
+    m->target_embedding = at_params_add(p, "target.E", AT_SHAPE(s->target_size, E), error);
     m->decoder = at_cell_declare(p, "decoder", cell, E, H, error);
     m->C = at_dense_declare(p, "decoder.C", 2 * H, at_cell_width(&m->decoder), false, error);
     m->U_o = at_dense_declare(p, "output.U_o", H, L, true, error);
     m->V_o = at_dense_declare(p, "output.V_o", E, L, false, error);
     m->C_o = at_dense_declare(p, "output.C_o", 2 * H, L, false, error);
     m->W_o = at_dense_declare(p, "output.W_o", s->maxout, s->target_size, true, error);
-    return at_look_declare(model, &m->look, "attention", A, 2 * H, true, error);
+    return at_attention_params_declare(model, &m->attention, "attention", A, 2 * H, true, error);
 }
 
 static at_parts encode(const at_model *model, const at_pass *pass, const at_source *source)
@@ -49,7 +49,7 @@ static at_parts encode(const at_model *model, const at_pass *pass, const at_sour
     at_tape *tape = pass->tape;
     at_params *p = model->params;
     at_hidden end, first;
-    at_tensor *x = at_embedding(at_param(tape, p, m->source_words), source->ids,
+    at_tensor *x = at_embedding(at_param(tape, p, m->source_embedding), source->ids,
                                 AT_SHAPE(source->rows, source->length)); /* [B,S,E] */
     x = at_drop(model, pass, x);
     at_tensor *ahead = at_cell_sequence(tape, p, &m->forward, &(at_sequence){.x = x, .lengths = source->lengths}, &end);
@@ -71,7 +71,7 @@ static at_parts start(const at_model *model, const at_pass *pass, const at_sourc
     const bahdanau *m = model->extra;
     at_hidden s = at_hidden_zeros(pass->tape, &m->decoder, source->rows);
     s.h = at_dense_apply(pass->tape, model->params, &m->W_s, encoded->part[FIRST], AT_ACT_TANH); /* [B,H] */
-    at_parts state = {.count = 1, .part = {at_place(pass, source->rows, 0)}};
+    at_parts state = {.count = 1, .part = {at_state_position(pass, source->rows, 0)}};
     at_parts_add(&state, &s, 1);
     return state;
 }
@@ -82,18 +82,18 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
     const bahdanau *m = model->extra;
     at_tape *tape = pass->tape;
     at_params *p = model->params;
-    const int64_t B = source->rows, A = model->settings.attention, place = at_place_of(state->part[0]);
+    const int64_t B = source->rows, A = model->settings.attention, position = at_state_position_of(state->part[0]);
     at_hidden s;
     at_parts_take(state, 1, &m->decoder, &s, 1);
-    at_tensor **before = at_steps_room(pass, n), **context = at_steps_room(pass, n);
-    at_tensor *Ey = at_steps_embed(pass, at_param(tape, p, m->words), ids, B, n); /* [n,B,E] */
+    at_tensor **before = at_step_array(pass, n), **context = at_step_array(pass, n);
+    at_tensor *Ey = at_steps_embed(pass, at_param(tape, p, m->target_embedding), ids, B, n); /* [n,B,E] */
     Ey = at_drop(model, pass, Ey);
     at_tensor *x = at_cell_input(tape, p, &m->decoder, Ey); /* [n,B,gates*H] */
-    at_looks looks = at_looks_begin(model, pass, source, &m->look, n, place);
+    at_source_attention attention = at_source_attention_begin(model, pass, source, &m->attention, n, position);
     for (int64_t i = 0; i < n && at_tape_ok(tape); i++) {
         at_tensor *q = at_dense_apply(tape, p, &m->W_a, s.h, AT_ACT_NONE); /* [B,A] */
-        at_tensor *c = at_looks_next(&looks, at_reshape(q, AT_SHAPE(B, 1, A)), encoded->part[KEYS],
-                                     encoded->part[ANNOTATIONS]); /* [B,1,2H] */
+        at_tensor *c = at_source_attention_next(&attention, at_reshape(q, AT_SHAPE(B, 1, A)), encoded->part[KEYS],
+                                                encoded->part[ANNOTATIONS]); /* [B,1,2H] */
         before[i] = s.h;
         context[i] = at_reshape(c, AT_SHAPE(B, 2 * m->decoder.hidden));
         at_tensor *Cc = at_dense_apply(tape, p, &m->C, context[i], AT_ACT_NONE);
@@ -105,9 +105,9 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
     t = at_add(t, at_dense_apply(tape, p, &m->V_o, Ey, AT_ACT_NONE));
     t = at_add(t, at_dense_apply(tape, p, &m->C_o, at_steps_join(context, n), AT_ACT_NONE));
     t = at_drop(model, pass, at_rows_first(at_maxout(t))); /* [B,n,L] */
-    *state = (at_parts){.count = 1, .part = {at_place(pass, B, place + n)}};
+    *state = (at_parts){.count = 1, .part = {at_state_position(pass, B, position + n)}};
     at_parts_add(state, &s, 1);
-    return at_looks_end(&looks, at_dense_apply(tape, p, &m->W_o, t, AT_ACT_NONE));
+    return at_source_attention_end(&attention, at_dense_apply(tape, p, &m->W_o, t, AT_ACT_NONE));
 }
 
 const at_model_kind at_bahdanau = {

@@ -1,5 +1,5 @@
-/* Slots for words come from an arena, a block of rows x width numbers for each step; a table of pointers says which
- * slot is whose. Two tables take turns when rows are picked. */
+/* Slots come from an arena, a block of rows x width numbers for each step; a table holds the pointers of each row.
+ * Selecting rows copies them from one of two tables to the other. */
 #include "models/cache.h"
 
 #include <stdlib.h>
@@ -7,17 +7,17 @@
 
 enum { MOST_SOURCES = 64 };
 
-typedef struct places {
-    at_real **word;      /* [rows, room]: where each word's numbers lie */
-    int64_t *at, *count; /* [rows]: positions of the source */
-    int64_t words, rows; /* how many of either there is memory for */
-} places;
+typedef struct row_table {
+    at_real **slot;      /* [rows, capacity]: the slot of each token */
+    int64_t *at, *count; /* [rows]: first position and number of positions of the source */
+    int64_t slots, rows; /* allocated */
+} row_table;
 
 struct at_cache {
-    at_arena *memory;
-    places table[2];
+    at_arena *arena;
+    row_table table[2];
     int now;
-    int64_t rows, steps, room; /* room: steps in a row of the table */
+    int64_t rows, steps, capacity; /* capacity: steps that fit into a row of the table */
     int layers;
     at_shape shape[MOST_SOURCES];
     at_real *source[MOST_SOURCES];
@@ -26,16 +26,16 @@ struct at_cache {
 at_cache *at_cache_new(void)
 {
     at_cache *cache = calloc(1, sizeof *cache);
-    if (cache && !(cache->memory = at_arena_new())) {
+    if (cache && !(cache->arena = at_arena_new())) {
         free(cache);
         return NULL;
     }
     return cache;
 }
 
-static void free_places(places *p)
+static void free_table(row_table *p)
 {
-    free(p->word);
+    free(p->slot);
     free(p->at);
     free(p->count);
 }
@@ -44,9 +44,9 @@ void at_cache_free(at_cache *cache)
 {
     if (!cache)
         return;
-    free_places(&cache->table[0]);
-    free_places(&cache->table[1]);
-    at_arena_free(cache->memory);
+    free_table(&cache->table[0]);
+    free_table(&cache->table[1]);
+    at_arena_free(cache->arena);
     free(cache);
 }
 
@@ -62,19 +62,18 @@ int64_t at_cache_steps(const at_cache *cache)
 
 static bool out_of_memory(at_error *error)
 {
-    return at_fail(error, AT_FAILED,
-                   "memory is out: a decoder's cache cannot grow; a smaller batch or beam takes less");
+    return at_no_memory(error, "the decoder's cache; a smaller batch or beam needs less");
 }
 
-/* Twice as much as asked for: a search that grows by a row or a step at a time then asks seldom. */
-static bool renew(void **memory, int64_t count, size_t size)
+/* Allocates twice as much as needed, so that a search that grows step by step allocates seldom. */
+static bool renew(void **array, int64_t count, size_t size)
 {
-    free(*memory);
-    *memory = malloc((size_t)(2 * count) * size);
-    return *memory != NULL;
+    free(*array);
+    *array = malloc((size_t)(2 * count) * size);
+    return *array != NULL;
 }
 
-static bool reserve(places *p, int64_t rows, int64_t room, at_error *error)
+static bool reserve(row_table *p, int64_t rows, int64_t capacity, at_error *error)
 {
     if (p->rows < rows) {
         p->rows = 0;
@@ -82,11 +81,11 @@ static bool reserve(places *p, int64_t rows, int64_t room, at_error *error)
             return out_of_memory(error);
         p->rows = 2 * rows;
     }
-    if (p->words < rows * room) {
-        p->words = 0;
-        if (!renew((void **)&p->word, rows * room, sizeof *p->word))
+    if (p->slots < rows * capacity) {
+        p->slots = 0;
+        if (!renew((void **)&p->slot, rows * capacity, sizeof *p->slot))
             return out_of_memory(error);
-        p->words = 2 * rows * room;
+        p->slots = 2 * rows * capacity;
     }
     return true;
 }
@@ -97,23 +96,24 @@ bool at_cache_begin(at_cache *cache, int64_t rows, int layers, at_tensor *const 
     if (error->code != AT_OK)
         return false;
     if (layers > MOST_SOURCES)
-        return at_fail(error, AT_FAILED, "a decoder's cache holds %d layers at most, and not %d", MOST_SOURCES, layers);
-    at_arena_reset(cache->memory);
+        return at_fail(error, AT_UNSUPPORTED, "a decoder's cache holds at most %d layers, not %d", MOST_SOURCES,
+                       layers);
+    at_arena_reset(cache->arena);
     cache->steps = 0;
     cache->rows = rows;
     cache->layers = layers;
     for (int l = 0; l < layers; l++) {
         if (!source[l])
-            return at_fail(error, AT_FAILED, "layer %d of a source is missing, so it cannot be kept", l + 1);
+            return at_fail(error, AT_FAILED, "layer %d of an encoded source is missing", l + 1);
         size_t bytes = (size_t)at_shape_count(source[l]->shape) * sizeof(at_real);
         cache->shape[l] = source[l]->shape;
-        cache->source[l] = at_arena_take(cache->memory, bytes);
+        cache->source[l] = at_arena_take(cache->arena, bytes);
         if (!cache->source[l])
             return out_of_memory(error);
         memcpy(cache->source[l], source[l]->value, bytes);
     }
-    places *p = &cache->table[cache->now];
-    if (!reserve(p, rows, cache->room, error))
+    row_table *p = &cache->table[cache->now];
+    if (!reserve(p, rows, cache->capacity, error))
         return false;
     for (int64_t b = 0; b < rows; b++) {
         p->at[b] = layers ? at[b] : 0;
@@ -122,21 +122,22 @@ bool at_cache_begin(at_cache *cache, int64_t rows, int layers, at_tensor *const 
     return true;
 }
 
-/* The other table becomes the one in use: rows[i] (NULL: i) of the old one, with `room` steps to a row. */
-static bool turn(at_cache *cache, const int64_t *rows, int64_t count, int64_t room, at_error *error)
+/* Copies rows[i] (NULL: i) of the current table to row i of the other, which becomes current, with `capacity` steps. */
+static bool switch_table(at_cache *cache, const int64_t *rows, int64_t count, int64_t capacity, at_error *error)
 {
-    const places *from = &cache->table[cache->now];
-    places *to = &cache->table[!cache->now];
-    if (!reserve(to, count, room, error))
+    const row_table *from = &cache->table[cache->now];
+    row_table *to = &cache->table[!cache->now];
+    if (!reserve(to, count, capacity, error))
         return false;
     for (int64_t i = 0; i < count; i++) {
         int64_t row = rows ? rows[i] : i;
         if (cache->steps)
-            memcpy(to->word + i * room, from->word + row * cache->room, (size_t)cache->steps * sizeof *to->word);
+            memcpy(to->slot + i * capacity, from->slot + row * cache->capacity,
+                   (size_t)cache->steps * sizeof *to->slot);
         to->at[i] = from->at[row];
         to->count[i] = from->count[row];
     }
-    cache->room = room;
+    cache->capacity = capacity;
     cache->rows = count;
     cache->now = !cache->now;
     return true;
@@ -148,32 +149,33 @@ bool at_cache_select(at_cache *cache, const int64_t *rows, int64_t count, at_err
         return false;
     for (int64_t i = 0; i < count; i++)
         if (rows[i] < 0 || rows[i] >= cache->rows)
-            return at_fail(error, AT_FAILED, "row %lld is picked from a cache of %lld rows", (long long)rows[i],
+            return at_fail(error, AT_SHAPE, "row %lld is selected from a cache of %lld rows", (long long)rows[i],
                            (long long)cache->rows);
-    return turn(cache, rows, count, cache->room, error);
+    return switch_table(cache, rows, count, cache->capacity, error);
 }
 
 bool at_cache_extend(at_cache *cache, int64_t steps, int64_t width, at_error *error)
 {
     if (error->code != AT_OK)
         return false;
-    if (cache->steps + steps > cache->room && !turn(cache, NULL, cache->rows, 2 * (cache->steps + steps), error))
+    if (cache->steps + steps > cache->capacity &&
+        !switch_table(cache, NULL, cache->rows, 2 * (cache->steps + steps), error))
         return false;
     const int64_t line = AT_ALIGN / (int64_t)sizeof(at_real), apart = (width + line - 1) / line * line;
-    at_real *slots = at_arena_take(cache->memory, (size_t)(steps * cache->rows * apart) * sizeof *slots);
+    at_real *slots = at_arena_take(cache->arena, (size_t)(steps * cache->rows * apart) * sizeof *slots);
     if (!slots)
         return out_of_memory(error);
-    at_real **word = cache->table[cache->now].word;
+    at_real **slot = cache->table[cache->now].slot;
     for (int64_t b = 0; b < cache->rows; b++)
         for (int64_t t = 0; t < steps; t++)
-            word[b * cache->room + cache->steps + t] = slots + (t * cache->rows + b) * apart;
+            slot[b * cache->capacity + cache->steps + t] = slots + (t * cache->rows + b) * apart;
     cache->steps += steps;
     return true;
 }
 
-at_real *at_cache_word(const at_cache *cache, int64_t b, int64_t step)
+at_real *at_cache_slot(const at_cache *cache, int64_t b, int64_t step)
 {
-    return cache->table[cache->now].word[b * cache->room + step];
+    return cache->table[cache->now].slot[b * cache->capacity + step];
 }
 
 /* Query row b is row b of the step's tensors. */
@@ -196,7 +198,7 @@ static bool one_query_each(const at_cache *cache, at_tape *tape, at_packed *pack
     return true;
 }
 
-bool at_cache_look(const at_cache *cache, at_tape *tape, int64_t steps, at_packed *packed)
+bool at_cache_pack_steps(const at_cache *cache, at_tape *tape, int64_t steps, at_packed *packed)
 {
     int64_t *at = NULL, *count = NULL;
     if (!one_query_each(cache, tape, packed, &at, &count))
@@ -205,17 +207,17 @@ bool at_cache_look(const at_cache *cache, at_tape *tape, int64_t steps, at_packe
         at[b] = 0;
         count[b] = steps;
     }
-    packed->key_row = (const at_real *const *)cache->table[cache->now].word;
-    packed->key_row_stride = cache->room;
+    packed->key_row = (const at_real *const *)cache->table[cache->now].slot;
+    packed->key_row_stride = cache->capacity;
     return true;
 }
 
-at_tensor *at_cache_look_source(const at_cache *cache, at_tape *tape, int layer, at_packed *packed)
+at_tensor *at_cache_pack_source(const at_cache *cache, at_tape *tape, int layer, at_packed *packed)
 {
     int64_t *at = NULL, *count = NULL;
     if (!one_query_each(cache, tape, packed, &at, &count))
         return NULL;
-    const places *p = &cache->table[cache->now];
+    const row_table *p = &cache->table[cache->now];
     memcpy(at, p->at, (size_t)cache->rows * sizeof *at);
     memcpy(count, p->count, (size_t)cache->rows * sizeof *count);
     return at_leaf(tape, cache->shape[layer], cache->source[layer], NULL, false);

@@ -10,7 +10,7 @@ at_tensor *at_drop(const at_model *model, const at_pass *pass, at_tensor *x)
     return pass->rng ? at_dropout(x, (at_real)(1 - model->settings.dropout), pass->rng) : x;
 }
 
-at_weight_drop at_drop_of(const at_model *model, const at_pass *pass)
+at_weight_drop at_weight_dropout(const at_model *model, const at_pass *pass)
 {
     const double share = model->settings.attention_dropout;
     if (!pass->rng || share == 0)
@@ -45,7 +45,7 @@ at_tensor *at_rows_first(at_tensor *x)
     return at_permute(x, (const int[]){1, 0, 2});
 }
 
-at_tensor **at_steps_room(const at_pass *pass, int64_t n)
+at_tensor **at_step_array(const at_pass *pass, int64_t n)
 {
     return at_room(pass->tape, (size_t)n * sizeof(at_tensor *));
 }
@@ -67,15 +67,15 @@ void at_parts_take(const at_parts *parts, int from, const at_cell *cell, at_hidd
     }
 }
 
-at_tensor *at_place(const at_pass *pass, int64_t rows, int64_t place)
+at_tensor *at_state_position(const at_pass *pass, int64_t rows, int64_t position)
 {
     at_tensor *tensor = at_tensor_make(pass->tape, AT_SHAPE(rows, 1));
     for (int64_t b = 0; tensor && b < rows; b++)
-        tensor->value[b] = (at_real)place;
+        tensor->value[b] = (at_real)position;
     return tensor;
 }
 
-int64_t at_place_of(const at_tensor *place)
+int64_t at_state_position_of(const at_tensor *position)
 {
-    return place && place->shape.dim[0] > 0 ? (int64_t)place->value[0] : 0;
+    return position && position->shape.dim[0] > 0 ? (int64_t)position->value[0] : 0;
 }

@@ -1,18 +1,18 @@
-/* Luong, Pham, Manning 2015: the state looks at the source after it has stepped.
+/* Luong, Pham, Manning 2015: the decoder attends to the source after its step.
  *
  *     h_s                          the top layer of a stacked encoder; the decoder starts from its last states
- *     h_t = cell(W E y_{t-1}, h_{t-1})                 stacked; with input feeding the first layer also sees h~_{t-1}
+ *     h_t = cell(W E y_{t-1}, h_{t-1})                 stacked; with input feeding the first layer also reads h~_{t-1}
  *     c_t = sum_s a_t(s) h_s       a_t by dot, general or additive (concat), over all of the source, local-m or local-p
  *     h~_t = tanh(W_c [c_t; h_t])
  *     p(y_t) = softmax(W_s h~_t) */
 #include "models/kinds.h"
 
 typedef struct luong {
-    int source_words, words; /* E of either side */
+    int source_embedding, target_embedding; /* E of either side */
     at_stack encoder, decoder;
     at_dense feed; /* F h~_{t-1}, with input feeding */
     at_dense W_c, W_s;
-    at_look look;
+    at_attention_params attention;
 } luong;
 
 static bool declare(at_model *model, at_error *error)
@@ -25,15 +25,15 @@ static bool declare(at_model *model, at_error *error)
     const int layers = (int)s->layers;
     at_params *p = model->params;
     at_cell_kind cell = at_model_cell(model);
-    m->source_words = at_params_add(p, "source.E", AT_SHAPE(s->source_size, E), error);
+    m->source_embedding = at_params_add(p, "source.E", AT_SHAPE(s->source_size, E), error);
     m->encoder = at_stack_declare(p, "encoder", cell, layers, E, H, s->bidirectional, error);
-    m->words = at_params_add(p, "target.E", AT_SHAPE(s->target_size, E), error);
+    m->target_embedding = at_params_add(p, "target.E", AT_SHAPE(s->target_size, E), error);
     m->decoder = at_stack_declare(p, "decoder", cell, layers, E, H, false, error);
     if (s->input_feeding)
         m->feed = at_dense_declare(p, "decoder.feed", H, at_cell_width(&m->decoder.ahead[0]), false, error);
     m->W_c = at_dense_declare(p, "output.W_c", 2 * H, H, false, error);
     m->W_s = at_dense_declare(p, "output.W_s", H, s->target_size, true, error);
-    return at_look_declare(model, &m->look, "attention", H, H, false, error);
+    return at_attention_params_declare(model, &m->attention, "attention", H, H, false, error);
 }
 
 static at_real keep_of(const at_model *model)
@@ -45,7 +45,7 @@ static at_parts encode(const at_model *model, const at_pass *pass, const at_sour
 {
     const luong *m = model->extra;
     at_hidden last[AT_MOST_LAYERS];
-    at_tensor *x = at_embedding(at_param(pass->tape, model->params, m->source_words), source->ids,
+    at_tensor *x = at_embedding(at_param(pass->tape, model->params, m->source_embedding), source->ids,
                                 AT_SHAPE(source->rows, source->length)); /* [B,S,E] */
     at_tensor *h = at_stack_run(
         pass->tape, model->params, &m->encoder,
@@ -62,11 +62,11 @@ static at_tensor *features(const at_model *model, const at_pass *pass, const at_
     return encode(model, pass, source).part[0];
 }
 
-/* The state: its place, with input feeding h~, then the layers. */
-static at_parts state_of(const at_model *model, at_tensor *place, at_tensor *attentional, const at_hidden *layer)
+/* The state: its position, h~ with input feeding, then the layers. */
+static at_parts state_of(const at_model *model, at_tensor *position, at_tensor *attentional, const at_hidden *layer)
 {
     const luong *m = model->extra;
-    at_parts state = {.count = 1, .part = {place}};
+    at_parts state = {.count = 1, .part = {position}};
     if (model->settings.input_feeding)
         state.part[state.count++] = attentional;
     at_parts_add(&state, layer, m->decoder.layers);
@@ -79,30 +79,30 @@ static at_parts start(const at_model *model, const at_pass *pass, const at_sourc
     at_hidden layer[AT_MOST_LAYERS];
     at_parts_take(encoded, 1, &m->decoder.ahead[0], layer, m->decoder.layers);
     at_hidden zeros = at_hidden_zeros(pass->tape, &m->decoder.ahead[0], source->rows);
-    return state_of(model, at_place(pass, source->rows, 0), zeros.h, layer);
+    return state_of(model, at_state_position(pass, source->rows, 0), zeros.h, layer);
 }
 
 /* h~ = tanh(W_c [c; h]) for h [B,n,H] */
-static at_tensor *attend(const at_model *model, at_looks *looks, const at_parts *encoded, at_tensor *h)
+static at_tensor *attend(const at_model *model, at_source_attention *a, const at_parts *encoded, at_tensor *h)
 {
     const luong *m = model->extra;
-    at_tensor *c = at_looks_next(looks, h, encoded->part[0], encoded->part[0]); /* [B,n,H] */
+    at_tensor *c = at_source_attention_next(a, h, encoded->part[0], encoded->part[0]); /* [B,n,H] */
     if (!c)
         return NULL;
     at_tensor *both = at_concat((at_tensor *[]){c, h}, 2, 2);
-    return at_dense_apply(looks->pass->tape, model->params, &m->W_c, both, AT_ACT_TANH);
+    return at_dense_apply(a->pass->tape, model->params, &m->W_c, both, AT_ACT_TANH);
 }
 
-/* With input feeding a step needs the one before it: one at a time. Gives all h~ [B,n,H]. */
-static at_tensor *fed_steps(const at_model *model, at_looks *looks, const at_parts *encoded, at_tensor *x,
+/* With input feeding each step needs the previous one. Returns all h~ [B,n,H]. */
+static at_tensor *fed_steps(const at_model *model, at_source_attention *a, const at_parts *encoded, at_tensor *x,
                             at_hidden *layer, at_tensor **attentional)
 {
     const luong *m = model->extra;
-    const at_pass *pass = looks->pass;
+    const at_pass *pass = a->pass;
     at_tape *tape = pass->tape;
     at_params *p = model->params;
     const int64_t n = x->shape.dim[0], B = x->shape.dim[1], H = model->settings.hidden;
-    at_tensor **all = at_steps_room(pass, n);
+    at_tensor **all = at_step_array(pass, n);
     at_tensor *first = at_cell_input(tape, p, &m->decoder.ahead[0], x); /* [n,B,gates*H] */
     for (int64_t t = 0; t < n && at_tape_ok(tape); t++) {
         at_tensor *fed = at_dense_apply(tape, p, &m->feed, *attentional, AT_ACT_NONE);
@@ -113,7 +113,7 @@ static at_tensor *fed_steps(const at_model *model, at_looks *looks, const at_par
             layer[i] = at_cell_step(tape, p, &m->decoder.ahead[i], input, layer[i]);
         }
         at_tensor *top = at_reshape(layer[m->decoder.layers - 1].h, AT_SHAPE(B, 1, H));
-        *attentional = all[t] = at_reshape(attend(model, looks, encoded, top), AT_SHAPE(B, H));
+        *attentional = all[t] = at_reshape(attend(model, a, encoded, top), AT_SHAPE(B, H));
     }
     return at_tape_ok(tape) ? at_rows_first(at_steps_join(all, n)) : NULL;
 }
@@ -125,11 +125,11 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
     at_tape *tape = pass->tape;
     at_params *p = model->params;
     const bool feeds = model->settings.input_feeding;
-    const int64_t B = source->rows, place = at_place_of(state->part[0]);
+    const int64_t B = source->rows, position = at_state_position_of(state->part[0]);
     at_hidden layer[AT_MOST_LAYERS];
-    at_tensor *attentional = feeds ? state->part[1] : NULL, *table = at_param(tape, p, m->words);
+    at_tensor *attentional = feeds ? state->part[1] : NULL, *table = at_param(tape, p, m->target_embedding);
     at_parts_take(state, feeds ? 2 : 1, &m->decoder.ahead[0], layer, m->decoder.layers);
-    at_looks looks = at_looks_begin(model, pass, source, &m->look, n, place);
+    at_source_attention attention = at_source_attention_begin(model, pass, source, &m->attention, n, position);
     at_tensor *x = feeds ? at_steps_embed(pass, table, ids, B, n)    /* [n,B,E] */
                          : at_embedding(table, ids, AT_SHAPE(B, n)); /* [B,n,E] */
     x = at_drop(model, pass, x);
@@ -137,22 +137,22 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
         return (at_decoded){0};
     at_tensor *h; /* h~ [B,n,H] */
     if (feeds) {
-        h = fed_steps(model, &looks, encoded, x, layer, &attentional);
+        h = fed_steps(model, &attention, encoded, x, layer, &attentional);
     } else {
         at_hidden last[AT_MOST_LAYERS];
         h = at_stack_run(tape, p, &m->decoder,
                          &(at_stack_input){.x = x, .first = layer, .keep = keep_of(model), .rng = pass->rng}, last);
-        h = attend(model, &looks, encoded, h);
+        h = attend(model, &attention, encoded, h);
         for (int i = 0; i < m->decoder.layers; i++)
             layer[i] = last[i];
     }
-    *state = state_of(model, at_place(pass, B, place + n), attentional, layer);
-    return at_looks_end(&looks, at_dense_apply(tape, p, &m->W_s, at_drop(model, pass, h), AT_ACT_NONE));
+    *state = state_of(model, at_state_position(pass, B, position + n), attentional, layer);
+    return at_source_attention_end(&attention, at_dense_apply(tape, p, &m->W_s, at_drop(model, pass, h), AT_ACT_NONE));
 }
 
 const at_model_kind at_luong = {
     .name = "luong",
-    .formula = "h̃_t = tanh(W_c [c_t; h_t]), softmax(W_s h̃_t), stacked cells, input feeding if asked",
+    .formula = "h̃_t = tanh(W_c [c_t; h_t]), softmax(W_s h̃_t), stacked cells, optional input feeding",
     .paper = "Luong, Pham, Manning 2015",
     .fields = "cell reset layers embedding hidden attention dropout attention-dropout score normaliser window position "
               "heads input-feeding "

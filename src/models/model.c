@@ -6,8 +6,19 @@
 #include "base/utf8.h"
 #include "models/kinds.h"
 
-static const at_model_kind *const kinds[] = {&at_rnn_plain, &at_rnn_encdec,  &at_rnn_attention, &at_bahdanau,
-                                             &at_luong,     &at_transformer, &at_transformer_lm};
+/* The records of the models, in the order of `attend list`. A new model is its file and its line here. */
+#define MODELS(X)                                                                                                      \
+    X(at_rnn_plain)                                                                                                    \
+    X(at_rnn_encdec)                                                                                                   \
+    X(at_rnn_attention)                                                                                                \
+    X(at_bahdanau)                                                                                                     \
+    X(at_luong)                                                                                                        \
+    X(at_transformer)                                                                                                  \
+    X(at_transformer_lm)
+#define DECLARE(kind) extern const at_model_kind kind;
+#define ADDRESS(kind) &kind,
+MODELS(DECLARE)
+static const at_model_kind *const kinds[] = {MODELS(ADDRESS)};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 const at_model_kind *at_model_kind_at(int index)
@@ -57,7 +68,7 @@ void *at_model_extra(at_model *model, size_t size, at_error *error)
 {
     model->extra = calloc(1, size);
     if (!model->extra)
-        at_fail(error, AT_FAILED, "memory is out: a model '%s' cannot be made", model->kind->name);
+        at_no_memory(error, "a model '%s'", model->kind->name);
     return model->extra;
 }
 
@@ -81,10 +92,10 @@ static bool is_complete(const at_model_settings *settings, const at_model_kind *
     }
     const int most = kind->most_layers ? kind->most_layers : AT_MOST_LAYERS;
     if (settings->layers > most)
-        return at_fail(error, AT_FAILED, "`layers` is %lld, and model '%s' has at most %d", (long long)settings->layers,
+        return at_fail(error, AT_USAGE, "`layers` is %lld, and model '%s' has at most %d", (long long)settings->layers,
                        kind->name, most);
     if ((settings->source_size < 1 && kind->has_source) || settings->target_size < 1)
-        return at_fail(error, AT_FAILED, "the vocabularies have %lld and %lld entries, and each needs at least 1",
+        return at_fail(error, AT_SHAPE, "the vocabularies have %lld and %lld entries, and each needs at least 1",
                        (long long)settings->source_size, (long long)settings->target_size);
     return true;
 }
@@ -107,7 +118,7 @@ bool at_model_guided(const at_model *model, int *layer, int *head)
     return model->guided_layer > 0;
 }
 
-/* A model whose parameters have shapes but no memory yet. */
+/* A model whose parameters have shapes, but no values yet. */
 static at_model *declare_model(const at_model_settings *settings, at_error *error)
 {
     if (error->code != AT_OK)
@@ -122,7 +133,7 @@ static at_model *declare_model(const at_model_settings *settings, at_error *erro
         parse_guided(model);
     }
     if (!model || !params) {
-        at_fail(error, AT_FAILED, "memory is out: a model '%s' cannot be made", kind->name);
+        at_no_memory(error, "a model '%s'", kind->name);
     } else if (at_model_attention(settings, kind, &model->attention, error) && kind->declare(model, error)) {
         return model;
     }
@@ -156,8 +167,8 @@ at_model *at_model_new(const at_model_settings *settings, uint64_t seed, at_erro
     at_model *model = at_model_blank(settings, error);
     if (model)
         at_init_all(model->params, seed);
-    if (model && model->kind->draw)
-        model->kind->draw(model, seed);
+    if (model && model->kind->initialise)
+        model->kind->initialise(model, seed);
     return model;
 }
 
@@ -175,7 +186,7 @@ static bool source_fits(const at_model *model, const at_pass *pass, const at_sou
     at_error *error = at_tape_error(pass->tape);
     for (int64_t b = 0; model->kind->has_source && b < source->rows; b++)
         if (source->lengths[b] < 1 || source->lengths[b] > source->length)
-            return at_fail(error, AT_FAILED, "the source in row %lld has %lld units and must have 1 to %lld",
+            return at_fail(error, AT_SHAPE, "the source in row %lld has %lld units and must have 1 to %lld",
                            (long long)b, (long long)source->lengths[b], (long long)source->length);
     return at_tape_ok(pass->tape);
 }
@@ -191,8 +202,8 @@ at_tensor *at_model_features(const at_model *model, const at_pass *pass, const a
         return source_fits(model, pass, source) ? model->kind->features(model, pass, source) : NULL;
     at_fail(at_tape_error(pass->tape), AT_UNSUPPORTED, "model '%s' has no features of a source's units: %s",
             model->kind->name,
-            model->kind->has_source ? "it keeps one vector of the whole source"
-                                    : "it is a language model, and has no source");
+            model->kind->has_source ? "it encodes the whole source as one vector"
+                                    : "it is a language model and has no source");
     return NULL;
 }
 
@@ -217,7 +228,7 @@ at_decoded at_model_decode(const at_model *model, const at_pass *pass, const at_
     if (!source_fits(model, pass, source))
         return (at_decoded){0};
     if (n < 1) {
-        at_fail(at_tape_error(pass->tape), AT_FAILED, "decoding takes at least 1 target position, and got %lld",
+        at_fail(at_tape_error(pass->tape), AT_SHAPE, "decoding takes at least 1 target position, not %lld",
                 (long long)n);
         return (at_decoded){0};
     }

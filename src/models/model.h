@@ -1,5 +1,5 @@
-/* The model seam: every sequence-to-sequence model is {declare, encode, start, decode} over tensors; saving a state,
- * reordering beams and everything after is written once, here, for all of them.
+/* The model seam: every sequence-to-sequence model is {declare, encode, start, decode} over tensors. Saving a state and
+ * selecting its rows in search is written once for all models (saved.c).
  *
  * decode takes n target positions at a time: n = T with teacher forcing in training, n = 1 in search. "n = T equals T
  * times n = 1" is tested for every model and setting. */
@@ -77,47 +77,47 @@ typedef struct at_parts {
 typedef struct at_pass {
     at_tape *tape;
     at_rng *rng;
-    struct at_cache *cache;        /* search: where a decoder keeps what it has seen; NULL: it is given whole targets */
-    const int64_t *lengths;        /* [B]: target positions that count, NULL: all; the others' logits may be left out */
-    bool wants_weights;            /* a model that can do without gives none unless asked */
-    int layer, head;               /* whose weights, from 1; 0: the mean of all */
+    struct at_cache *cache; /* search: keys and values of earlier steps; NULL: ids are whole targets */
+    const int64_t *lengths; /* [B]: target positions without padding, NULL: all; logits of padding may be left out */
+    bool wants_weights;     /* a model may return no weights unless asked */
+    int layer, head;        /* whose weights, from 1; 0: the mean of all */
     int guided_layer, guided_head; /* training: whose weights shall be differentiable, from 1; 0: none */
     bool expectation;              /* hard attention takes the expectation under its softmax instead of a sample */
 } at_pass;
 
 typedef struct at_decoded {
     at_tensor *logits;   /* [B, n, V], or [sum of lengths, V] if packed */
-    bool packed;         /* the positions that do not count are left out */
+    bool packed;         /* the positions of padding are left out */
     at_tensor *weights;  /* [B, n, S] attention weights, not differentiable; NULL for a model without attention */
-    at_tensor *guided;   /* [B, n, S] those of the guided head, differentiable; NULL if the pass asks for none */
-    at_tensor *log_prob; /* [B, n] hard attention: log-probability of its choices; else NULL */
-    at_tensor *entropy;  /* [B, n] hard attention: entropy of the softmax it drew from; else NULL */
+    at_tensor *guided;   /* [B, n, S] weights of the guided head, differentiable; NULL: the pass guides none */
+    at_tensor *log_prob; /* [B, n] hard attention: log-probability of its samples; else NULL */
+    at_tensor *entropy;  /* [B, n] hard attention: entropy of the softmax it samples from; else NULL */
 } at_decoded;
 
 typedef struct at_model at_model;
 
-/* Positions that are added to the words, not inside attention. */
+/* Positions that are added to the embeddings, not inside attention. */
 typedef enum at_added { AT_ADDED_NONE, AT_ADDED_SINUSOIDAL, AT_ADDED_LEARNED } at_added;
 
-/* One kind of model: a row of the table in model.c, a file of its own. */
+/* One kind of model: a record at the end of its file, named in the table of model.c. */
 typedef struct at_model_kind {
     const char *name, *formula, *paper;
-    const char *fields;    /* names of the settings it uses, blank between */
-    const char *defaults;  /* "cell=lstm score=general": where it differs from the table of settings */
-    bool has_source;       /* false: a language model */
-    bool has_attention;    /* its decoder, or a language model's words, attend by score, normaliser and window */
+    const char *fields;   /* names of the settings it uses, blank between */
+    const char *defaults; /* "cell=lstm score=general": where it differs from the table of settings */
+    bool has_source;      /* false: a language model */
+    bool has_attention;   /* it uses score, normaliser and window: over the source, or over a language model's tokens */
     bool has_cross_layers; /* every layer of the decoder attends to the source, not the decoder once */
-    bool adds_positions;   /* may add sinusoidal or learned positions to its words */
+    bool adds_positions;   /* may add sinusoidal or learned positions to its embeddings */
     int most_layers;       /* 0: AT_MOST_LAYERS */
     bool (*declare)(at_model *model, at_error *error);
-    void (*draw)(at_model *model, uint64_t seed); /* NULL, or what begins otherwise than at_init_all has it */
+    void (*initialise)(at_model *model, uint64_t seed); /* initial values other than at_init_all's; NULL: none */
     at_parts (*encode)(const at_model *model, const at_pass *pass, const at_source *source);
     at_parts (*start)(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded);
-    /* ids [B, n]: the previous target words. Replaces *state by the state after them. */
+    /* ids [B, n]: the previous target tokens. Replaces *state by the state after them. */
     at_decoded (*decode)(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded,
                          at_parts *state, const int32_t *ids, int64_t n);
-    /* The encoder alone: a source's features, [sum of lengths, d] or with padding [B, S, d]; NULL: this model has none
-     * to give. */
+    /* The encoder alone: a source's features, [sum of lengths, d] or with padding [B, S, d]; NULL: this model encodes no
+     * position of the source by itself. */
     at_tensor *(*features)(const at_model *model, const at_pass *pass, const at_source *source);
 } at_model_kind;
 
@@ -130,20 +130,19 @@ struct at_model {
     at_added added;
     int guided_layer, guided_head; /* both from 1; 0: none */
     at_params *params;
-    void *extra; /* the kind's own record of parameter numbers; released with free */
+    void *extra; /* the kind's own record of parameter indices; released with free */
 };
 
-/* Whether these settings go together, whatever the vocabularies: what no data can mend is better known before it is
- * read. */
+/* Whether these settings fit together with any vocabularies, checked before the data is read. */
 bool at_model_possible(const at_model_settings *settings, at_error *error);
-/* A model with freshly drawn parameters (uniform or normal as its paper says, from the seed). */
+/* A model with random initial parameters, drawn from the seed. */
 at_model *at_model_new(const at_model_settings *settings, uint64_t seed, at_error *error);
-/* One whose parameters are zeros, to be filled from a file: drawing takes longer than reading. */
+/* The same with zeros, to be read from a file. */
 at_model *at_model_blank(const at_model_settings *settings, at_error *error);
 void at_model_free(at_model *model);
 /* The guided head, both from 1; false if there is none. */
 bool at_model_guided(const at_model *model, int *layer, int *head);
-/* How many layers and heads of it look at the source; false: it has no such attention. */
+/* The layers and heads that attend to the source; false: the model has no such attention. */
 bool at_model_heads(const at_model *model, int *layers, int *heads);
 at_parts at_model_encode(const at_model *model, const at_pass *pass, const at_source *source);
 at_parts at_model_start(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded);
@@ -151,14 +150,14 @@ at_tensor *at_model_features(const at_model *model, const at_pass *pass, const a
 at_decoded at_model_decode(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded,
                            at_parts *state, const int32_t *ids, int64_t n);
 
-/* What search keeps between steps while tapes come and go: an encoded source and a state in memory of its own, rows
- * that can be picked, repeated and dropped. Grows, never shrinks: steady decoding takes no memory. */
-typedef struct at_kept at_kept;
-at_kept *at_kept_new(void);
-void at_kept_free(at_kept *kept);
-bool at_kept_store(at_kept *kept, const at_parts *parts, at_error *error); /* copies the tensors' values */
-at_parts at_kept_load(const at_kept *kept, at_tape *tape);                 /* leaves over the kept memory */
-bool at_kept_select(at_kept *kept, const int64_t *rows, int64_t count,
-                    at_error *error); /* row i becomes old row rows[i] */
+/* An encoded source or a state, saved between the steps of a search, each of which has its own tape. Rows can be
+ * selected, repeated and dropped. The memory grows and is used again: steady decoding allocates nothing. */
+typedef struct at_saved at_saved;
+at_saved *at_saved_new(void);
+void at_saved_free(at_saved *saved);
+bool at_saved_store(at_saved *saved, const at_parts *parts, at_error *error); /* copies the tensors' values */
+at_parts at_saved_load(const at_saved *saved, at_tape *tape);                 /* leaves over the saved values */
+bool at_saved_select(at_saved *saved, const int64_t *rows, int64_t count,
+                     at_error *error); /* row i becomes old row rows[i] */
 
 #endif

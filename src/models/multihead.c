@@ -1,5 +1,5 @@
-/* Attention with its projections, over rows without padding or over a cache. One operator does the looking; here is
- * only where its operands lie. */
+/* Multi-head attention with its projections, over rows without padding or over a cache. The one operator computes it; this
+ * file tells it where its operands are. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,29 +7,29 @@
 #include "tape/block.h"
 #include "tape/ops.h"
 
-/* Which settings each use of attention reads. */
-static const char *own_words(const at_model_settings *s, at_use use)
+/* The setting of each use of attention. */
+static const char *setting_of(const at_model_settings *s, at_use use)
 {
     return use == AT_USE_ENCODER   ? s->encoder_attention
            : use == AT_USE_DECODER ? s->decoder_attention
                                    : s->cross_attention;
 }
 
-/* "scaled,sliding:8,shaw:16": each word belongs to the axis that has a choice of this name. */
-static bool take_words(const char *words, at_settings *names, char room[][32], at_error *error)
+/* "scaled,sliding:8,shaw:16": each name belongs to the axis that has an entry of this name. */
+static bool parse_names(const char *list, at_settings *names, char text[][32], at_error *error)
 {
     const char **slot[] = {&names->score, &names->normaliser, &names->window, &names->position};
     int used = 0;
-    for (const char *at = words; *at; at += strcspn(at, ","), at += *at == ',') {
+    for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
         const size_t length = strcspn(at, ","), name = strcspn(at, ",:");
         const int axis = at_axis_of(at, name);
         if (axis < 0 || length >= 32 || used == AT_AXES)
-            return at_fail(error, AT_FAILED,
-                           "'%.*s' in '%s' is no score, normaliser, window or position; one word of each may stand "
-                           "there, with commas between, as in 'scaled,sliding:8,shaw:16'",
-                           (int)length, at, words);
-        snprintf(room[used], 32, "%.*s", (int)length, at);
-        *slot[axis] = room[used++];
+            return at_fail(error, AT_USAGE,
+                           "'%.*s' in '%s' is no score, normaliser, window or position; give at most one of each, "
+                           "separated by commas, as in 'scaled,sliding:8,shaw:16'",
+                           (int)length, at, list);
+        snprintf(text[used], 32, "%.*s", (int)length, at);
+        *slot[axis] = text[used++];
     }
     return true;
 }
@@ -37,24 +37,24 @@ static bool take_words(const char *words, at_settings *names, char room[][32], a
 static bool parse(const at_model *model, at_use use, at_attention *attention, at_error *error)
 {
     const at_model_settings *s = &model->settings;
-    char room[AT_AXES][32];
+    char text[AT_AXES][32];
     at_settings names = {.score = s->score,
                          .normaliser = s->normaliser,
                          .window = s->window,
                          .position = use == AT_USE_CROSS || model->added != AT_ADDED_NONE ? "none" : s->position,
                          .heads = (int)s->heads,
                          .kv_heads = (int)(s->kv_heads ? s->kv_heads : s->heads)};
-    if (!take_words(own_words(s, use), &names, room, error) || !at_attention_parse(&names, attention, error))
+    if (!parse_names(setting_of(s, use), &names, text, error) || !at_attention_parse(&names, attention, error))
         return false;
     if (at_attention_samples(attention))
-        return at_fail(error, AT_FAILED,
-                       "model '%s' cannot use the normaliser 'hard': its layers would draw thousands of times a "
-                       "sentence, and REINFORCE learns from one draw a word; 'sparsemax' is sparse and learns",
+        return at_fail(error, AT_USAGE,
+                       "model '%s' cannot use the normaliser 'hard': its layers would take thousands of samples a "
+                       "sentence, and REINFORCE learns from one a token; 'sparsemax' is sparse and differentiable",
                        s->model);
     if (at_attention_predicts(attention) && use == AT_USE_DECODER)
-        return at_fail(error, AT_FAILED,
+        return at_fail(error, AT_USAGE,
                        "the decoder's self-attention cannot use the window 'local-p': its centre is a share of the "
-                       "words, and a decoder does not know how many there will be; 'sliding' looks back a fixed way");
+                       "length, which a decoder does not know in advance; 'sliding' attends to a fixed number");
     attention->causal = use == AT_USE_DECODER;
     return true;
 }
@@ -68,30 +68,30 @@ at_multihead at_multihead_declare(at_model *model, const char *name, at_use use,
         return m;
     const int64_t H = m.attention.heads, G = m.attention.kv_heads;
     if (d % H) {
-        at_fail(error, AT_FAILED, "`heads` is %lld and must divide `hidden`, which is %lld", (long long)H,
-                (long long)d);
+        at_fail(error, AT_USAGE, "`heads` is %lld and must divide `hidden`, which is %lld", (long long)H, (long long)d);
         return m;
     }
     m.size = d / H;
     if (at_attention_rotates(&m.attention) && m.size % 2) {
-        at_fail(error, AT_FAILED,
-                "position 'rope' turns pairs of numbers, so the head size must be even, and `hidden` %lld over `heads` "
-                "%lld makes it %lld",
-                (long long)d, (long long)H, (long long)m.size);
+        at_fail(
+            error, AT_USAGE,
+            "position 'rope' rotates pairs of numbers, so the head size must be even, and `hidden` %lld over `heads` "
+            "%lld is %lld",
+            (long long)d, (long long)H, (long long)m.size);
         return m;
     }
-    m.turns = at_attention_rotates(&m.attention);
-    if (m.turns)
+    m.rotates = at_attention_rotates(&m.attention);
+    if (m.rotates)
         at_attention_drop_position(&m.attention);
     const int64_t keys = 2 * G * m.size;
     snprintf(full, sizeof full, "%s.%s", name, use == AT_USE_CROSS ? "Q" : "QKV");
     m.in = at_dense_declare(model->params, full, d, use == AT_USE_CROSS ? d : d + keys, true, error);
     snprintf(full, sizeof full, "%s.KV", name);
     if (use == AT_USE_CROSS)
-        m.memory = at_dense_declare(model->params, full, d, keys, true, error);
+        m.keys = at_dense_declare(model->params, full, d, keys, true, error);
     snprintf(full, sizeof full, "%s.O", name);
     m.out = at_dense_declare(model->params, full, d, d, true, error);
-    at_look_declare_for(model, &m.attention, &m.look, name, d, d, false, error);
+    at_attention_params_declare_for(model, &m.attention, &m.params, name, d, d, false, error);
     return m;
 }
 
@@ -100,7 +100,7 @@ int64_t at_multihead_cached(const at_multihead *m)
     return 2 * m->attention.kv_heads * m->size;
 }
 
-/* ---- Weights on their way out --------------------------------------------------------------------------------- */
+/* ---- Weights for the caller ----------------------------------------------------------------------------------- */
 
 at_cross_weights at_cross_weights_begin(const at_pass *pass, const at_source *source, int64_t n, int layers)
 {
@@ -134,7 +134,7 @@ static void gather(at_cross_weights *to, const at_real *w, int64_t H, int64_t Q,
             }
 }
 
-/* ---- Looking -------------------------------------------------------------------------------------------------- */
+/* ---- Attention ------------------------------------------------------------------------------------------------ */
 
 static int64_t largest(const int64_t *x, int64_t count)
 {
@@ -144,33 +144,40 @@ static int64_t largest(const int64_t *x, int64_t count)
     return most;
 }
 
-/* Packed operands through the operator. `weights` NULL: nobody asks for them. */
-static at_tensor *look(const at_model *model, const at_pass *pass, const at_multihead *m, at_tensor *q, at_tensor *kv,
-                       at_packed packed, int64_t start, at_cross_weights *weights, int64_t from)
+/* One call of the operator. */
+typedef struct attend_call {
+    at_tensor *q, *kv;
+    at_packed packed;
+    int64_t first;             /* position of the first query */
+    at_cross_weights *weights; /* NULL: not asked for */
+    int64_t step;              /* of `weights`, for the first query */
+} attend_call;
+
+static at_tensor *attend(const at_model *model, const at_pass *pass, const at_multihead *m, const attend_call *call)
 {
-    const int64_t H = m->attention.heads, Q = largest(packed.query_count, packed.batch),
-                  K = largest(packed.key_count, packed.batch);
-    at_packed *kept = at_keep(pass->tape, &packed, sizeof packed); /* the way back looks at it again */
-    at_real *w =
-        weights && is_wanted(weights) ? at_room(pass->tape, (size_t)(packed.batch * H * Q * K) * sizeof *w) : NULL;
-    if (!kept || !q || (weights && is_wanted(weights) && !w))
+    at_cross_weights *weights = call->weights;
+    at_packed *packed = at_keep(pass->tape, &call->packed, sizeof *packed); /* the backward pass reads it again */
+    const bool wanted = weights && is_wanted(weights);
+    const int64_t B = call->packed.batch, H = m->attention.heads, Q = largest(call->packed.query_count, B),
+                  K = largest(call->packed.key_count, B);
+    at_real *w = wanted ? at_room(pass->tape, (size_t)(B * H * Q * K) * sizeof *w) : NULL;
+    if (!packed || !call->q || (wanted && !w))
         return NULL;
-    kept->size = kept->value_size = m->size;
-    at_attention_in in = {.query = q,
-                          .key = kv,
-                          .value = kv,
-                          .packed = kept,
-                          .query_start = start,
-                          .drop = at_drop_of(model, pass),
+    packed->size = packed->value_size = m->size;
+    at_attention_in in = {.query = call->q,
+                          .key = call->kv,
+                          .value = call->kv,
+                          .packed = packed,
+                          .query_start = call->first,
+                          .drop = at_weight_dropout(model, pass),
                           .asked = &(at_asked){.weights = w}};
-    at_look_params(pass->tape, model->params, &m->look, &in);
+    at_attention_params_put(pass->tape, model->params, &m->params, &in);
     at_attention attention = m->attention;
-    /* Of the layer that is guided the weights need a way back, which the plain path has. */
     const bool guides = weights && pass->guided_layer == weights->layer + 1;
-    attention.plain = attention.plain || guides;
+    attention.plain = attention.plain || guides; /* the fused path has no gradient of the weights */
     at_attention_out out = at_attention_run(pass->tape, &attention, &in);
     if (w && out.out)
-        gather(weights, w, H, Q, K, from);
+        gather(weights, w, H, Q, K, call->step);
     if (guides)
         weights->guided = at_one_head(out.weights, pass->guided_head);
     return out.out;
@@ -181,30 +188,30 @@ static at_tensor *project(const at_model *model, const at_pass *pass, const at_d
     return at_dense_apply(pass->tape, model->params, dense, x, AT_ACT_NONE);
 }
 
-/* rope: the first `heads` heads of the rows turn by their places, which count from `first`. A cache then holds turned
- * keys, and none is turned twice. */
-static at_tensor *turn(const at_multihead *m, at_tensor *x, const at_rows *rows, int64_t first, int64_t heads)
+/* rope: rotates the first `heads` heads of the rows by their positions, which count from `first`. The cache holds rotated
+ * keys, so each is rotated once. */
+static at_tensor *rotate(const at_multihead *m, at_tensor *x, const at_rows *rows, int64_t first, int64_t heads)
 {
-    return m->turns ? at_rotate_rows(x, rows->places, first, heads, m->size) : x;
+    return m->rotates ? at_rotate_rows(x, rows->positions, first, heads, m->size) : x;
 }
 
-/* [q; k; v] of the rows' words, the first of which is word `first`: [N,(H+2G)D] */
+/* [q; k; v] of the rows, whose positions count from `first`: [N,(H+2G)D] */
 static at_tensor *make_qkv(const at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows,
                            at_tensor *x, int64_t first)
 {
-    return turn(m, project(model, pass, &m->in, x), rows, first, m->attention.heads + m->attention.kv_heads);
+    return rotate(m, project(model, pass, &m->in, x), rows, first, m->attention.heads + m->attention.kv_heads);
 }
 
 static at_tensor *make_q(const at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows,
                          at_tensor *x, int64_t first)
 {
-    return turn(m, project(model, pass, &m->in, x), rows, first, m->attention.heads);
+    return rotate(m, project(model, pass, &m->in, x), rows, first, m->attention.heads);
 }
 
-at_tensor *at_cross_memory(const at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *source,
-                           at_tensor *R)
+at_tensor *at_cross_keys(const at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *source,
+                         at_tensor *R)
 {
-    return turn(m, project(model, pass, &m->memory, R), source, 0, m->attention.kv_heads);
+    return rotate(m, project(model, pass, &m->keys, R), source, 0, m->attention.kv_heads);
 }
 
 at_tensor *at_self_attention(const at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows,
@@ -218,11 +225,11 @@ at_tensor *at_self_attention(const at_model *model, const at_pass *pass, const a
                         .key_count = rows->count,
                         .k_column = m->attention.heads * m->size,
                         .v_column = (m->attention.heads + m->attention.kv_heads) * m->size};
-    return project(model, pass, &m->out, look(model, pass, m, qkv, qkv, packed, 0, NULL, 0));
+    return project(model, pass, &m->out, attend(model, pass, m, &(attend_call){.q = qkv, .kv = qkv, .packed = packed}));
 }
 
 at_tensor *at_cross_attention(const at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows,
-                              at_tensor *x, const at_rows *source, at_tensor *memory, at_cross_weights *weights)
+                              at_tensor *x, const at_rows *source, at_tensor *kv, at_cross_weights *weights)
 {
     at_packed packed = {.batch = rows->batch,
                         .query_at = rows->at,
@@ -230,7 +237,8 @@ at_tensor *at_cross_attention(const at_model *model, const at_pass *pass, const 
                         .key_at = source->at,
                         .key_count = source->count,
                         .v_column = m->attention.kv_heads * m->size};
-    at_tensor *c = look(model, pass, m, make_q(model, pass, m, rows, x, 0), memory, packed, 0, weights, 0);
+    at_tensor *q = make_q(model, pass, m, rows, x, 0);
+    at_tensor *c = attend(model, pass, m, &(attend_call){.q = q, .kv = kv, .packed = packed, .weights = weights});
     weights->layer++;
     return project(model, pass, &m->out, c);
 }
@@ -251,14 +259,14 @@ static at_tensor *join(at_tensor *const *step, int64_t n)
     return n == 1 ? step[0] : at_concat(step, (int)n, 0);
 }
 
-/* The keys and values of x's rows go to their words' places in the cache. */
-static void remember(const at_cache *cache, const at_multihead *m, const at_tensor *qkv, int64_t first, int64_t n,
-                     int64_t column)
+/* Copies keys and values of the rows to their slots in the cache. */
+static void store_keys(const at_cache *cache, const at_multihead *m, const at_tensor *qkv, int64_t first, int64_t n,
+                       int64_t column)
 {
     const int64_t B = at_cache_rows(cache), width = qkv->shape.dim[1], keys = m->attention.heads * m->size;
     for (int64_t t = 0; t < n; t++)
         for (int64_t b = 0; b < B; b++)
-            memcpy(at_cache_word(cache, b, first + t) + column, qkv->value + (t * B + b) * width + keys,
+            memcpy(at_cache_slot(cache, b, first + t) + column, qkv->value + (t * B + b) * width + keys,
                    (size_t)at_multihead_cached(m) * sizeof(at_real));
 }
 
@@ -266,15 +274,16 @@ at_tensor *at_self_attention_cached(const at_model *model, const at_pass *pass, 
                                     const at_rows *rows, at_tensor *x, int64_t first, int64_t column)
 {
     const int64_t n = rows->longest;
-    at_tensor *qkv = make_qkv(model, pass, m, rows, x, first), **out = at_steps_room(pass, n);
+    at_tensor *qkv = make_qkv(model, pass, m, rows, x, first), **out = at_step_array(pass, n);
     if (!qkv || !out)
         return NULL;
-    remember(pass->cache, m, qkv, first, n, column);
+    store_keys(pass->cache, m, qkv, first, n, column);
     for (int64_t t = 0; t < n; t++) {
         at_packed packed = {.k_column = column, .v_column = column + m->attention.kv_heads * m->size};
-        if (!at_cache_look(pass->cache, pass->tape, first + t + 1, &packed))
+        if (!at_cache_pack_steps(pass->cache, pass->tape, first + t + 1, &packed))
             return NULL;
-        out[t] = look(model, pass, m, step_of(qkv, t, n), NULL, packed, first + t, NULL, 0);
+        const attend_call call = {.q = step_of(qkv, t, n), .packed = packed, .first = first + t};
+        out[t] = attend(model, pass, m, &call);
     }
     return project(model, pass, &m->out, at_tape_ok(pass->tape) ? join(out, n) : NULL);
 }
@@ -284,13 +293,15 @@ at_tensor *at_cross_attention_cached(const at_model *model, const at_pass *pass,
                                      at_cross_weights *weights)
 {
     const int64_t n = rows->longest;
-    at_tensor *q = make_q(model, pass, m, rows, x, first), **out = at_steps_room(pass, n);
+    at_tensor *q = make_q(model, pass, m, rows, x, first), **out = at_step_array(pass, n);
     for (int64_t t = 0; t < n && q && out; t++) {
         at_packed packed = {.v_column = m->attention.kv_heads * m->size};
-        at_tensor *kv = at_cache_look_source(pass->cache, pass->tape, layer, &packed);
+        at_tensor *kv = at_cache_pack_source(pass->cache, pass->tape, layer, &packed);
         if (!kv)
             return NULL;
-        out[t] = look(model, pass, m, step_of(q, t, n), kv, packed, first + t, weights, t);
+        const attend_call call = {
+            .q = step_of(q, t, n), .kv = kv, .packed = packed, .first = first + t, .weights = weights, .step = t};
+        out[t] = attend(model, pass, m, &call);
     }
     weights->layer++;
     return project(model, pass, &m->out, q && out && at_tape_ok(pass->tape) ? join(out, n) : NULL);

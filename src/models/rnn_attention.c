@@ -1,4 +1,4 @@
-/* Attention in its shortest form: the plain encoder-decoder, whose output also sees what it looks at.
+/* Attention in its shortest form: the plain encoder-decoder, whose output also reads the context.
  *
  *     h_j = cell(x_j, h_{j-1})             x and y are one-hot, so W x is a row of a table
  *     s_0 = h_N,  s_t = cell(y_{t-1}, s_{t-1})
@@ -7,10 +7,10 @@
 #include "models/kinds.h"
 
 typedef struct rnn_attention {
-    int source_words, words; /* W of either side, a row for each word */
+    int source_embedding, target_embedding; /* W of either side, a row for each token */
     at_cell encoder, decoder;
     at_dense W_o;
-    at_look look;
+    at_attention_params attention;
 } rnn_attention;
 
 static bool declare(at_model *model, at_error *error)
@@ -23,17 +23,17 @@ static bool declare(at_model *model, at_error *error)
     m->encoder = at_cell_declare(p, "encoder", at_model_cell(model), 0, s->hidden, error);
     m->decoder = at_cell_declare(p, "decoder", at_model_cell(model), 0, s->hidden, error);
     const int64_t width = at_cell_width(&m->encoder);
-    m->source_words = at_params_add(p, "source.E", AT_SHAPE(s->source_size, width), error);
-    m->words = at_params_add(p, "target.E", AT_SHAPE(s->target_size, width), error);
+    m->source_embedding = at_params_add(p, "source.E", AT_SHAPE(s->source_size, width), error);
+    m->target_embedding = at_params_add(p, "target.E", AT_SHAPE(s->target_size, width), error);
     m->W_o = at_dense_declare(p, "output", 2 * s->hidden, s->target_size, true, error);
-    return at_look_declare(model, &m->look, "attention", s->hidden, s->hidden, false, error);
+    return at_attention_params_declare(model, &m->attention, "attention", s->hidden, s->hidden, false, error);
 }
 
 static at_parts encode(const at_model *model, const at_pass *pass, const at_source *source)
 {
     const rnn_attention *m = model->extra;
     at_hidden last;
-    at_tensor *x = at_embedding(at_param(pass->tape, model->params, m->source_words), source->ids,
+    at_tensor *x = at_embedding(at_param(pass->tape, model->params, m->source_embedding), source->ids,
                                 AT_SHAPE(source->rows, source->length)); /* [B,S,gates*H] */
     x = at_cell_input(pass->tape, model->params, &m->encoder, x);
     at_tensor *h =
@@ -53,7 +53,7 @@ static at_parts start(const at_model *model, const at_pass *pass, const at_sourc
     const rnn_attention *m = model->extra;
     at_hidden s;
     at_parts_take(encoded, 1, &m->decoder, &s, 1);
-    at_parts state = {.count = 1, .part = {at_place(pass, source->rows, 0)}};
+    at_parts state = {.count = 1, .part = {at_state_position(pass, source->rows, 0)}};
     at_parts_add(&state, &s, 1);
     return state;
 }
@@ -64,21 +64,22 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
     const rnn_attention *m = model->extra;
     at_tape *tape = pass->tape;
     at_params *p = model->params;
-    const int64_t place = at_place_of(state->part[0]);
+    const int64_t position = at_state_position_of(state->part[0]);
     at_hidden s;
     at_parts_take(state, 1, &m->decoder, &s, 1);
-    at_tensor *y = at_embedding(at_param(tape, p, m->words), ids, AT_SHAPE(source->rows, n)); /* [B,n,gates*H] */
+    at_tensor *y =
+        at_embedding(at_param(tape, p, m->target_embedding), ids, AT_SHAPE(source->rows, n)); /* [B,n,gates*H] */
     y = at_cell_input(tape, p, &m->decoder, y);
     at_tensor *h = at_cell_run(tape, p, &m->decoder, &(at_sequence){.x = y, .first = s}, &s); /* [B,n,H] */
     h = at_drop(model, pass, h);
-    at_looks looks = at_looks_begin(model, pass, source, &m->look, n, place);
-    at_tensor *c = at_looks_next(&looks, h, encoded->part[0], encoded->part[0]); /* [B,n,H] */
+    at_source_attention attention = at_source_attention_begin(model, pass, source, &m->attention, n, position);
+    at_tensor *c = at_source_attention_next(&attention, h, encoded->part[0], encoded->part[0]); /* [B,n,H] */
     if (!c)
         return (at_decoded){0};
     at_tensor *both = at_concat((at_tensor *[]){h, c}, 2, 2);
-    *state = (at_parts){.count = 1, .part = {at_place(pass, source->rows, place + n)}};
+    *state = (at_parts){.count = 1, .part = {at_state_position(pass, source->rows, position + n)}};
     at_parts_add(state, &s, 1);
-    return at_looks_end(&looks, at_dense_apply(tape, p, &m->W_o, both, AT_ACT_NONE));
+    return at_source_attention_end(&attention, at_dense_apply(tape, p, &m->W_o, both, AT_ACT_NONE));
 }
 
 const at_model_kind at_rnn_attention = {

@@ -1,4 +1,4 @@
-/* The plain encoder-decoder: the source goes through one recurrent network, whose last state starts another.
+/* The plain encoder-decoder: one recurrent network reads the source, and its last state is the first of the decoder.
  *
  *     h_j = cell(x_j, h_{j-1})             x and y are one-hot, so W x is a row of a table
  *     s_0 = h_N,  s_t = cell(y_{t-1}, s_{t-1})
@@ -6,7 +6,7 @@
 #include "models/kinds.h"
 
 typedef struct rnn_plain {
-    int source_words, words; /* W of either side, a row for each word */
+    int source_embedding, target_embedding; /* W of either side, a row for each token */
     at_cell encoder, decoder;
     at_dense W_o;
 } rnn_plain;
@@ -21,8 +21,8 @@ static bool declare(at_model *model, at_error *error)
     m->encoder = at_cell_declare(p, "encoder", at_model_cell(model), 0, s->hidden, error);
     m->decoder = at_cell_declare(p, "decoder", at_model_cell(model), 0, s->hidden, error);
     const int64_t width = at_cell_width(&m->encoder);
-    m->source_words = at_params_add(p, "source.E", AT_SHAPE(s->source_size, width), error);
-    m->words = at_params_add(p, "target.E", AT_SHAPE(s->target_size, width), error);
+    m->source_embedding = at_params_add(p, "source.E", AT_SHAPE(s->source_size, width), error);
+    m->target_embedding = at_params_add(p, "target.E", AT_SHAPE(s->target_size, width), error);
     m->W_o = at_dense_declare(p, "output", s->hidden, s->target_size, true, error);
     return error->code == AT_OK;
 }
@@ -31,7 +31,7 @@ static at_parts encode(const at_model *model, const at_pass *pass, const at_sour
 {
     const rnn_plain *m = model->extra;
     at_hidden last;
-    at_tensor *x = at_embedding(at_param(pass->tape, model->params, m->source_words), source->ids,
+    at_tensor *x = at_embedding(at_param(pass->tape, model->params, m->source_embedding), source->ids,
                                 AT_SHAPE(source->rows, source->length)); /* [B,S,gates*H] */
     x = at_cell_input(pass->tape, model->params, &m->encoder, x);
     at_cell_run(pass->tape, model->params, &m->encoder, &(at_sequence){.x = x, .lengths = source->lengths}, &last);
@@ -55,7 +55,8 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
     at_params *p = model->params;
     at_hidden s;
     at_parts_take(state, 0, &m->decoder, &s, 1);
-    at_tensor *y = at_embedding(at_param(tape, p, m->words), ids, AT_SHAPE(source->rows, n)); /* [B,n,gates*H] */
+    at_tensor *y =
+        at_embedding(at_param(tape, p, m->target_embedding), ids, AT_SHAPE(source->rows, n)); /* [B,n,gates*H] */
     y = at_cell_input(tape, p, &m->decoder, y);
     at_tensor *h = at_cell_run(tape, p, &m->decoder, &(at_sequence){.x = y, .first = s}, &s); /* [B,n,H] */
     *state = (at_parts){0};

@@ -1,4 +1,4 @@
-/* Rows without padding, and the vectors of their places. */
+/* Rows without padding, and the vectors of their positions. */
 #include <math.h>
 
 #include "models/transformer_internal.h"
@@ -11,33 +11,33 @@ bool at_rows_of(const at_pass *pass, const int32_t *ids, int64_t batch, int64_t 
     int32_t *packed = ids ? at_room(pass->tape, (size_t)(batch * n) * 2 * sizeof *packed) : NULL;
     if (!at || (ids && !packed))
         return false;
-    int32_t *places = packed ? packed + batch * n : NULL;
-    *rows = (at_rows){.batch = batch, .at = at, .count = count, .ids = packed, .places = places};
+    int32_t *positions = packed ? packed + batch * n : NULL;
+    *rows = (at_rows){.batch = batch, .at = at, .count = count, .ids = packed, .positions = positions};
     for (int64_t b = 0; b < batch; b++) {
         at[b] = rows->total;
         count[b] = lengths ? lengths[b] : n;
         rows->longest = count[b] > rows->longest ? count[b] : rows->longest;
         for (int64_t i = 0; ids && i < count[b]; i++) {
             packed[rows->total + i] = ids[b * n + i];
-            places[rows->total + i] = (int32_t)i;
+            positions[rows->total + i] = (int32_t)i;
         }
         rows->total += count[b];
     }
     return true;
 }
 
-bool at_rows_in_step(const at_pass *pass, const int32_t *ids, int64_t batch, int64_t n, at_rows *rows)
+bool at_rows_of_steps(const at_pass *pass, const int32_t *ids, int64_t batch, int64_t n, at_rows *rows)
 {
     int32_t *turned = at_room(pass->tape, (size_t)(batch * n + 1) * 2 * sizeof *turned);
     if (!turned)
         return false;
-    int32_t *places = turned + batch * n;
+    int32_t *positions = turned + batch * n;
     for (int64_t t = 0; t < n; t++)
         for (int64_t b = 0; b < batch; b++) {
             turned[t * batch + b] = ids[b * n + t];
-            places[t * batch + b] = (int32_t)t;
+            positions[t * batch + b] = (int32_t)t;
         }
-    *rows = (at_rows){.batch = batch, .total = batch * n, .longest = n, .ids = turned, .places = places};
+    *rows = (at_rows){.batch = batch, .total = batch * n, .longest = n, .ids = turned, .positions = positions};
     return true;
 }
 
@@ -59,9 +59,10 @@ void at_sinusoids(const at_model_settings *s, int64_t first, int64_t count, at_r
     }
 }
 
-/* Places of a learned table [positions,d]. Training refuses what lies beyond its end; a translator, which may lose no
- * line, lets all of that stand at the last place. */
-static at_tensor *learned_places(const at_model *model, const at_pass *pass, int learned, int64_t first, int64_t count)
+/* Rows of a learned table [positions,d]. Training refuses longer sentences; a translator, which must translate every
+ * line, uses the last row for all positions beyond the table. */
+static at_tensor *learned_positions(const at_model *model, const at_pass *pass, int learned, int64_t first,
+                                    int64_t count)
 {
     const int64_t positions = model->settings.positions;
     at_tensor *table = at_param(pass->tape, model->params, learned);
@@ -69,8 +70,8 @@ static at_tensor *learned_places(const at_model *model, const at_pass *pass, int
         return at_slice(table, 0, first, first + count);
     if (at_tape_records(pass->tape))
         return AT_REFUSE(pass->tape,
-                         "a sentence of %lld units is longer than the learned table of %lld places; train with "
-                         "`positions` %lld or more, or with `position` sinusoidal, which has no end",
+                         "a sentence of %lld units is longer than the learned table of %lld positions; train with "
+                         "`positions` %lld or more, or with `position` sinusoidal, which has no limit",
                          (long long)(first + count), (long long)positions, (long long)(first + count));
     int32_t *ids = at_room(pass->tape, (size_t)count * sizeof *ids);
     for (int64_t i = 0; ids && i < count; i++)
@@ -78,18 +79,18 @@ static at_tensor *learned_places(const at_model *model, const at_pass *pass, int
     return ids ? at_embedding(table, ids, AT_SHAPE(count)) : NULL;
 }
 
-at_tensor *at_places(const at_model *model, const at_pass *pass, int learned, int64_t first, int64_t count)
+at_tensor *at_position_vectors(const at_model *model, const at_pass *pass, int learned, int64_t first, int64_t count)
 {
     const at_model_settings *s = &model->settings;
-    const at_real *ready = at_ready_places(model);
+    const at_real *ready = at_sinusoid_table(model);
     at_tape *tape = pass->tape;
     if (!at_tape_ok(tape))
         return NULL;
-    if (ready && first + count <= AT_READY_PLACES)
+    if (ready && first + count <= AT_TABLE_POSITIONS)
         return at_leaf(tape, AT_SHAPE(count, s->hidden), ready + first * s->hidden, NULL, false);
     first += (int64_t)s->first_position;
     if (learned >= 0)
-        return learned_places(model, pass, learned, first, count);
+        return learned_positions(model, pass, learned, first, count);
     if (model->added != AT_ADDED_SINUSOIDAL)
         return NULL;
     at_tensor *table = at_tensor_make(tape, AT_SHAPE(count, s->hidden));

@@ -1,16 +1,15 @@
-/* Vaswani et al. 2017: attention is all there is.
+/* Vaswani et al. 2017: the Transformer.
  *
- *     x = E y sqrt(d) + P                                    the words and their places
+ *     x = E y sqrt(d) + P                                    embeddings and positions
  *     encoder layer   self-attention, FFN                    N times
  *     decoder layer   causal self-attention, cross-attention, FFN
  *     MultiHead(Q,K,V) = [head_1; ...; head_h] W_O           head_i = attention(Q W_Qi, K W_Ki, V W_Vi)
  *     FFN(x) = act(x W_1 + b_1) W_2 + b_2
  *     each sub-layer f   post-norm: x = LN(x + f(x))         pre-norm: x = x + f(LN(x))
- *     p(y_t) = softmax(x E^T)                                the output tied to the target's words, or a matrix of its
- * own
+ *     p(y_t) = softmax(x E^T)                                tied to the target's embeddings, or W_o x
  *
- * A batch is rows without padding, [N,d], its sentences one after another; attention is told where each one lies.
- * `transformer-lm` is the decoder alone. */
+ * A batch is rows without padding, [N,d], its sentences one after another; at_packed tells attention where each one is.
+ * `transformer-lm` is the decoder without cross-attention. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,12 +35,12 @@ typedef struct side {
 } side;
 
 typedef struct transformer {
-    int source_words, words;   /* E of either side */
-    int source_places, places; /* learned P of either side; -1: none */
-    int output, output_bias;   /* the matrix of its own and the bias; -1: none */
+    int source_embedding, target_embedding; /* E of either side */
+    int source_positions, target_positions; /* learned P of either side; -1: none */
+    int output, output_bias;                /* W_o and the bias; -1: tied, or none */
     side encoder, decoder;
     bool has_sinusoids;
-    at_real sinusoids[]; /* [AT_READY_PLACES,d], or none */
+    at_real sinusoids[]; /* [AT_TABLE_POSITIONS,d], or none */
 } transformer;
 
 static at_ffn_act activation_of(at_activation activation)
@@ -105,7 +104,7 @@ static bool declare(at_model *model, at_error *error)
 {
     const at_model_settings *s = &model->settings;
     const bool sinusoidal = model->added == AT_ADDED_SINUSOIDAL;
-    const size_t table = sinusoidal ? (size_t)(AT_READY_PLACES * s->hidden) * sizeof(at_real) : 0;
+    const size_t table = sinusoidal ? (size_t)(AT_TABLE_POSITIONS * s->hidden) * sizeof(at_real) : 0;
     transformer *m = at_model_extra(model, sizeof *m + table, error);
     at_params *p = model->params;
     const int64_t d = s->hidden;
@@ -114,16 +113,16 @@ static bool declare(at_model *model, at_error *error)
         return false;
     m->has_sinusoids = sinusoidal;
     if (sinusoidal)
-        at_sinusoids(s, (int64_t)s->first_position, AT_READY_PLACES, m->sinusoids);
-    m->source_words = m->source_places = m->places = m->output = m->output_bias = -1;
-    m->words = at_params_add(p, "target.E", AT_SHAPE(s->target_size, d), error);
+        at_sinusoids(s, (int64_t)s->first_position, AT_TABLE_POSITIONS, m->sinusoids);
+    m->source_embedding = m->source_positions = m->target_positions = m->output = m->output_bias = -1;
+    m->target_embedding = at_params_add(p, "target.E", AT_SHAPE(s->target_size, d), error);
     if (learned)
-        m->places = at_params_add(p, "target.P", AT_SHAPE(s->positions, d), error);
+        m->target_positions = at_params_add(p, "target.P", AT_SHAPE(s->positions, d), error);
     if (has_source) {
-        m->source_words =
-            s->share_embeddings ? m->words : at_params_add(p, "source.E", AT_SHAPE(s->source_size, d), error);
+        m->source_embedding = s->share_embeddings ? m->target_embedding
+                                                  : at_params_add(p, "source.E", AT_SHAPE(s->source_size, d), error);
         if (learned)
-            m->source_places = at_params_add(p, "source.P", AT_SHAPE(s->positions, d), error);
+            m->source_positions = at_params_add(p, "source.P", AT_SHAPE(s->positions, d), error);
         if (!declare_stack(model, &m->encoder, "encoder", (int)s->layers, false, error))
             return false;
     }
@@ -135,29 +134,30 @@ static bool declare(at_model *model, at_error *error)
     return declare_stack(model, &m->decoder, "decoder", (int)layers, has_source, error);
 }
 
-const at_real *at_ready_places(const at_model *model)
+const at_real *at_sinusoid_table(const at_model *model)
 {
     const transformer *m = model->extra;
     return m->has_sinusoids ? m->sinusoids : NULL;
 }
 
-/* Words begin normal with deviation d^-1/2, so that times sqrt(d) they are of size 1; places with a tenth of that. */
-static void draw(at_model *model, uint64_t seed)
+/* Embeddings are normal with deviation d^-1/2, so that times sqrt(d) it is 1; learned positions have a tenth of that. */
+static void initialise(at_model *model, uint64_t seed)
 {
     const transformer *m = model->extra;
-    const int words[] = {m->source_words, m->words}, places[] = {m->source_places, m->places};
+    const int embeddings[] = {m->source_embedding, m->target_embedding},
+              positions[] = {m->source_positions, m->target_positions};
     const double deviation = 1 / sqrt((double)model->settings.hidden);
     for (int i = 0; i < 2; i++) {
-        if (words[i] >= 0)
-            at_init_normal(model->params, words[i], deviation, seed);
-        if (places[i] >= 0)
-            at_init_normal(model->params, places[i], deviation / 10, seed);
+        if (embeddings[i] >= 0)
+            at_init_normal(model->params, embeddings[i], deviation, seed);
+        if (positions[i] >= 0)
+            at_init_normal(model->params, positions[i], deviation / 10, seed);
     }
 }
 
 /* ---- Sub-layers ----------------------------------------------------------------------------------------------- */
 
-/* The stream through a stack: `x` is what sub-layers add to, `in` what the next one reads. */
+/* The residual stream through a stack: sub-layers add to `x`, and the next one reads `in`. */
 typedef struct stream {
     const at_model *model;
     const at_pass *pass;
@@ -179,7 +179,7 @@ static stream enter(const at_model *model, const at_pass *pass, const side *stac
     return s;
 }
 
-/* post-norm: x = LN(x + y).  pre-norm: x = x + y, and the next sub-layer reads LN(x), with the norm that is its own. */
+/* post-norm: x = LN(x + y).  pre-norm: x = x + y, and the next sub-layer reads its own LN(x). */
 static void add(stream *s, at_tensor *y)
 {
     const side *stack = s->stack;
@@ -210,25 +210,25 @@ static at_tensor *leave(const stream *s)
 /* ---- The two sides -------------------------------------------------------------------------------------------- */
 
 /* x = E y sqrt(d) + P for the rows: [N,d] */
-static at_tensor *embed(const at_model *model, const at_pass *pass, int words, int places, const at_rows *rows,
+static at_tensor *embed(const at_model *model, const at_pass *pass, int embedding, int positions, const at_rows *rows,
                         int64_t first)
 {
-    at_tensor *x = at_embedding(at_param(pass->tape, model->params, words), rows->ids, AT_SHAPE(rows->total));
+    at_tensor *x = at_embedding(at_param(pass->tape, model->params, embedding), rows->ids, AT_SHAPE(rows->total));
     if (model->settings.scale_embedding)
         x = at_scale(x, (at_real)sqrt((double)model->settings.hidden));
-    at_tensor *table = at_places(model, pass, places, first, rows->longest); /* [longest,d] or NULL */
+    at_tensor *table = at_position_vectors(model, pass, positions, first, rows->longest); /* [longest,d] or NULL */
     if (table)
-        x = at_add(x, at_embedding(table, rows->places, AT_SHAPE(rows->total)));
+        x = at_add(x, at_embedding(table, rows->positions, AT_SHAPE(rows->total)));
     return at_drop(model, pass, x);
 }
 
-/* The features R of a source: [N,d], the sentences' rows one after another. */
+/* The features R of a source: [N,d], the rows of the sentences one after another. */
 static at_tensor *features(const at_model *model, const at_pass *pass, const at_source *source, at_rows *rows)
 {
     const transformer *m = model->extra;
     if (!at_rows_of(pass, source->ids, source->rows, source->length, source->lengths, rows))
         return NULL;
-    stream s = enter(model, pass, &m->encoder, embed(model, pass, m->source_words, m->source_places, rows, 0));
+    stream s = enter(model, pass, &m->encoder, embed(model, pass, m->source_embedding, m->source_positions, rows, 0));
     for (int l = 0; l < m->encoder.layers && at_tape_ok(pass->tape); l++) {
         add(&s, at_self_attention(model, pass, &m->encoder.layer[l].self, rows, s.in));
         feed_forward(&s, &m->encoder.layer[l]);
@@ -236,8 +236,8 @@ static at_tensor *features(const at_model *model, const at_pass *pass, const at_
     return leave(&s);
 }
 
-/* The memory: of each decoder layer the keys and values of the source [N,2GD], made once for all its words. With a
- * cache they go there, and nothing is left to hand on. */
+/* The keys and values of the source for each decoder layer [N,2GD], computed once for all target tokens. With a cache
+ * they are stored there, and no parts are returned. */
 static at_parts encode(const at_model *model, const at_pass *pass, const at_source *source)
 {
     const transformer *m = model->extra;
@@ -246,7 +246,7 @@ static at_parts encode(const at_model *model, const at_pass *pass, const at_sour
     at_tensor *kv[MOST_LAYERS], *R = model->kind->has_source ? features(model, pass, source, &rows) : NULL;
     const int layers = R ? m->decoder.layers : 0;
     for (int l = 0; l < layers; l++)
-        kv[l] = at_cross_memory(model, pass, &m->decoder.layer[l].cross, &rows, R);
+        kv[l] = at_cross_keys(model, pass, &m->decoder.layer[l].cross, &rows, R);
     if (pass->cache && at_tape_ok(pass->tape)) {
         at_cache_begin(pass->cache, source->rows, layers, kv, layers ? rows.at : NULL, layers ? rows.count : NULL,
                        at_tape_error(pass->tape));
@@ -260,10 +260,10 @@ static at_parts encode(const at_model *model, const at_pass *pass, const at_sour
 static at_parts start(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded)
 {
     (void)model, (void)encoded;
-    return (at_parts){.count = 1, .part = {at_place(pass, source->rows, 0)}};
+    return (at_parts){.count = 1, .part = {at_state_position(pass, source->rows, 0)}};
 }
 
-/* The decoder's layers over rows of target words that lie on the tape whole. */
+/* The decoder's layers over whole targets. */
 static at_tensor *decode_whole(const at_model *model, const at_pass *pass, const at_source *source,
                                const at_parts *encoded, const at_rows *rows, at_cross_weights *weights)
 {
@@ -271,7 +271,7 @@ static at_tensor *decode_whole(const at_model *model, const at_pass *pass, const
     at_rows source_rows;
     if (model->kind->has_source && !at_rows_of(pass, NULL, source->rows, source->length, source->lengths, &source_rows))
         return NULL;
-    stream s = enter(model, pass, &m->decoder, embed(model, pass, m->words, m->places, rows, 0));
+    stream s = enter(model, pass, &m->decoder, embed(model, pass, m->target_embedding, m->target_positions, rows, 0));
     for (int l = 0; l < m->decoder.layers && at_tape_ok(pass->tape); l++) {
         const layer *at = &m->decoder.layer[l];
         add(&s, at_self_attention(model, pass, &at->self, rows, s.in));
@@ -282,7 +282,7 @@ static at_tensor *decode_whole(const at_model *model, const at_pass *pass, const
     return leave(&s);
 }
 
-/* The same for the next words of every row, the ones before being in the cache. Rows [n B,d], time first. */
+/* The same for the next tokens of every row, with the previous ones in the cache. Rows [n B,d], time first. */
 static at_tensor *decode_cached(const at_model *model, const at_pass *pass, const at_rows *rows,
                                 at_cross_weights *weights)
 {
@@ -291,7 +291,8 @@ static at_tensor *decode_cached(const at_model *model, const at_pass *pass, cons
     const int64_t first = at_cache_steps(cache), width = at_multihead_cached(&m->decoder.layer[0].self);
     if (!at_cache_extend(cache, rows->longest, m->decoder.layers * width, at_tape_error(pass->tape)))
         return NULL;
-    stream s = enter(model, pass, &m->decoder, embed(model, pass, m->words, m->places, rows, first));
+    stream s =
+        enter(model, pass, &m->decoder, embed(model, pass, m->target_embedding, m->target_positions, rows, first));
     for (int l = 0; l < m->decoder.layers && at_tape_ok(pass->tape); l++) {
         const layer *at = &m->decoder.layer[l];
         add(&s, at_self_attention_cached(model, pass, &at->self, rows, s.in, first, l * width));
@@ -305,7 +306,7 @@ static at_tensor *decode_cached(const at_model *model, const at_pass *pass, cons
 static at_tensor *output(const at_model *model, const at_pass *pass, at_tensor *x)
 {
     const transformer *m = model->extra;
-    at_tensor *w = at_param(pass->tape, model->params, m->output < 0 ? m->words : m->output);
+    at_tensor *w = at_param(pass->tape, model->params, m->output < 0 ? m->target_embedding : m->output);
     at_tensor *b = m->output_bias < 0 ? NULL : at_param(pass->tape, model->params, m->output_bias);
     return at_linear(x, w, b, AT_ACT_NONE); /* [N,V] */
 }
@@ -315,24 +316,24 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
 {
     const transformer *m = model->extra;
     at_tape *tape = pass->tape;
-    const int64_t B = source->rows, place = at_place_of(state->part[0]);
+    const int64_t B = source->rows, position = at_state_position_of(state->part[0]);
     at_rows rows;
     at_cross_weights weights = {0};
     if (model->kind->has_source)
         weights = at_cross_weights_begin(pass, source, n, m->decoder.layers);
-    if (!pass->cache && place > 0) {
-        at_fail(at_tape_error(tape), AT_FAILED, "model '%s' goes on from word %lld only with a cache",
-                model->kind->name, (long long)place);
+    if (!pass->cache && position > 0) {
+        at_fail(at_tape_error(tape), AT_UNSUPPORTED, "model '%s' continues from target position %lld only with a cache",
+                model->kind->name, (long long)position);
         return (at_decoded){0};
     }
-    if (!(pass->cache ? at_rows_in_step(pass, ids, B, n, &rows) : at_rows_of(pass, ids, B, n, pass->lengths, &rows)))
+    if (!(pass->cache ? at_rows_of_steps(pass, ids, B, n, &rows) : at_rows_of(pass, ids, B, n, pass->lengths, &rows)))
         return (at_decoded){0};
     at_tensor *x = pass->cache ? decode_cached(model, pass, &rows, &weights)
                                : decode_whole(model, pass, source, encoded, &rows, &weights);
     at_tensor *logits = output(model, pass, x);
     if (!logits)
         return (at_decoded){0};
-    state->part[0] = at_place(pass, B, place + n);
+    state->part[0] = at_state_position(pass, B, position + n);
     const int64_t V = logits->shape.dim[1];
     const bool packed = !pass->cache && rows.total < B * n;
     if (pass->cache && n > 1)
@@ -367,7 +368,7 @@ const at_model_kind at_transformer = {
     .adds_positions = true,
     .most_layers = MOST_LAYERS,
     .declare = declare,
-    .draw = draw,
+    .initialise = initialise,
     .encode = encode,
     .start = start,
     .decode = decode,
@@ -384,7 +385,7 @@ const at_model_kind at_transformer_lm = {
     .adds_positions = true,
     .most_layers = MOST_LAYERS,
     .declare = declare,
-    .draw = draw,
+    .initialise = initialise,
     .encode = encode,
     .start = start,
     .decode = decode,

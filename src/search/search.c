@@ -70,8 +70,8 @@ static bool open_work(at_search_work *work)
     for (; whole && work->member_count <= work->translator->more_count; work->member_count++) {
         at_member *member = &work->members[work->member_count];
         member->model = work->member_count ? work->translator->more[work->member_count - 1] : work->translator->model;
-        member->memory = at_kept_new();
-        member->state = at_kept_new();
+        member->memory = at_saved_new();
+        member->state = at_saved_new();
         member->cache = at_cache_new();
         whole = member->memory && member->state && member->cache;
     }
@@ -83,8 +83,8 @@ static void close_work(at_search_work *work)
     at_nodes_free(work->nodes);
     for (int m = 0; m < work->member_count; m++) {
         at_cache_free(work->members[m].cache);
-        at_kept_free(work->members[m].state);
-        at_kept_free(work->members[m].memory);
+        at_saved_free(work->members[m].state);
+        at_saved_free(work->members[m].memory);
     }
     free(work->members);
     at_arena_free(work->steps);

@@ -260,7 +260,7 @@ static bool lay_out(beam_batch *batch)
     batch->rows = rows;
     bool good = true;
     for (int m = 0; rows > 0 && good && m < batch->work->member_count; m++)
-        good = at_kept_select(batch->work->members[m].memory, batch->owner, rows, batch->work->error);
+        good = at_saved_select(batch->work->members[m].memory, batch->owner, rows, batch->work->error);
     return good;
 }
 
@@ -270,7 +270,7 @@ static bool select_states(const beam_batch *batch)
     bool good = true;
     for (int m = 0; good && m < batch->work->member_count; m++) {
         const at_member *member = &batch->work->members[m];
-        good = at_kept_select(member->state, batch->pick, batch->rows, batch->work->error) &&
+        good = at_saved_select(member->state, batch->pick, batch->rows, batch->work->error) &&
                (at_cache_rows(member->cache) == 0 ||
                 at_cache_select(member->cache, batch->pick, batch->rows, batch->work->error));
     }

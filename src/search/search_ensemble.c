@@ -83,8 +83,8 @@ bool at_search_start(at_search_work *work, const at_source *source)
         at_pass pass = pass_of(work, member, tape);
         at_parts memory = at_model_encode(member->model, &pass, source);
         at_parts state = at_model_start(member->model, &pass, source, &memory);
-        if (!at_search_ok(work, tape) || !at_kept_store(member->memory, &memory, work->error) ||
-            !at_kept_store(member->state, &state, work->error))
+        if (!at_search_ok(work, tape) || !at_saved_store(member->memory, &memory, work->error) ||
+            !at_saved_store(member->state, &state, work->error))
             return false;
     }
     return true;
@@ -111,9 +111,9 @@ bool at_search_decode(at_search_work *work, at_tape *tape, const at_source *sour
     for (int m = 0; m < work->member_count; m++) {
         const at_member *member = &work->members[m];
         at_pass pass = pass_of(work, member, tape);
-        at_parts memory = at_kept_load(member->memory, tape), state = at_kept_load(member->state, tape);
+        at_parts memory = at_saved_load(member->memory, tape), state = at_saved_load(member->state, tape);
         at_decoded one = at_model_decode(member->model, &pass, source, &memory, &state, ids, n);
-        if (!at_search_ok(work, tape) || !at_kept_store(member->state, &state, work->error))
+        if (!at_search_ok(work, tape) || !at_saved_store(member->state, &state, work->error))
             return false;
         if (!one.weights && !work->without_weights)
             work->without_weights = member->model;

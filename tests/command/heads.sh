@@ -113,7 +113,7 @@ equal "(1, 32)" "$(shape one.npy)" "one line"
 equal "$(values one.npy)" "$(values mean.npy | cut -d' ' -f65-96)" "the mean of one unit"
 equal "0.0000" "$(values mean.npy | cut -d' ' -f33)" "the mean of nothing"
 train plain --model rnn-plain --epochs 1
-refuse 1 "model 'rnn-plain' has no features of a source's units: it keeps one vector of the whole source" \
+refuse 1 "model 'rnn-plain' has no features of a source's units: it encodes the whole source as one vector" \
     encode -m plain -o no.npy <line
 refuse 2 "a .npy file holds one array, and there are 3 lines; take -o FILE.safetensors, or --mean" encode -m free -o no.npy <three
 refuse 2 "-o is a name that ends in .npy or .safetensors, not 'no'" encode -m free -o no <three

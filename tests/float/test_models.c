@@ -204,32 +204,32 @@ static void test_field_text(void **state)
     }
 }
 
-static void test_kept(void **state)
+static void test_saved(void **state)
 {
     (void)state;
     at_error error = {0};
     at_arena *arena = at_arena_new();
     at_tape *tape = at_tape_new(arena, false);
     const float numbers[] = {1, 2, 3, 4, 5, 6};
-    at_kept *kept = at_kept_new();
+    at_saved *saved = at_saved_new();
     at_parts parts = {.count = 2,
                       .part = {at_leaf(tape, AT_SHAPE(3, 2), numbers, NULL, false),
                                at_leaf(tape, AT_SHAPE(3, 1), numbers, NULL, false)}};
-    assert_true(at_kept_store(kept, &parts, &error));
-    assert_true(at_kept_select(kept, (const int64_t[]){2, 2, 0, 1, 2}, 5, &error));
-    parts = at_kept_load(kept, tape);
+    assert_true(at_saved_store(saved, &parts, &error));
+    assert_true(at_saved_select(saved, (const int64_t[]){2, 2, 0, 1, 2}, 5, &error));
+    parts = at_saved_load(saved, tape);
     assert_int_equal(parts.part[0]->shape.dim[0], 5);
     assert_memory_equal(parts.part[0]->value, ((const float[]){5, 6, 5, 6, 1, 2, 3, 4, 5, 6}), 10 * sizeof(float));
     assert_memory_equal(parts.part[1]->value, ((const float[]){3, 3, 1, 2, 3}), 5 * sizeof(float));
-    at_parts turned = {.count = 2, .part = {parts.part[1], parts.part[0]}}; /* they lie in the kept memory */
-    assert_true(at_kept_store(kept, &turned, &error));
-    parts = at_kept_load(kept, tape);
+    at_parts turned = {.count = 2, .part = {parts.part[1], parts.part[0]}}; /* they are the saved values */
+    assert_true(at_saved_store(saved, &turned, &error));
+    parts = at_saved_load(saved, tape);
     assert_memory_equal(parts.part[1]->value, ((const float[]){5, 6, 5, 6, 1, 2, 3, 4, 5, 6}), 10 * sizeof(float));
-    assert_true(at_kept_select(kept, NULL, 0, &error));
-    assert_int_equal(at_kept_load(kept, tape).part[0]->shape.dim[0], 0);
-    assert_false(at_kept_select(kept, (const int64_t[]){0}, 1, &error));
-    assert_string_equal(error.text, "row 0 is picked from a state of 0 rows");
-    at_kept_free(kept);
+    assert_true(at_saved_select(saved, NULL, 0, &error));
+    assert_int_equal(at_saved_load(saved, tape).part[0]->shape.dim[0], 0);
+    assert_false(at_saved_select(saved, (const int64_t[]){0}, 1, &error));
+    assert_string_equal(error.text, "row 0 is selected from a state of 0 rows");
+    at_saved_free(saved);
     at_arena_free(arena);
 }
 
@@ -254,7 +254,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_batch),      cmocka_unit_test(test_lengths), cmocka_unit_test(test_steps),
         cmocka_unit_test(test_threads),    cmocka_unit_test(test_seed),    cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_field_text), cmocka_unit_test(test_kept),    cmocka_unit_test(test_bad_source),
+        cmocka_unit_test(test_field_text), cmocka_unit_test(test_saved),    cmocka_unit_test(test_bad_source),
     };
     at_threads_set(1);
     return cmocka_run_group_tests(tests, NULL, NULL);
