@@ -231,8 +231,14 @@ AT_API void at_decompressed_limit_set(uint64_t bytes);
 
 /* ---- Training ------------------------------------------------------------------------------------------------- */
 
-/* One run of training, from files of text to a model file. Made with defaults, told by names and values what to do, run
- * once or several times. */
+/* The settings of a training run, from text to a model file: made with defaults, changed by name, run once or several
+ * times.
+ *
+ * At the same time: different at_training objects may run in different threads of the caller, if their outputs differ (a
+ * second run with the same output fails while the first one runs). One object is for one thread at a time; only *stop
+ * may be set from elsewhere, a signal handler for example. The listener is called by the thread that called
+ * at_training_run. All runs share the library's threads: one that finds them busy computes in its own thread, to the
+ * same bits. at_threads_set takes effect at any time, also during a run. */
 typedef struct at_training at_training;
 AT_API at_training *at_training_new(at_error *error);
 AT_API void at_training_free(at_training *training);
@@ -247,17 +253,27 @@ typedef struct at_training_option {
 } at_training_option;
 /* In a fixed order; NULL past the last. */
 AT_API const at_training_option *at_training_option_at(int index);
-/* Sets one by name. False with a sentence if there is no such name or the value does not fit it. */
+/* Sets one by name; AT_USAGE if there is no such name or the value does not fit it. */
 AT_API bool at_training_set(at_training *training, const char *name, const char *value, at_error *error);
 
-/* What the trainer says while it runs. */
+/* Lines in memory instead of files, for training or for validation. */
+typedef enum at_training_part { AT_TRAIN, AT_VALID } at_training_part;
+/* Uses sources[i] and targets[i], i < count, as the pairs of this part; `sources` is NULL for a language model. Settings
+ * that name files of the same part must not be set. Lines are without their newlines. Nothing is copied: the arrays and
+ * their text belong to the caller and must stay unchanged until the last at_training_run that uses them has returned,
+ * or until other lines replace them; NULL, NULL, 0 removes them. The models and states that a run writes have the same
+ * bytes as those from files with the same lines, and a run can be resumed from either. */
+AT_API bool at_training_data(at_training *training, at_training_part part, const at_line *sources,
+                             const at_line *targets, int64_t count, at_error *error);
+
+/* What a run reports to its listener. */
 typedef enum at_news {
     AT_NEWS_TICK,    /* after every update: for a progress bar */
-    AT_NEWS_UPDATE,  /* a report: every --report-every updates and at the end of an epoch */
+    AT_NEWS_UPDATE,  /* a report: every `report-every` updates and at the end of an epoch */
     AT_NEWS_VALID,   /* a validation */
     AT_NEWS_SAVED,   /* the state was saved, as `text` */
     AT_NEWS_SKIPPED, /* an update was skipped, as its gradient was not finite */
-    AT_NEWS_NOTE     /* something to know, as the sentence in `text` */
+    AT_NEWS_NOTE     /* a message for the user, in `text` */
 } at_news;
 typedef struct at_train_news {
     at_news what;
@@ -265,8 +281,8 @@ typedef struct at_train_news {
     double cost;                      /* per target token, since the last report */
     double seconds, words_per_second; /* since the last report; of a validation, what it took */
     double norm, rate;                /* of the gradient, before clipping; the learning rate */
-    double done, left;                /* the share of the way to the nearest limit, and the seconds left; or NAN */
-    const char *metric;               /* of the validation */
+    double done, left;  /* the share of the run that is done, by its nearest limit, and the seconds left; or NAN */
+    const char *metric; /* of the validation */
     double score, best;
     bool better;
     const char *text;
@@ -275,18 +291,18 @@ typedef void at_train_listener(void *context, const at_train_news *news);
 
 /* How it ended. */
 typedef struct at_train_result {
-    int64_t updates, epochs; /* in all, the runs before a --resume included; whole epochs */
+    int64_t updates, epochs; /* in all, with those before a resume; whole epochs */
     int64_t parameters;
     double seconds, words_per_second; /* of this run */
     double cost;                      /* of the last report */
     double best_score;                /* NAN: never validated */
     int64_t best_update;              /* 0: never validated */
     bool interrupted;                 /* by `stop` */
-    bool stopped_early;               /* by --early-stopping */
+    bool stopped_early;               /* by `early-stopping` */
 } at_train_result;
 
-/* Trains until a limit is reached, then saves. `stop` (may be NULL) is looked at between updates: once it is not 0, the
- * run saves and ends, and a run with `resume` goes on from there to the same bits. `listener` may be NULL. */
+/* Trains until a limit is reached, then saves. `stop` (may be NULL) is checked between updates: once it is not 0, the run
+ * saves and ends, and a run with `resume` continues from there to the same bits. `listener` may be NULL. */
 AT_API bool at_training_run(at_training *training, at_train_listener *listener, void *context, const volatile int *stop,
                             at_train_result *result, at_error *error);
 

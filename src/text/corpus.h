@@ -39,6 +39,8 @@ typedef struct at_lines {
     at_line *cells;        /* the columns of a tab-separated file */
 } at_lines;
 at_lines *at_lines_read(const at_corpus_files *files, at_error *error);
+/* Lines in memory, which must stay as long as the result; sources NULL: there are none. */
+at_lines *at_lines_of(const at_line *sources, const at_line *targets, int64_t count, at_error *error);
 void at_lines_free(at_lines *lines);
 bool at_lines_count_units(const at_lines *lines, int side, at_vocabulary *vocabulary, at_error *error);
 

@@ -113,6 +113,16 @@ at_lines *at_lines_read(const at_corpus_files *files, at_error *error)
     return NULL;
 }
 
+at_lines *at_lines_of(const at_line *sources, const at_line *targets, int64_t count, at_error *error)
+{
+    at_lines *lines = calloc(1, sizeof *lines);
+    if (lines)
+        *lines = (at_lines){.side = {sources, targets}, .count = count};
+    else
+        at_no_memory(error, "%lld lines", (long long)count);
+    return lines;
+}
+
 void at_lines_free(at_lines *lines)
 {
     if (!lines)

@@ -67,6 +67,39 @@ void at_training_free(at_training *training)
     free(training);
 }
 
+/* A line of a file could be any of these. */
+static bool check_line(at_training_part part, const char *side, const at_line *lines, int64_t i, at_error *error)
+{
+    const char *name = part == AT_VALID ? "validation" : "training";
+    const long long number = i + 1;
+    if (lines[i].size > 0 && !lines[i].text)
+        return at_fail(error, AT_USAGE, "%s %lld of the %s lines has no text", side, number, name);
+    if (lines[i].size > INT32_MAX)
+        return at_fail(error, AT_USAGE, "%s %lld of the %s lines is longer than 2 GiB", side, number, name);
+    if (lines[i].size > 0 && memchr(lines[i].text, '\n', lines[i].size))
+        return at_fail(error, AT_USAGE, "%s %lld of the %s lines contains a newline", side, number, name);
+    return true;
+}
+
+bool at_training_data(at_training *training, at_training_part part, const at_line *sources, const at_line *targets,
+                      int64_t count, at_error *error)
+{
+    const char *name = part == AT_VALID ? "validation" : "training";
+    const bool removes = !sources && !targets && count == 0;
+    if (error->code != AT_OK)
+        return false;
+    if (!targets && !removes)
+        return at_fail(error, AT_USAGE, "the %s lines have no targets", name);
+    if (count < 1 && !removes)
+        return at_fail(error, AT_USAGE, "there are %lld %s lines, and at least 1 is needed", (long long)count, name);
+    for (int64_t i = 0; i < count; i++)
+        if ((sources && !check_line(part, "source", sources, i, error)) ||
+            !check_line(part, "target", targets, i, error))
+            return false;
+    training->settings.lines[part == AT_VALID] = (at_line_pairs){sources, targets, count};
+    return true;
+}
+
 bool at_training_run(at_training *training, at_train_listener *listener, void *context, const volatile int *stop,
                      at_train_result *result, at_error *error)
 {

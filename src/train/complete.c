@@ -21,6 +21,25 @@ static bool has_source(const char *model)
 
 /* ---- The files ------------------------------------------------------------------------------------------------ */
 
+static const char *const part_names[] = {[AT_TRAIN] = "training", [AT_VALID] = "validation"};
+
+/* Lines in memory take the place of files. */
+static bool check_lines(const at_train_settings *s, at_training_part part, at_error *error)
+{
+    const at_corpus_files *files = part == AT_VALID ? &s->valid : &s->train;
+    const char *file = files->source ? "source" : files->target ? "target" : files->tsv ? "tsv" : NULL;
+    const bool sources = s->lines[part].sources, needed = has_source(s->model.model);
+    if (file)
+        return at_fail(error, AT_USAGE, "the %s lines are given in memory, so `%s%s` cannot name a file of them",
+                       part_names[part], part == AT_VALID ? "valid-" : "", file);
+    if (sources && !needed)
+        return at_fail(error, AT_USAGE, "model '%s' is a language model, and the %s lines have sources", s->model.model,
+                       part_names[part]);
+    if (!sources && needed)
+        return at_fail(error, AT_USAGE, "the model needs sources, and the %s lines have none", part_names[part]);
+    return true;
+}
+
 /* The files of training or of validation, whose settings start with `prefix`. */
 typedef struct side_files {
     const at_corpus_files *files;
@@ -84,7 +103,9 @@ static bool complete_files(at_train_settings *s, const at_given *given, at_error
         both[i]->alone = alone;
         both[i]->source_column = columns.source;
         both[i]->target_column = columns.target;
-        const side_files f = {both[i], i ? "valid-" : "", i == 0, s->model.model};
+        const side_files f = {both[i], i ? "valid-" : "", i == 0 && !s->lines[i].targets, s->model.model};
+        if (s->lines[i].targets && !check_lines(s, i, error))
+            return false;
         if (!(alone ? check_one_side(&f, given, error) : check_both_sides(&f, error)))
             return false;
     }
@@ -97,7 +118,7 @@ static bool complete_files(at_train_settings *s, const at_given *given, at_error
 static bool check_use(const at_train_settings *s, const at_given *given, at_error *error)
 {
     static const char *const of_validation[] = {"valid-metric", "valid-every", "early-stopping", "average"};
-    const bool validates = s->valid.target || s->valid.tsv;
+    const bool validates = at_train_validates(s);
     if (!s->output)
         return at_fail(error, AT_USAGE, "training needs `output` FILE, where the model shall go");
     if (is_set(given, "batch-size") && is_set(given, "batch-tokens"))

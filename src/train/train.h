@@ -12,8 +12,15 @@
 #include "text/corpus.h"
 #include "train/optimise.h"
 
+/* Lines in memory, which belong to the caller. */
+typedef struct at_line_pairs {
+    const at_line *sources, *targets; /* sources NULL: there are none; targets NULL: the data comes from files */
+    int64_t count;
+} at_line_pairs;
+
 typedef struct at_train_settings {
     at_corpus_files train, valid; /* valid may be empty */
+    at_line_pairs lines[2];            /* instead of those files, by at_training_part */
     const char *output;           /* the best model; OUTPUT.last, OUTPUT.state, OUTPUT.log.jsonl beside it */
     at_columns columns;           /* of both, if they are tab-separated */
     at_model_settings model;
@@ -39,6 +46,12 @@ typedef struct at_train_settings {
     uint64_t seed;
     bool resume;
 } at_train_settings;
+
+/* Whether there is validation data. */
+static inline bool at_train_validates(const at_train_settings *settings)
+{
+    return settings->valid.target || settings->valid.tsv || settings->lines[AT_VALID].targets;
+}
 
 /* Checks that the settings go together and fills in the defaults that depend on others, those of the model among them.
  * `given`: by the index of at_training_setting. */

@@ -69,11 +69,17 @@ static at_corpus *make_corpus(at_trainer *trainer, const at_lines *lines, const 
     return corpus;
 }
 
+static at_lines *lines_of(const at_line_pairs *pairs, const at_corpus_files *files, at_error *error)
+{
+    return pairs->targets ? at_lines_of(pairs->sources, pairs->targets, pairs->count, error)
+                          : at_lines_read(files, error);
+}
+
 bool at_trainer_prepare_data(at_trainer *trainer, at_error *error)
 {
     const at_train_settings *s = trainer->settings;
     at_translator *t = &trainer->translator;
-    at_lines *lines = at_lines_read(&s->train, error);
+    at_lines *lines = lines_of(&s->lines[AT_TRAIN], &s->train, error);
     if (lines) {
         bool joint = s->joint_vocabulary;
         if (!s->train.alone)
@@ -92,8 +98,8 @@ bool at_trainer_prepare_data(at_trainer *trainer, at_error *error)
     if (error->code != AT_OK)
         return false;
     trainer->batches = at_batches_new(trainer->train, s->batch_size, s->batch_tokens, s->seed, true, error);
-    if (s->valid.target || s->valid.tsv) {
-        trainer->valid_lines = at_lines_read(&s->valid, error);
+    if (at_train_validates(s)) {
+        trainer->valid_lines = lines_of(&s->lines[AT_VALID], &s->valid, error);
         if (trainer->valid_lines)
             trainer->valid = make_corpus(trainer, trainer->valid_lines, "validation", 0, error);
         if (error->code == AT_OK)

@@ -81,7 +81,7 @@ static bool check_settings(const at_train_settings *s, at_error *error)
     if ((s->batch_size > 0) == (s->batch_tokens > 0))
         return at_fail(error, AT_USAGE,
                        "a batch is measured in sentences or in tokens: set `batch-size` or `batch-tokens`, not both");
-    if (s->early_stopping > 0 && !s->valid.target && !s->valid.tsv)
+    if (s->early_stopping > 0 && !at_train_validates(s))
         return at_fail(error, AT_USAGE, "`early-stopping` needs validation data");
     if (s->train.alone && at_metric_decodes(s->valid_metric))
         return at_fail(error, AT_USAGE,
