@@ -81,13 +81,13 @@ static const char *named_file(const compare_spec *spec, const char *path)
     for (int i = 0; i < spec->key_count; i++)
         for (int v = 0; v < spec->key[i].count; v++)
             if (compare_is_file(spec->key[i].option, spec->key[i].value[v]) &&
-                is_same_file(path, spec->key[i].value[v]))
+                at_file_same(path, spec->key[i].value[v]))
                 return spec->key[i].option->name;
     for (int s = 0; s < SETS; s++) {
         const compare_files *set = &spec->set[s];
         const char *const files[] = {set->source, set->target, set->tsv, set->alignment};
         for (int f = 0; f < 4; f++)
-            if (files[f] && is_same_file(path, files[f]))
+            if (files[f] && at_file_same(path, files[f]))
                 return compare_set_names[s];
     }
     return NULL;
@@ -97,7 +97,7 @@ static bool add_output(cli_outputs *outputs, const compare_spec *spec, const cha
                        bool (*write)(FILE *stream, const void *context), const void *context, at_error *error)
 {
     const char *named = path ? named_file(spec, path) : NULL;
-    if (path && is_same_file(path, spec->path))
+    if (path && at_file_same(path, spec->path))
         return fail(error, AT_USAGE, "%s: '%s' is the SPEC itself; name another file", option, path);
     if (named)
         return fail(error, AT_USAGE, "%s: '%s' is the file of '%s'; name another file", option, path, named);

@@ -73,7 +73,7 @@ static bool check(const encode_options *o, at_error *error)
         return fail(error, AT_USAGE, "attend encode needs %s", !o->model ? "a model: -m FILE" : "-o FILE");
     if (!ends_in(o->output, ".npy") && !ends_in(o->output, ".safetensors"))
         return fail(error, AT_USAGE, "-o is a name that ends in .npy or .safetensors, not '%s'", o->output);
-    if (is_same_file(o->model, o->output))
+    if (at_file_same(o->model, o->output))
         return fail(error, AT_USAGE, "-o would write over the model '%s'; name another file", o->model);
     return true;
 }

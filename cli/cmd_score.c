@@ -449,9 +449,16 @@ static const char *make_text(void)
     size_t used = (size_t)snprintf(text, sizeof text,
                                    "Reads lines from the standard input and scores them against the lines of "
                                    "--reference. Every score is in percent, over the whole text:\n\n");
+    int names = 0, meanings = 0; /* widths of the columns */
+    for (int i = 0; at_metric(i); i++) {
+        const at_metric_info *metric = at_metric(i);
+        names = text_width(metric->name) > names ? text_width(metric->name) : names;
+        meanings = text_width(metric->meaning) > meanings ? text_width(metric->meaning) : meanings;
+    }
     for (int i = 0; at_metric(i) && used < sizeof text; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "  %-9s %-58s %s\n", at_metric(i)->name,
-                                 at_metric(i)->meaning, at_metric(i)->better == AT_LARGER_IS_BETTER ? "↑" : "↓");
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used, "  %-*s  %-*s  %s\n", names, at_metric(i)->name, meanings,
+                             at_metric(i)->meaning, at_metric(i)->better == AT_LARGER_IS_BETTER ? "↑" : "↓");
     if (used < sizeof text)
         snprintf(text + used, sizeof text - used, "%s", more);
     return text;

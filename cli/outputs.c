@@ -6,12 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-bool is_same_file(const char *one, const char *other)
-{
-    struct stat a, b;
-    return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
 static char *parent_of(const char *path)
 {
     const char *slash = strrchr(path, '/');

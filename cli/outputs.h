@@ -26,9 +26,6 @@ typedef struct cli_outputs {
     bool folder_made;
 } cli_outputs;
 
-/* Whether two paths lead to one file that is there. */
-bool is_same_file(const char *one, const char *other);
-
 /* The file `path`, or `folder/path`.npy; give it its array or writer before outputs_write. NULL with a sentence if it
  * could not be written there, judging by what is there now. */
 cli_output *outputs_add(cli_outputs *outputs, const char *option, const char *path, at_error *error);

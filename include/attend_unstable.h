@@ -106,6 +106,11 @@ AT_API void at_suggest(const char *word, const char *const *names, int count, ch
 /* Fails with "no WHAT 'word'" and the names nearest to it, or with all of them if there are only a few. Always false. */
 AT_API bool at_unknown(const char *what, const char *word, const char *const *names, int count, at_error *error);
 
+/* ---- Files ---------------------------------------------------------------------------------------------------- */
+
+/* Whether two paths are the same existing file. */
+AT_API bool at_file_same(const char *one, const char *other);
+
 /* ---- Listings ------------------------------------------------------------------------------------------------- */
 
 /* What the listings of textbooks do: a handful of pairs of equal length, ids of one small alphabet on both sides, one

@@ -2,13 +2,10 @@
 #ifndef AT_FILES_H
 #define AT_FILES_H
 
-#include "attend.h"
+#include "attend_unstable.h"
 
 /* The whole file in memory (release with free); *size its length. NULL if it cannot be read. */
 unsigned char *at_file_read(const char *path, size_t *size, at_error *error);
-
-/* Whether two paths are the same existing file. */
-bool at_file_same(const char *one, const char *other);
 
 /* An atomic write: the pieces go to a temporary file beside `path`, which is synced and renamed over it by _commit,
  * then the directory is synced. A failed write leaves what was there. */

@@ -101,7 +101,7 @@ static const at_setting after[] = {
     OF_END(COUNT, "early-stopping", early_stopping, FREE, .argument = "N", .least = 1,
            .help = "validations in a row without a better score"),
     OF_END(TEXT, "valid-metric", valid_metric, SAME, .argument = "NAME", .fallback = "loss", .known = at_metric_known,
-           .help = "loss | perplexity, or by decoding bleu | chrf | chrf++ | ter | wer | cer | accuracy"),
+           .help = "loss, perplexity, or by decoding a metric of attend score for text"),
     OF_END(COUNT, "valid-every", valid_every, FREE, .argument = "N", .least = 1,
            .help = "updates between validations (default: an epoch)"),
     OF_END(COUNT, "report-every", report_every, FREE, .argument = "N", .fallback = "100", .least = 1,
