@@ -120,7 +120,7 @@ static void check(json_t *spec, const char *kernels)
 
 static void agrees_with_pytorch(void **state)
 {
-    static const char *const kernels[] = {"plain", "avx2"};
+    static const char *const kernels[] = {"plain", AT_FAST_KERNELS};
     for (int i = 0; i < 2; i++)
         if (at_kernels_choose(kernels[i])) /* else it is not on this CPU */
             check(*state, kernels[i]);

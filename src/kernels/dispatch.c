@@ -1,41 +1,63 @@
-/* The CPU picks its kernels once, at run time. */
+/* The choice of kernels, made once at run time: the fast set if the CPU has it, or what ATTEND_KERNELS names. */
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/isa_internal.h"
 #include "kernels/rows.h"
 
-static const isa plain = {"plain",
-                          &at_gemm_kernels_plain,
-                          &at_row_kernels_plain,
-                          &at_tile_kernels_plain,
-                          &at_pass_kernels_plain,
-                          &at_act_kernels_plain,
-                          &at_update_kernels_plain};
-static const isa avx2 = {"avx2",
-                         &at_gemm_kernels_avx2,
-                         &at_row_kernels_avx2,
-                         &at_tile_kernels_avx2,
-                         &at_pass_kernels_avx2,
-                         &at_act_kernels_avx2,
-                         &at_update_kernels_avx2};
+#define ISA_OF(set)                                                                                                    \
+    {                                                                                                                  \
+        .name = #set, .gemm = &at_gemm_kernels_##set, .rows = &at_row_kernels_##set, .tile = &at_tile_kernels_##set,   \
+        .passes = &at_pass_kernels_##set, .acts = &at_act_kernels_##set, .update = &at_update_kernels_##set            \
+    }
 
-static _Atomic(const isa *) in_use;
+/* Slowest first. */
+static const isa sets[] = {
+    ISA_OF(plain),
+#if defined(__x86_64__)
+    ISA_OF(avx2),
+#elif defined(__aarch64__)
+    ISA_OF(neon),
+#endif
+};
+enum { SETS = sizeof sets / sizeof *sets };
 
-static bool has_avx2(void)
+static bool has(const isa *set)
 {
 #if defined(__x86_64__)
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#else
-    return false;
+    if (strcmp(set->name, "avx2") == 0)
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #endif
+    (void)set;
+    return true; /* NEON is part of every aarch64 */
 }
+
+/* The set of that name; NULL: there is none, or this CPU has not got it. */
+static const isa *find(const char *name)
+{
+    for (int i = 0; name && i < SETS; i++)
+        if (strcmp(name, sets[i].name) == 0 && has(&sets[i]))
+            return &sets[i];
+    return NULL;
+}
+
+static const isa *best(void)
+{
+    const isa *wanted = find(getenv("ATTEND_KERNELS"));
+    for (int i = SETS - 1; !wanted; i--)
+        if (has(&sets[i]))
+            wanted = &sets[i];
+    return wanted;
+}
+
+static _Atomic(const isa *) in_use;
 
 const isa *at_isa(void)
 {
     const isa *set = atomic_load_explicit(&in_use, memory_order_relaxed);
     if (!set) {
-        set = has_avx2() ? &avx2 : &plain;
+        set = best();
         atomic_store_explicit(&in_use, set, memory_order_relaxed);
     }
     return set;
@@ -48,11 +70,7 @@ const char *at_kernels_name(void)
 
 bool at_kernels_choose(const char *name)
 {
-    const isa *set = NULL;
-    if (name && strcmp(name, "plain") == 0)
-        set = &plain;
-    else if (name && strcmp(name, "avx2") == 0 && has_avx2())
-        set = &avx2;
+    const isa *set = find(name);
     if (name && !set)
         return false;
     atomic_store(&in_use, set);

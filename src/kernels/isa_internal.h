@@ -1,4 +1,4 @@
-/* The tables that each compilation of the isa_*.c files exports. */
+/* The tables that each compilation of the isa_*.c files exports: "plain" everywhere, and the fast set of the machine. */
 #ifndef AT_ISA_INTERNAL_H
 #define AT_ISA_INTERNAL_H
 
@@ -6,11 +6,15 @@
 #include "kernels/passes.h"
 #include "kernels/tile.h"
 
-extern const gemm_kernels at_gemm_kernels_plain, at_gemm_kernels_avx2;
-extern const row_kernels at_row_kernels_plain, at_row_kernels_avx2;
-extern const pass_kernels at_pass_kernels_plain, at_pass_kernels_avx2;
-extern const act_kernels at_act_kernels_plain, at_act_kernels_avx2;
-extern const update_kernels at_update_kernels_plain, at_update_kernels_avx2;
-extern const tile_kernels at_tile_kernels_plain, at_tile_kernels_avx2;
+#define AT_ISA_TABLES(set)                                                                                             \
+    extern const gemm_kernels at_gemm_kernels_##set;                                                                   \
+    extern const row_kernels at_row_kernels_##set;                                                                     \
+    extern const tile_kernels at_tile_kernels_##set;                                                                   \
+    extern const pass_kernels at_pass_kernels_##set;                                                                   \
+    extern const act_kernels at_act_kernels_##set;                                                                     \
+    extern const update_kernels at_update_kernels_##set;
+AT_ISA_TABLES(plain)
+AT_ISA_TABLES(avx2)
+AT_ISA_TABLES(neon)
 
 #endif

@@ -153,7 +153,7 @@ static void scale_row(at_real *x, int64_t count, at_real factor)
  * once costs a few instructions a row; folding one takes as long as eight steps of the exponential. */
 INLINE vec fold_top(const at_real *lanes)
 {
-    at_real turned[LANES * LANES] __attribute__((aligned(32)));
+    at_real turned[LANES * LANES] __attribute__((aligned(VECTOR_BYTES)));
     transpose_block(lanes, LANES, turned, LANES);
     vec top = v_load(turned);
 #pragma GCC unroll 8
@@ -163,7 +163,7 @@ INLINE vec fold_top(const at_real *lanes)
 }
 INLINE vec fold_sum(const at_real *lanes)
 {
-    at_real turned[LANES * LANES] __attribute__((aligned(32)));
+    at_real turned[LANES * LANES] __attribute__((aligned(VECTOR_BYTES)));
     transpose_block(lanes, LANES, turned, LANES);
     vec sum = v_load(turned);
 #pragma GCC unroll 8
@@ -187,7 +187,8 @@ static void rescale(const tile_state *state, int64_t i, at_real before, at_real 
 INLINE void softmax_rows(const tile *t, int64_t i, int64_t rows, const bool biased, const bool leaning,
                          const tile_table *table, const tile_state *state)
 {
-    at_real lanes[LANES * LANES] __attribute__((aligned(32))), tilt[LANES * LANES] __attribute__((aligned(32)));
+    at_real lanes[LANES * LANES] __attribute__((aligned(VECTOR_BYTES))),
+        tilt[LANES * LANES] __attribute__((aligned(VECTOR_BYTES)));
     at_real top[LANES], factor[LANES], before[LANES];
     int64_t a[LANES], b[LANES];
     bool used[LANES];

@@ -16,7 +16,10 @@
 /* LANES rows of LANES numbers turned in registers: column[j][i] = row[i][j]. */
 INLINE void turn_lanes(const vec *row, vec *column)
 {
-#ifdef AT_DOUBLE
+#if AT_LANES == 2
+    column[0] = SHUFFLE(row[0], row[1], 0, 2);
+    column[1] = SHUFFLE(row[0], row[1], 1, 3);
+#elif AT_LANES == 4
     vec a = SHUFFLE(row[0], row[1], 0, 4, 2, 6), b = SHUFFLE(row[0], row[1], 1, 5, 3, 7);
     vec c = SHUFFLE(row[2], row[3], 0, 4, 2, 6), d = SHUFFLE(row[2], row[3], 1, 5, 3, 7);
     column[0] = SHUFFLE(a, c, 0, 1, 4, 5);

@@ -11,9 +11,19 @@ void at_rows_exp(at_real *out, const at_real *x, int64_t count);
 void at_rows_tanh(at_real *out, const at_real *x, int64_t count);
 void at_rows_sigmoid(at_real *out, const at_real *x, int64_t count);
 
-/* Which set of kernels the CPU got: "avx2" or "plain". */
+/* Every machine has the set of kernels "plain"; some have a faster one. */
+#if defined(__x86_64__)
+#define AT_FAST_KERNELS "avx2"
+#elif defined(__aarch64__)
+#define AT_FAST_KERNELS "neon"
+#else
+#define AT_FAST_KERNELS "plain"
+#endif
+
+/* The set in use. At first it is the one that the environment variable ATTEND_KERNELS names, or, if that is unset or
+ * names none that this machine has, the fastest. */
 const char *at_kernels_name(void);
-/* Forces "plain" or "avx2" for tests; false if this CPU has no such set. NULL: back to the best one. */
+/* Chooses a set, for tests; false if this machine does not have it. NULL: the first choice again. */
 bool at_kernels_choose(const char *name);
 
 #endif

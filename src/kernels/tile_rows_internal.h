@@ -94,5 +94,6 @@ INLINE vec table_lanes(const tile_table *table, int64_t i, int64_t offset)
     void at_tile_delta_##isa(const tile *, const at_real *, const tile_back *, at_real *, at_real *);
 TILE_ROW_FUNCTIONS(plain)
 TILE_ROW_FUNCTIONS(avx2)
+TILE_ROW_FUNCTIONS(neon)
 
 #endif

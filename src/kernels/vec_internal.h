@@ -1,7 +1,7 @@
-/* One vector of numbers, the way the compiler writes it: GCC's vector types, so the same source gives AVX2+FMA code,
- * plain code, and a double build for the gradient checks. Included by the isa_*.c files only, which are compiled once
- * for each instruction set. The transcendental functions are polynomials, inlined, with error bounds that a test holds
- * against libm; in double they are libm's own, since there only exactness counts. */
+/* One vector of numbers, by the vector types of GCC and clang, so that one source compiles to AVX2 with FMA, to NEON and
+ * to plain code, in float and, for the gradient checks, in double. Included by the isa_*.c files only, which are compiled
+ * once per instruction set. The transcendental functions are inlined polynomials with error bounds that a test checks
+ * against libm; in double they are libm's own, since only exactness counts there. */
 #ifndef AT_VEC_INTERNAL_H
 #define AT_VEC_INTERNAL_H
 
@@ -14,17 +14,24 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-typedef at_real vec __attribute__((vector_size(32)));
-typedef at_real vec_unaligned __attribute__((vector_size(32), aligned(sizeof(at_real)), may_alias));
+/* The bytes of a vector: those of a register of the instruction set, or wider vectors would go through memory. */
+#ifndef AT_VECTOR_BYTES
+#define AT_VECTOR_BYTES 32
+#endif
+enum { VECTOR_BYTES = AT_VECTOR_BYTES };
+typedef at_real vec __attribute__((vector_size(VECTOR_BYTES)));
+typedef at_real vec_unaligned __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(at_real)), may_alias));
 #ifdef AT_DOUBLE
+#define AT_LANES (AT_VECTOR_BYTES / 8)
 typedef int64_t at_index; /* an integer as wide as a lane */
 #else
+#define AT_LANES (AT_VECTOR_BYTES / 4)
 typedef int32_t at_index;
 #endif
-typedef at_index veci __attribute__((vector_size(32)));
-enum { LANES = 32 / sizeof(at_real) };
+typedef at_index veci __attribute__((vector_size(VECTOR_BYTES)));
+enum { LANES = AT_LANES };
 
-/* name_avx2 or name_plain: the symbols of this compilation. */
+/* name_plain, name_avx2 or name_neon: the symbols of this compilation. */
 #define AT_JOIN_(a, b)    a##_##b
 #define AT_JOIN(a, b)     AT_JOIN_(a, b)
 #define AT_ISA_NAME(name) AT_JOIN(name, AT_ISA)
@@ -113,21 +120,24 @@ INLINE vec v_abs(vec x)
 /* Lanes 0,1,2,... as numbers. */
 INLINE veci v_lanes(void)
 {
-#ifdef AT_DOUBLE
-    return (veci){0, 1, 2, 3};
-#else
-    return (veci){0, 1, 2, 3, 4, 5, 6, 7};
-#endif
+    veci lanes;
+#pragma GCC unroll 8
+    for (int l = 0; l < LANES; l++)
+        lanes[l] = l;
+    return lanes;
 }
 
 /* Horizontal sum and maximum, always in the same order. */
 INLINE at_real v_sum(vec x)
 {
-#ifdef AT_DOUBLE
-    return (x[0] + x[2]) + (x[1] + x[3]);
-#else
-    return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]));
-#endif
+    at_real half[LANES];
+    v_store(half, x);
+#pragma GCC unroll 4
+    for (int n = LANES / 2; n > 0; n /= 2)
+#pragma GCC unroll 4
+        for (int l = 0; l < n; l++)
+            half[l] += half[l + n];
+    return half[0];
 }
 
 INLINE at_real v_top(vec x)

@@ -345,7 +345,7 @@ static void test_gemm_rows(void **state)
     void *packed = NULL;
     assert_int_equal(posix_memalign(&packed, AT_ALIGN, (size_t)at_gemm_packed_size(K, N) * 4), 0);
     at_arena *arena = at_arena_new();
-    static const char *const sets[] = {"plain", "avx2"};
+    static const char *const sets[] = {"plain", AT_FAST_KERNELS};
     for (int set = 0; set < 2; set++) {
         if (!at_kernels_choose(sets[set]))
             continue;

@@ -12,7 +12,7 @@
 #include "kernels/gemm.h"
 #include "kernels/rows.h"
 
-static const char *const sets[] = {"plain", "avx2"};
+static const char *const sets[] = {"plain", AT_FAST_KERNELS};
 
 static float numbers[70000];
 

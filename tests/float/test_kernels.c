@@ -14,7 +14,7 @@
 #include "kernels/gemm.h"
 #include "kernels/rows.h"
 
-static const char *const kernels[] = {"plain", "avx2"};
+static const char *const kernels[] = {"plain", AT_FAST_KERNELS};
 
 #define EACH_KERNELS for (int set = 0; set < 2 && at_kernels_choose(kernels[set]); set++)
 
@@ -367,29 +367,57 @@ static void attention_on_either(void **state)
         {.score = "additive:relu"},
         {.score = "scaled", .plain = true},
     };
-    if (!at_kernels_choose("avx2"))
+    if (!at_kernels_choose(AT_FAST_KERNELS))
         return;
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         at_settings s = settings[i];
         s.heads = H, s.kv_heads = G;
         at_kernels_choose("plain");
         float *plain = attend(&s);
-        at_kernels_choose("avx2");
-        float *avx2 = attend(&s);
+        at_kernels_choose(AT_FAST_KERNELS);
+        float *fast = attend(&s);
         for (int j = 0; j < ALL; j++)
-            if (!(fabsf(plain[j] - avx2[j]) <= 1e-5f * (1 + fabsf(plain[j]))))
-                fail_msg("%s %s: number %d is %.8g with plain kernels, %.8g with avx2", s.score,
-                         s.normaliser ? s.normaliser : "softmax", j, (double)plain[j], (double)avx2[j]);
+            if (!(fabsf(plain[j] - fast[j]) <= 1e-5f * (1 + fabsf(plain[j]))))
+                fail_msg("%s %s: number %d is %.8g with plain kernels, %.8g with fast ones", s.score,
+                         s.normaliser ? s.normaliser : "softmax", j, (double)plain[j], (double)fast[j]);
         free(plain);
-        free(avx2);
+        free(fast);
     }
+}
+
+/* ATTEND_KERNELS names the first choice; a name that no set has changes nothing. */
+static void chosen_by_environment(void **state)
+{
+    (void)state;
+    const char *before = getenv("ATTEND_KERNELS");
+    char *kept = before ? strdup(before) : NULL;
+    unsetenv("ATTEND_KERNELS");
+    at_kernels_choose(NULL);
+    char fastest[16];
+    snprintf(fastest, sizeof fastest, "%s", at_kernels_name());
+    static const char *const names[] = {"plain", "nonsense", ""};
+    for (int i = 0; i < 3; i++) {
+        setenv("ATTEND_KERNELS", names[i], 1);
+        at_kernels_choose(NULL);
+        assert_string_equal(at_kernels_name(), i == 0 ? "plain" : fastest);
+    }
+    unsetenv("ATTEND_KERNELS");
+    if (kept)
+        setenv("ATTEND_KERNELS", kept, 1);
+    free(kept);
+    at_kernels_choose(NULL);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_products), cmocka_unit_test(large_products), cmocka_unit_test(no_depth),
-        cmocka_unit_test(not_finite),     cmocka_unit_test(batches),        cmocka_unit_test(attention_on_either),
+        cmocka_unit_test(small_products),
+        cmocka_unit_test(large_products),
+        cmocka_unit_test(no_depth),
+        cmocka_unit_test(not_finite),
+        cmocka_unit_test(batches),
+        cmocka_unit_test(attention_on_either),
+        cmocka_unit_test(chosen_by_environment),
     };
     return cmocka_run_group_tests(tests, make_arena, free_arena);
 }

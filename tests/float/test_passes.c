@@ -13,7 +13,7 @@
 #include "kernels/passes.h"
 #include "kernels/rows.h"
 
-static const char *const kernels[] = {"plain", "avx2"};
+static const char *const kernels[] = {"plain", AT_FAST_KERNELS};
 #define EACH_KERNELS for (int set = 0; set < 2 && at_kernels_choose(kernels[set]); set++)
 
 enum { MOST = 700 };

@@ -238,14 +238,14 @@ static void check_steps(json_t *spec, bool plain, const char *path)
 
 static void agrees_with_pytorch(void **state)
 {
-    static const char *const kernels[] = {"plain", "avx2"};
+    static const char *const kernels[] = {"plain", AT_FAST_KERNELS};
     for (int i = 0; i < 2; i++) {
         if (!at_kernels_choose(kernels[i]))
             continue; /* not on this CPU */
-        check(*state, true, i ? "plain path, avx2 kernels" : "plain path, plain kernels");
-        check(*state, false, i ? "fused path, avx2 kernels" : "fused path, plain kernels");
-        check_steps(*state, true, i ? "plain path by steps, avx2 kernels" : "plain path by steps, plain kernels");
-        check_steps(*state, false, i ? "fused path by steps, avx2 kernels" : "fused path by steps, plain kernels");
+        check(*state, true, i ? "plain path, fast kernels" : "plain path, plain kernels");
+        check(*state, false, i ? "fused path, fast kernels" : "fused path, plain kernels");
+        check_steps(*state, true, i ? "plain path by steps, fast kernels" : "plain path by steps, plain kernels");
+        check_steps(*state, false, i ? "fused path by steps, fast kernels" : "fused path by steps, plain kernels");
     }
     at_kernels_choose(NULL);
 }

@@ -13,7 +13,14 @@
 #include "kernels/rows.h"
 
 void probe_exp2_below_plain(float *out, const float *x, int64_t count);
-void probe_exp2_below_avx2(float *out, const float *x, int64_t count);
+#if defined(__aarch64__)
+#define probe_exp2_below_fast probe_exp2_below_neon
+#elif defined(__x86_64__)
+#define probe_exp2_below_fast probe_exp2_below_avx2
+#else
+#define probe_exp2_below_fast probe_exp2_below_plain
+#endif
+void probe_exp2_below_fast(float *out, const float *x, int64_t count);
 
 typedef void row_loop(float *out, const float *x, int64_t count);
 
@@ -36,7 +43,7 @@ typedef void with_kernels(const char *kernels, const struct function *f);
 
 static void for_each(with_kernels *check)
 {
-    const char *kernels[] = {"plain", "avx2"};
+    const char *kernels[] = {"plain", AT_FAST_KERNELS};
     for (int s = 0; s < 2; s++)
         for (int f = 0; f < FUNCTIONS && at_kernels_choose(kernels[s]); f++)
             check(kernels[s], &functions[f]);
@@ -155,7 +162,7 @@ static void exact_places(void **state)
 {
     (void)state;
     for_each(nan_stays);
-    const char *kernels[] = {"plain", "avx2"};
+    const char *kernels[] = {"plain", AT_FAST_KERNELS};
     for (int s = 0; s < 2 && at_kernels_choose(kernels[s]); s++) {
         assert_true(one(at_rows_exp, 0) == 1 && one(at_rows_exp, -0.0f) == 1);
         assert_true(one(at_rows_exp, INFINITY) == INFINITY && bits_of(one(at_rows_exp, -INFINITY)) == 0);
@@ -173,7 +180,7 @@ static void exact_places(void **state)
 static void saturation(void **state)
 {
     (void)state;
-    const char *kernels[] = {"plain", "avx2"};
+    const char *kernels[] = {"plain", AT_FAST_KERNELS};
     for (int s = 0; s < 2 && at_kernels_choose(kernels[s]); s++) {
         for (float x = 88.8f; x < INFINITY; x *= 1.01f)
             assert_true(one(at_rows_exp, x) == INFINITY);
@@ -282,8 +289,8 @@ static void powers_of_two(void **state)
 {
     (void)state;
     check_power(probe_exp2_below_plain);
-    if (at_kernels_choose("avx2"))
-        check_power(probe_exp2_below_avx2);
+    if (at_kernels_choose(AT_FAST_KERNELS))
+        check_power(probe_exp2_below_fast);
     at_kernels_choose(NULL);
 }
 
