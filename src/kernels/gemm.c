@@ -5,7 +5,7 @@
 #include "kernels/isa.h"
 
 enum {
-    WORTH_A_THREAD = 64 * 64 * 64, /* multiply-adds below which sharing out costs more than it gives */
+    WORTH_A_THREAD = 64 * 64 * 64, /* multiply-adds below which threads cost more than they save */
     WORTH_A_PACKER = 1 << 17       /* the same in numbers to be packed */
 };
 
@@ -15,7 +15,7 @@ int64_t at_gemm_packed_size(int64_t k, int64_t n)
     return (n + width - 1) / width * width * k;
 }
 
-/* Panels lie one after another, so each part of the columns can be packed by itself. */
+/* Panels follow one another, so each part of the columns can be packed by itself. */
 typedef struct packing {
     const at_real *b;
     int64_t b_row, b_col, k, n, part;

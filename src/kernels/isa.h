@@ -1,4 +1,4 @@
-/* What an instruction set provides: the inner loops, one table per set, picked once by what the CPU can do. */
+/* What an instruction set provides: one table of inner loops per kind. dispatch.c chooses the set. */
 #ifndef AT_ISA_H
 #define AT_ISA_H
 

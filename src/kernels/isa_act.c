@@ -1,24 +1,10 @@
-/* Activations: those of a product on the way back, and those that need their input again. */
+/* Activations: the backward pass of those of a product, and those whose slope needs the input. */
+#include "kernels/activate_internal.h"
 #include "kernels/isa_internal.h"
 #include "kernels/passes.h"
 #include "kernels/vec_internal.h"
 
 /* ---- Of a product ---- */
-
-/* act'(z), written with y = act(z), times g */
-INLINE vec back_through(vec g, vec y, at_act act)
-{
-    switch (act) {
-    case AT_ACT_TANH:
-        return g * (1 - y * y);
-    case AT_ACT_SIGMOID:
-        return g * (y * (1 - y));
-    case AT_ACT_RELU:
-        return v_pick((veci)(y > 0), g, v_set(0));
-    default:
-        return g;
-    }
-}
 
 /* n columns of `rows` rows */
 INLINE void act_lanes(at_real *g, const at_real *y, const int rows, int64_t size, int64_t n, at_act act, at_real *sums)
@@ -27,7 +13,7 @@ INLINE void act_lanes(at_real *g, const at_real *y, const int rows, int64_t size
     for (int i = 0; i < rows; i++) {
         vec x = v_load_first(g + i * size, n);
         if (act != AT_ACT_NONE) {
-            x = back_through(x, v_load_first(y + i * size, n), act);
+            x = slope_times(x, v_load_first(y + i * size, n), act);
             v_store_first(g + i * size, x, n);
         }
         sum += x;

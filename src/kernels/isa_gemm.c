@@ -28,7 +28,7 @@ static void pack(const at_real *b, int64_t b_row, int64_t b_col, int64_t k, int6
 }
 
 /* A chunk of B, depth x columns, as panels `step` apart. Row-major B goes row by row through all panels, because its
- * rows may lie pages apart. */
+ * rows may be pages apart. */
 static void pack_chunk(const at_real *b, int64_t b_row, int64_t b_col, int64_t depth, int64_t columns, at_real *to,
                        int64_t step)
 {
@@ -72,7 +72,7 @@ static void pack_columns(const at_real *a, int64_t a_col, const row_groups *grou
         whole++;
     for (int64_t p = 0; p < depth; p++, a += a_col, to += ROWS) {
         for (int64_t i = 0; i < rows; i += 64 / (int64_t)sizeof *a)
-            __builtin_prefetch(a + 8 * a_col + i); /* the columns may lie pages apart */
+            __builtin_prefetch(a + 8 * a_col + i); /* the columns may be pages apart */
         for (int64_t g = 0; g < whole; g++)
             for (int v = 0; v < VECTORS; v++)
                 v_store(to + g * GROUP + v * LANES, v_load(a + groups->start[g] + v * LANES));
@@ -90,7 +90,7 @@ static void pack_group(const at_real *a, int64_t a_row, int64_t a_col, int64_t r
         vec row[LANES], column[(ROWS + LANES - 1) / LANES][LANES];
         for (int64_t v = 0; v * LANES < ROWS; v++) {
 #pragma GCC unroll 8
-            for (int64_t l = 0; l < LANES; l++) /* what lies beyond the last row repeats it */
+            for (int64_t l = 0; l < LANES; l++) /* after the last row it is repeated */
                 row[l] = v_load(a + least(v * LANES + l, rows - 1) * a_row + p);
             turn_lanes(row, column[v]);
         }
@@ -180,7 +180,7 @@ static int64_t few_rows(const at_gemm *g, const chunk *c)
     return j;
 }
 
-/* A block of rows of A and C, in groups as even as they go: group g is rows [rows g / groups, rows (g + 1) / groups). */
+/* A block of rows of A and C, in groups of nearly equal size: group g is rows [rows g / groups, rows (g + 1) / groups). */
 typedef struct row_block {
     int64_t from, rows, groups;
     const at_real *a; /* row 0 of group g, part d of k: a + group_start * a_row + d * a_part + g * a_group */
@@ -237,7 +237,7 @@ static void panel_rows(const at_gemm *g, const chunk *c, const row_block *r, int
             const int64_t i = r->rows * group / r->groups, end = r->rows * (group + 1) / r->groups;
             for (int64_t n = end; (from_c || to_c) && n < least(2 * end - i, r->rows); n++)
                 __builtin_prefetch(out + n * g->c_row, 1); /* the next group's rows of C */
-            /* Packed weights come from far away: a share of the next panel is asked for with each group. */
+            /* Packed weights are not in the cache yet: each group prefetches a part of the next panel. */
             for (int64_t k = depth * group / r->groups; ahead && k < depth * (group + 1) / r->groups; k++)
                 __builtin_prefetch(b + c->step + k * WIDTH, 0, 2);
             at_real *in_c = out + i * g->c_row, *in_sums = sums + i * WIDTH;
@@ -388,7 +388,7 @@ static void thin_turned(const at_gemm *g, const at_real *a, at_real *c)
             c[j] = a[p * g->a_col] * g->b[p + j * g->b_col] + c[j];
 }
 
-/* Few rows against B as it lies: b_col or b_row is 1. */
+/* Few rows against a B that is not packed: b_col or b_row is 1. */
 static void thin(const at_gemm *g)
 {
     for (int64_t i = 0; i < g->m; i++) {

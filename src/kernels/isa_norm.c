@@ -1,5 +1,5 @@
 /* Dropout's choice, layer norm and the softmax of a cross-entropy, row by row. A row is read two or three times, and
- * from the second time on it lies in the cache. */
+ * from the second time on it is in the cache. */
 #include "base/rng.h"
 #include "kernels/isa_internal.h"
 #include "kernels/passes.h"
@@ -80,7 +80,7 @@ static void mask(at_real *mask, uint64_t seed, uint64_t counter, int64_t first, 
 
 /* ---- Vectors and the rest of a row ----
  *
- * What happens to a vector is an inlined function of its place c and how many numbers n there are: LANES, a constant,
+ * What happens to a vector is an inlined function of its offset c and how many numbers n there are: LANES, a constant,
  * or what is left at the end of a row. */
 
 INLINE vec let_through(vec x, vec mask)

@@ -1,10 +1,10 @@
-/* exp, tanh and sigmoid over rows, and the element-wise end of a product. */
+/* exp, tanh and sigmoid over rows; copies, sums and products of rows. */
 #include "kernels/isa_internal.h"
 #include "kernels/micro_internal.h"
 
 /* out[i] = f(x[i]). Two vectors to a turn: their chains of operations are independent, and laid side by side (which is
  * the option's part) they keep the units busy that one chain leaves waiting. The tail goes through a padded vector, so
- * an element's bits do not depend on its place. */
+ * an element's bits do not depend on its position. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC push_options
 #pragma GCC optimize("schedule-insns")

@@ -95,7 +95,7 @@ static void weigh(const tile *t, int64_t size, const at_real *v, int64_t keys, a
     }
 }
 
-/* What `gather` is asked for. */
+/* The operands of `gather`. */
 typedef struct gathering {
     const tile *t;
     int64_t size;
@@ -139,7 +139,7 @@ static void gather(const tile *t, int64_t size, const at_real *x, int64_t x_row,
                     gather_keys(&what, c, b - c < ROWS ? b - c : ROWS, r, r + 1, false);
         return;
     }
-    int64_t groups = (columns + ROWS - 1) / ROWS; /* of keys, as even as they go */
+    int64_t groups = (columns + ROWS - 1) / ROWS; /* of keys, of nearly equal size */
     for (int64_t g = 0; g < groups; g++) {
         int64_t c = columns * g / groups, n = columns * (g + 1) / groups - c, r0 = 0, r1 = t->rows;
         if (!t->full) {
@@ -155,7 +155,7 @@ static void gather(const tile *t, int64_t size, const at_real *x, int64_t x_row,
     }
 }
 
-/* ---- One query a head: keys and values are read where they lie, once, with no packing ---- */
+/* ---- One query per head: keys and values are read once and not packed ---- */
 
 INLINE const at_real *line_at(const tile_lines *x, int64_t j)
 {
@@ -183,7 +183,7 @@ static void score_heads(const tile *t, int64_t size, const at_real *q, int64_t q
     for (int64_t c = t->from; c < t->to; c += WIDTH) {
         bool straight = !k->list && c + WIDTH <= t->to;
         const at_real *keys[WIDTH];
-        for (int64_t r = 0; r < WIDTH; r++) /* what lies beyond the last key repeats it */
+        for (int64_t r = 0; r < WIDTH; r++) /* after the last key it is repeated */
             keys[r] = line_at(k, least(c + r, t->to - 1));
         for (int64_t h = 0; h < t->rows; h++) {
             int64_t column = h / group * size;
@@ -200,7 +200,7 @@ static void score_heads(const tile *t, int64_t size, const at_real *q, int64_t q
     }
 }
 
-/* to[0..panels*WIDTH) += sum_r s[r] (row from + r of v at `column`), for rows that lie anywhere: micro_wide's chain. */
+/* to[0..panels*WIDTH) += sum_r s[r] (row from + r of v at `column`), for rows anywhere in memory: micro_wide's chain. */
 INLINE void weigh_lines(const int panels, int64_t n, const at_real *s, const tile_lines *v, int64_t from,
                         int64_t column, at_real *to)
 {

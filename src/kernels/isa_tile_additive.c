@@ -42,24 +42,8 @@ void AT_ISA_NAME(at_tile_additive)(const tile *t, int64_t size, const at_real *q
     }
 }
 
-/* act'(x) from y = act(x) */
-INLINE vec slope(vec y, const at_act act)
-{
-    switch (act) {
-    case AT_ACT_TANH:
-        return 1 - y * y;
-    case AT_ACT_SIGMOID:
-        return y * (1 - y);
-    case AT_ACT_RELU:
-        return v_pick((veci)(y > 0), v_set(1), v_set(0));
-    case AT_ACT_NONE:
-        break;
-    }
-    return v_set(1);
-}
-
 /* With g = ds act'(q + k): dq_a += v_a sum_j g, dk_a += v_a sum_i g, dv_a += sum_ij ds act(q + k). A panel holds keys
- * that this row does not see; ds is 0 there, but times what a NaN key gives it would be NaN, so their act(q + k) counts
+ * that this row does not see; ds is 0 there, but 0 times the act(q + k) of a NaN key is NaN, so their act(q + k) counts
  * as 0. */
 INLINE void additive_back_by(const tile *ds, int64_t size, const at_real *q, int64_t q_row, const at_real *kt,
                              const at_real *v, const at_act act, at_real *dq, int64_t dq_row, at_real *dkt, at_real *dv)

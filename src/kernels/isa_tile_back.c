@@ -1,4 +1,4 @@
-/* The way back through the normaliser: weights again from scores, and scores' gradients from weights'. */
+/* The backward pass of the normaliser: weights again from scores, and scores' gradients from weights'. */
 #include "kernels/tile_rows_internal.h"
 
 /* Weights from scores:

@@ -76,7 +76,7 @@ INLINE int64_t clamp(int64_t x, int64_t least, int64_t most)
     return x < least ? least : x > most ? most : x;
 }
 
-/* s += table (if any), masked outside [a,b); gives the largest of each lane. */
+/* s += table (if any), masked outside [a,b); returns the largest of each lane. */
 INLINE vec row_top(const tile *t, int64_t i, int64_t a, int64_t b, const bool biased, const tile_table *table)
 {
     at_real *s = t->s + i * t->s_row;
@@ -119,7 +119,7 @@ static int64_t find(const at_real *s, int64_t a, int64_t b, at_real value)
     return c;
 }
 
-/* s = 2^(s - top) over [a,b) in whole panels; gives the sum of each lane, and with `leaning` the sum of the powers
+/* s = 2^(s - top) over [a,b) in whole panels; returns the sum of each lane, and with `leaning` the sum of the powers
  * times their exponents. */
 INLINE vec row_powers(at_real *s, int64_t a, int64_t b, at_real top, const bool leaning, vec *lean)
 {

@@ -63,7 +63,7 @@ INLINE void transpose_lanes(const at_real *in, int64_t from, vec *column)
     turn_lanes(row, column);
 }
 
-/* The same of rows that lie anywhere, at `place` in each. */
+/* The same of rows anywhere in memory, from offset `place` of each. */
 INLINE void transpose_rows(const at_real *const *in, int64_t place, vec *column)
 {
     vec row[LANES];
@@ -117,7 +117,7 @@ INLINE void pack_panel(const at_real *b, int64_t b_row, int64_t b_col, int64_t k
             to[p * WIDTH + j] = j < columns ? b[p * b_row + j * b_col] : 0;
 }
 
-/* c = (load ? c : 0) + a B for one row and WIDTH columns of a B that lies by columns, b_col apart: blocks of it are
+/* c = (load ? c : 0) + a B for one row and WIDTH columns of a B whose columns are contiguous, b_col apart: blocks of it are
  * turned in registers. Lanes are columns and k runs inside, the same chain as the micro kernel's. */
 INLINE void turned_panel(int64_t k, const at_real *a, int64_t a_col, const at_real *b, int64_t b_col, at_real *c,
                          bool load)
@@ -148,7 +148,7 @@ INLINE void turned_panel(int64_t k, const at_real *a, int64_t a_col, const at_re
     v_store(c + LANES, sum1);
 }
 
-/* c = a B for columns of B that lie anywhere, at `place` in each: the same chain. */
+/* c = a B for columns of B anywhere in memory, from offset `place` of each: the same chain. */
 INLINE void turned_rows(int64_t k, const at_real *a, const at_real *const *b, int64_t place, at_real *c)
 {
     vec sum0 = v_set(0), sum1 = sum0;

@@ -1,5 +1,5 @@
 /* Whole passes over rows that are bound by memory, each read and written once: dropout's choice, layer norm around a
- * residual, the softmax of a cross-entropy, activations on the way back. */
+ * residual, the softmax of a cross-entropy, the backward pass of activations. */
 #ifndef AT_PASSES_H
 #define AT_PASSES_H
 
@@ -20,8 +20,8 @@ typedef struct norm_row {
     at_real mean, r;    /* results */
 } norm_row;
 
-/* Its way back: what comes to `out` as g and to s as g_sum (NULL: nothing) goes to x and y (NULL: not wanted), and is
- * added to the sums for gain and bias (NULL: not wanted). */
+/* Its backward pass: from g = dL/dout and g_sum = dL/ds (NULL: 0) to x and y, and to the sums for gain and bias (NULL: not
+ * needed). */
 typedef struct norm_back {
     int64_t size;
     const at_real *s, *g, *g_sum, *mask, *gain;

@@ -1,8 +1,8 @@
 /* The attention tile: a block of query rows against a block of keys, and what is done to it. Each function is one step
  * of the operator on one tile; src/attention/fused*.c strings them together.
  *
- * Bits never depend on the tile a row lies in. A row sees its keys in blocks that start at fixed multiples, inside a
- * block every sum runs over the keys in order (lane = key mod width), and what lies outside the row's span enters as an
+ * Bits never depend on the tile that a row is in. A row sees its keys in blocks that start at fixed multiples, inside a
+ * block every sum runs over the keys in order (lane = key mod width), and what is outside the row's span enters as an
  * exact 0. */
 #ifndef AT_TILE_H
 #define AT_TILE_H
@@ -12,7 +12,7 @@
 
 enum { TILE_ROWS = 96, TILE_KEYS = 256, TILE_GROUPS = TILE_ROWS / 6 };
 
-/* Rows that will be needed soon and lie too far apart for a prefetcher to follow: the kernels ask for a few of them
+/* Rows that will be needed soon and are too far apart for a prefetcher to follow: the kernels ask for a few of them
  * between products. */
 typedef struct tile_fetch {
     struct {
@@ -28,7 +28,7 @@ typedef struct tile_fetch {
 typedef struct tile_lines {
     const at_real *at;
     int64_t row;
-    const at_real *const *list; /* NULL: they lie in order */
+    const at_real *const *list; /* NULL: they are in order */
     int64_t column;
 } tile_lines;
 
@@ -38,7 +38,7 @@ typedef struct tile {
     int64_t from, to;       /* the keys of this tile, column c is key from + c; from is a multiple of the panel width */
     at_real *s;             /* [rows, s_row]: scores, then weights */
     int64_t s_row;
-    /* Set by begin: the rows in groups of up to six, as even as they go, that the micro kernel takes together. */
+    /* Set by begin: the rows in groups of up to six, of nearly equal size, that the micro kernel takes together. */
     int groups;
     int32_t start[TILE_GROUPS + 1];                /* group g is rows [start[g], start[g+1]) */
     int32_t first[TILE_GROUPS], last[TILE_GROUPS]; /* the columns that any of its rows uses */
@@ -58,7 +58,7 @@ typedef struct tile_state {
 } tile_state;
 
 /* A table looked up by clipped offset: row i, key j gets at[clip(j - place[i], -reach, reach)]. The memory is padded by
- * the panel width on both sides with the end values, so that a vector may be read at any clipped place. */
+ * the panel width on both sides with the end values, so that a vector may be read at any clipped offset. */
 typedef struct tile_table {
     const at_real *at; /* points at offset -reach of row 0; NULL: no table */
     int64_t row;       /* distance of the rows' tables; 0: shared */
@@ -83,14 +83,14 @@ typedef struct tile_kernels {
     void (*begin)(tile *t);
     /* s_ij = q_i . k_j. q [rows, q_row]; kt: all keys as panels [panel][size][width]. */
     void (*score)(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *kt);
-    /* The same where every row is another head, over keys as they lie: `group` rows share a key head, and key heads are
+    /* The same where every row is another head, over keys that are not packed: `group` rows share a key head, and key heads are
      * `size` apart. */
     void (*score_heads)(const tile *t, int64_t size, const at_real *q, int64_t q_row, const tile_lines *k,
                         int64_t group);
     /* s_ij = sum_a v_a act(q_ia + k_ja) */
     void (*additive)(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *kt, const at_real *v,
                      at_act act);
-    /* Its way back from ds: dq_i += ..., dkt (panels like kt) += ..., dv [size * lanes] += ... */
+    /* Its backward pass from ds: dq_i += ..., dkt (panels like kt) += ..., dv [size * lanes] += ... */
     void (*additive_back)(const tile *ds, int64_t size, const at_real *q, int64_t q_row, const at_real *kt,
                           const at_real *v, at_act act, at_real *dq, int64_t dq_row, at_real *dkt, at_real *dv);
     /* s_ij += table, inside the spans */
@@ -115,7 +115,7 @@ typedef struct tile_kernels {
      * finite. */
     void (*weigh)(const tile *t, int64_t size, const at_real *v, int64_t keys, at_real *out, int64_t out_row,
                   bool fresh, bool careful);
-    /* The same where every row is another head, over values as they lie; a row touches its own keys only. */
+    /* The same where every row is another head, over values that are not packed; a row touches its own keys only. */
     void (*weigh_heads)(const tile *t, int64_t size, const tile_lines *v, int64_t group, at_real *out, int64_t out_row);
     /* sums_j += sum_i s_ij x_i, for the tile's keys j: x [rows, x_row] padded, sums [keys, sums_row] padded */
     void (*gather)(const tile *t, int64_t size, const at_real *x, int64_t x_row, at_real *sums, int64_t sums_row,

@@ -1,4 +1,4 @@
-/* Shared by the isa_tile*.c files: where a row's keys lie in a tile, and the row functions' declarations. */
+/* Shared by the isa_tile*.c files: where a row's keys are in a tile, and the row functions' declarations. */
 #ifndef AT_TILE_ROWS_INTERNAL_H
 #define AT_TILE_ROWS_INTERNAL_H
 
@@ -41,14 +41,14 @@ INLINE int64_t panel_ceil(int64_t b)
     return (b + WIDTH - 1) & ~(int64_t)(WIDTH - 1);
 }
 
-/* All ones in the lanes of columns [c, c + LANES) that lie inside [a, b). */
+/* All ones in the lanes of columns [c, c + LANES) inside [a, b). */
 INLINE veci inside(int64_t c, int64_t a, int64_t b)
 {
     veci at = v_lanes() + (at_index)c;
     return (veci)(at >= (at_index)a) & (veci)(at < (at_index)b);
 }
 
-/* Sets the lanes of row[from, from + LANES) that lie outside [a, b) to `fill`. */
+/* Sets the lanes of row[from, from + LANES) outside [a, b) to `fill`. */
 INLINE void fence_lanes(at_real *row, int64_t from, int64_t a, int64_t b, at_real fill)
 {
     v_store(row + from, v_pick(inside(from, a, b), v_load(row + from), v_set(fill)));

@@ -181,7 +181,7 @@ INLINE vec v_normal_tail(vec t, vec e)
 #else
 
 /* e^x = 2^n e^r, n = round(x / ln 2), |r| <= ln(2)/2; e^r by a minimax polynomial of degree 6 (3e-9). The scaling is
- * done in two steps, so results down to the smallest denormal are right and overflow gives infinity. At most 1.05 ulp
+ * done in two steps, so results down to the smallest denormal are right and overflow is infinity. At most 1.05 ulp
  * off everywhere, 1 at 0; NaN stays. */
 INLINE vec v_exp(vec x)
 {
@@ -218,7 +218,7 @@ INLINE vec v_exp2_near(vec x)
     return p * (vec)((veci)t << 23);
 }
 
-/* 2^x for x <= 0, for sums where 2^-126 is nothing: exactly 0 from -127 down (so a masked -inf gives 0), 1 at 0,
+/* 2^x for x <= 0, for sums where 2^-126 is nothing: exactly 0 from -127 down (so a masked -inf becomes 0), 1 at 0,
  * relative error below 2e-7 down to -126, NaN stays. Eleven instructions, half of what v_exp takes. */
 INLINE vec v_exp2_below(vec x)
 {

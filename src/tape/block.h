@@ -4,14 +4,14 @@
 
 #include "tape/tape.h"
 
-/* `return AT_REFUSE(tape, "matmul: ...", ...)`: the sentence on the tape, NULL for the caller. */
+/* `return AT_REFUSE(tape, "matmul: ...", ...)`: the error message on the tape, NULL for the caller. */
 #define AT_REFUSE(tape, ...) (at_fail(at_tape_error(tape), AT_FAILED, __VA_ARGS__), NULL)
 /* A shape as text that lives to the end of the enclosing block. */
 #define AT_TEXT(shape) at_shape_text(shape, (char[200]){0}, 200)
 
-/* A copy of `size` bytes in the tape's arena, for at_record's `saved`; NULL with a sentence when memory is out. */
+/* A copy of `size` bytes in the tape's arena, for at_record's `saved`; NULL with an error message if there is no memory. */
 void *at_keep(at_tape *tape, const void *bytes, size_t size);
-/* Uninitialised memory in the tape's arena; NULL with a sentence when memory is out. */
+/* Uninitialised memory in the tape's arena; NULL with an error message if there is no memory. */
 void *at_room(at_tape *tape, size_t size);
 
 /* Records an operation with one output. */

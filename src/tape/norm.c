@@ -8,7 +8,7 @@
 
 /* ---- layer_norm, residual_norm: LN(s), s = x or x + dropout(y) ----
  *
- * Over each row: out = gain (s - mean) r + bias, r = 1 / sqrt(variance + eps). Kept for the way back are s and a mean
+ * Over each row: out = gain (s - mean) r + bias, r = 1 / sqrt(variance + eps). Saved for the backward pass are s and a mean
  * and an r for each row; what dropout let through is drawn again. */
 
 enum { BLOCK = 32 }; /* rows whose gradients of gain and bias are one sum, whatever the threads */
@@ -25,7 +25,7 @@ typedef struct norm_job {
     row_norm *norms; /* [rows] */
     const at_real *x, *y, *gain, *bias;
     at_real *s, *out;
-    /* the way back */
+    /* the backward pass */
     norm_back back; /* pointers of the first row */
     at_real *parts; /* [blocks, 3, size]: sums for gain and bias, a mask */
 } norm_job;
@@ -107,7 +107,7 @@ static void norm_backward(at_node *node)
     job.parts = at_room(x->tape, (size_t)(blocks * 3 * job.size) * sizeof *job.parts);
     if (!job.parts)
         return;
-    /* Gradients that lie in the same memory are added one after the other. */
+    /* Gradients in the same memory are added one after the other. */
     bool shared = job.back.x_grad && job.back.y_grad && (x->base ? x->base : x) == (y->base ? y->base : y);
     norm_job second = job;
     if (shared)

@@ -1,5 +1,5 @@
 /* The normalisers: scores e [B,H,Q,K] become weights w of the same shape, row by row, over the keys of the row's span.
- * Outside the span w is 0 and e is never read, so a NaN there stays there; an empty span gives zeros and no gradient.
+ * Outside the span w is 0 and e is never read, so a NaN there stays there; the result of an empty span is zeros and no gradient.
  * Sums run in double whatever at_real is: these rows are the judge of the fused path. */
 #include <math.h>
 
@@ -275,10 +275,10 @@ at_tensor *at_relu_span(at_tensor *e, const at_spans *spans)
     return at_normalise(&relu_span_op, e, spans, relu_row);
 }
 
-/* ---- hard: w is one-hot at c; log_prob = e_c - log sum_k exp(e_k)
- * ----------------------------------------------------- c = argmax_j e_j, or argmax_j (e_j + g_j) with g_j =
- * -log(-log(u_j)), u_j uniform: then c is a draw from the softmax. The one-hot passes no gradient, so only log_prob is
- * recorded:  de_j += dlog_prob ([j = c] - softmax(e)_j). */
+/* ---- hard: w is one-hot at c; log_prob = e_c - log sum_k exp(e_k) ----
+ * c = argmax_j e_j, or argmax_j (e_j + g_j) with g_j = -log(-log(u_j)), u_j uniform: then c is a sample of the softmax.
+ * The one-hot passes no gradient, so only log_prob is recorded:
+ *   de_j += dlog_prob ([j = c] - softmax(e)_j) */
 
 typedef struct hard_saved {
     at_spans spans;

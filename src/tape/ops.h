@@ -27,7 +27,7 @@ at_tensor *at_matmul(at_tensor *a, at_tensor *b, bool transpose_a,
                      bool transpose_b); /* [...,m,k] x [...,k,n]; batch dims broadcast */
 at_tensor *at_linear(at_tensor *x, at_tensor *w, at_tensor *b,
                      at_act act); /* act(x w^T + b): x [...,in], w [out,in], b [out] or NULL */
-/* For operations with weights [out,in] of their own, on the way back: dW += dz^T x, dz [rows,out], x [rows,in]. Of a
+/* For operations with weights [out,in] of their own, in the backward pass: dW += dz^T x, dz [rows,out], x [rows,in]. Of a
  * parameter with few rows it waits until the walk ends; dz and x must then stay. */
 void at_weights_grad(at_tape *tape, at_tensor *weights, int64_t rows, const at_real *dz, const at_real *x);
 bool at_weights_wait(const at_tensor *weights, int64_t rows);
@@ -56,7 +56,7 @@ at_tensor *at_residual_norm(at_tensor *x, at_tensor *y, at_tensor *gain, at_tens
                             at_rng *rng, at_tensor **sum);
 
 /* entropy.c: [N,V] -> summed loss [1]; target -1: ignored. If nothing else reads the logits, their gradient takes the
- * place of their values on the way back. */
+ * place of their values in the backward pass. */
 at_tensor *at_cross_entropy(at_tensor *logits, const int32_t *targets, at_real smoothing);
 
 /* normalise.c: over the last dimension of e [B,H,Q,K], only the keys of each row's span; zeros elsewhere */
@@ -87,7 +87,7 @@ at_tensor *at_additive(at_tensor *qa, at_tensor *ka, at_tensor *v, at_act act, c
 /* x [B,K,...] with the keys that no span reaches set to zero, so that a NaN there survives no product; x itself if all
  * are seen. */
 at_tensor *at_seen(at_tensor *x, const at_spans *spans);
-/* For writing operations: do the spans lie over the rows of e [B,H,Q,K] and inside its keys? Says so on the tape if
+/* For writing operations: do the spans cover the rows of e [B,H,Q,K] and inside its keys? Says so on the tape if
  * not. */
 bool at_spans_fit(const char *op, at_tensor *e, const at_spans *spans);
 
@@ -101,7 +101,7 @@ at_tensor *at_gaussian(at_tensor *p, int64_t keys, at_real sigma);
 /* rotate.c: rope, D even */
 at_tensor *at_rotate(at_tensor *x, int64_t start); /* [B,n,H,D]: row i at position start + i */
 /* [N,width], of which the first `heads` heads of `size` turn: row i at position start + places[i]. The places must stay
- * until the way back. */
+ * until the backward pass. */
 at_tensor *at_rotate_rows(at_tensor *x, const int32_t *places, int64_t start, int64_t heads, int64_t size);
 
 #endif

@@ -10,7 +10,7 @@ typedef struct at_params at_params;
 at_params *at_params_new(void);
 void at_params_free(at_params *params);
 
-/* Declares a parameter; gives its index, -1 on a doubled name or after at_params_fix. */
+/* Declares a parameter; returns its index, -1 for a name that is taken or after at_params_fix. */
 int at_params_add(at_params *params, const char *name, at_shape shape, at_error *error);
 /* Ends the declarations: one zeroed block for values and one for gradients. */
 bool at_params_fix(at_params *params, at_error *error);

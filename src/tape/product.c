@@ -166,7 +166,7 @@ static bool plan_batches(matmul *x, at_tensor *a, at_tensor *b, at_shape *shape)
         rank++;
     }
     x->rank = rank;
-    for (int i = 0; i < rank; i++) { /* turned round: outermost first */
+    for (int i = 0; i < rank; i++) { /* reversed: outermost first */
         x->dim[i] = dim[rank - 1 - i];
         x->a_step[i] = step[0][rank - 1 - i];
         x->b_step[i] = step[1][rank - 1 - i];

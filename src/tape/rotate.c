@@ -1,11 +1,11 @@
-/* Rotary positions: the pair (x_2c, x_2c+1) of a head at place p turns by the angle p 10000^(-2c/D). */
+/* Rotary positions: the pair (x_2c, x_2c+1) of a head at position p turns by the angle p 10000^(-2c/D). */
 #include <math.h>
 #include <string.h>
 
 #include "tape/block.h"
 #include "tape/ops.h"
 
-/* The first `heads` heads of `size` numbers of each row turn; what lies beyond them stays. */
+/* The first `heads` heads of `size` numbers of each row turn; the rest is copied. */
 typedef struct rotation {
     int64_t width, heads, size;
     const int32_t *places;    /* [N]: rows of the table */
@@ -20,7 +20,7 @@ typedef struct turning {
     at_real (*turn)[2];
 } turning;
 
-/* The angles are taken in double: at place 10^5 a float angle is off by some thousandths. */
+/* The angles are taken in double: at position 10^5 a float angle is off by some thousandths. */
 static void turn_range(void *context, int64_t from, int64_t to)
 {
     const turning *t = context;

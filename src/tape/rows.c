@@ -58,7 +58,7 @@ at_tensor *at_embedding(at_tensor *table, const int32_t *ids, at_shape ids_shape
 
 /* ---- dropout: y = x / keep with probability keep, else 0 ---- */
 
-/* Which numbers stay is a function of (seed, counter, index), so any thread can tell, and the way back draws again
+/* Which numbers stay is a function of (seed, counter, index), so any thread can tell, and the backward pass draws again
  * instead of storing it. */
 typedef struct dropping {
     uint64_t seed, counter;

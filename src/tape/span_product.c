@@ -77,8 +77,7 @@ static sizes *sizes_of(const char *op, at_tensor *x, at_tensor *y, const at_span
     return s;
 }
 
-/* ---- span_dot: e_ij = q_i . k_j inside the span, 0 outside ----------------------------------------------------------
- */
+/* ---- span_dot: e_ij = q_i . k_j inside the span, 0 outside ---- */
 
 static void span_dot_backward(at_node *node)
 {
@@ -131,8 +130,7 @@ at_tensor *at_span_dot(at_tensor *q, at_tensor *k, const at_spans *spans)
     return at_record(q->tape, &span_dot_op, &e, 1, (at_tensor *[]){q, k}, 2, (void *)s);
 }
 
-/* ---- span_sum: c_i = sum_j w_ij v_j over the span
- * ---------------------------------------------------------------------- */
+/* ---- span_sum: c_i = sum_j w_ij v_j over the span ---- */
 
 static void span_sum_backward(at_node *node)
 {
@@ -187,8 +185,7 @@ at_tensor *at_span_sum(at_tensor *w, at_tensor *v, const at_spans *spans)
     return at_record(w->tape, &span_sum_op, &c, 1, (at_tensor *[]){w, v}, 2, (void *)s);
 }
 
-/* ---- additive: e_ij = sum_a v_a act(qa_ia + ka_ja), without the [Q,K,A] tensor -------------------------------------
- */
+/* ---- additive: e_ij = sum_a v_a act(qa_ia + ka_ja), without the [Q,K,A] tensor ---- */
 
 typedef struct additive_saved {
     sizes s;
@@ -292,7 +289,7 @@ at_tensor *at_additive(at_tensor *qa, at_tensor *ka, at_tensor *v, at_act act, c
     return at_record(qa->tape, &additive_op, &e, 1, (at_tensor *[]){qa, ka, v}, 3, saved);
 }
 
-/* ---- seen: the keys that some row sees, zeros in place of the others ------------------------------------------------
+/* ---- seen: the keys that some row sees, zeros in place of the others ----
  * A product with a parameter (U k, W_K k) multiplies every key in the parameter's gradient: 0 x NaN would leak from a
  * key that nobody sees. Zeroed first, it cannot. */
 

@@ -100,7 +100,7 @@ const char *at_shape_text(at_shape shape, char *buffer, size_t size)
 
 /* ---- Tensors ---- */
 
-/* Blocks below this are left alone: the loss and what else is looked at after the walk, and small change. */
+/* Smaller blocks are not reused in the backward pass: the loss and other results are read after it. */
 enum { WORTH_KEEPING = 1 << 16 };
 
 /* What is left of a block that is cut starts on a cache line, like everything in the arena. */

@@ -28,16 +28,15 @@ struct at_tensor {
     at_real *grad;   /* dL/dvalue; NULL until somebody adds to it: use at_tensor_grad */
     at_tensor *base; /* a view shares this tensor's memory, starting at `offset` */
     int64_t offset;
-    bool wants_grad; /* some parameter or marked leaf lies behind it, on a recording tape */
-    bool spare;      /* the operation that made it does not read its values on the way back */
-    bool owned;      /* its values are the tape's, made for it alone */
-    int readers;     /* recorded operations that it or a view of it is an input of; counted at the base */
-    struct at_params
-        *params; /* a whole parameter: of these params the one at `param`, so that its packed form is found */
+    bool wants_grad;          /* it depends on a parameter or a marked leaf, on a recording tape */
+    bool spare;               /* the operation that made it does not read its values in the backward pass */
+    bool owned;               /* its values are the tape's, made for it alone */
+    int readers;              /* recorded operations that it or a view of it is an input of; counted at the base */
+    struct at_params *params; /* a whole parameter: the one at index `param` of these, to find its packed form */
     int param;
 };
 
-/* What an operation is: its name and its way back. One static const per operation, beside its code. */
+/* What an operation is: its name and its backward pass. One static const per operation, beside its code. */
 typedef struct at_op {
     const char *name;
     void (*backward)(at_node *node);
