@@ -25,7 +25,7 @@ static const note files[] = {
 static const note environment[] = {
     {NULL, "NO_COLOR", "If it is set and not empty, no output is coloured, even in a terminal."},
     {NULL, "TERM", "With the value dumb no output is coloured."},
-    {NULL, "ATTEND_KERNELS",
+    {NULL, "ATTEND_ISA",
      "With the value plain the kernels for the vector instructions of this processor are not used."},
     {"compare", "COLUMNS", "The width that attend compare fits its table to, unless the terminal tells it."},
     {"demo", "TMPDIR", "The folder for the model that attend demo dates trains."},

@@ -1,4 +1,4 @@
-/* The choice of kernels, made once at run time: the fast set if the CPU has it, or what ATTEND_KERNELS names. */
+/* The choice of kernels, made once at run time: the fast set if the CPU has it, or what ATTEND_ISA names. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static const isa *find(const char *name)
 
 static const isa *best(void)
 {
-    const isa *wanted = find(getenv("ATTEND_KERNELS"));
+    const isa *wanted = find(getenv("ATTEND_ISA"));
     for (int i = SETS - 1; !wanted; i--)
         if (has(&sets[i]))
             wanted = &sets[i];

@@ -385,25 +385,25 @@ static void attention_on_either(void **state)
     }
 }
 
-/* ATTEND_KERNELS names the first choice; a name that no set has changes nothing. */
+/* ATTEND_ISA names the first choice; a name that no set has changes nothing. */
 static void chosen_by_environment(void **state)
 {
     (void)state;
-    const char *before = getenv("ATTEND_KERNELS");
+    const char *before = getenv("ATTEND_ISA");
     char *kept = before ? strdup(before) : NULL;
-    unsetenv("ATTEND_KERNELS");
+    unsetenv("ATTEND_ISA");
     at_kernels_choose(NULL);
     char fastest[16];
     snprintf(fastest, sizeof fastest, "%s", at_kernels_name());
     static const char *const names[] = {"plain", "nonsense", ""};
     for (int i = 0; i < 3; i++) {
-        setenv("ATTEND_KERNELS", names[i], 1);
+        setenv("ATTEND_ISA", names[i], 1);
         at_kernels_choose(NULL);
         assert_string_equal(at_kernels_name(), i == 0 ? "plain" : fastest);
     }
-    unsetenv("ATTEND_KERNELS");
+    unsetenv("ATTEND_ISA");
     if (kept)
-        setenv("ATTEND_KERNELS", kept, 1);
+        setenv("ATTEND_ISA", kept, 1);
     free(kept);
     at_kernels_choose(NULL);
 }
