@@ -64,9 +64,9 @@ static bool print_line(void *context, int64_t line, const at_result *result)
     }
     links_free(&links);
     if (!good)
-        return fail(j->error, AT_FAILED, "out of memory for an alignment");
+        return fail(j->error, AT_MEMORY, "out of memory for an alignment");
     putchar('\n');
-    return !ferror(stdout) || fail(j->error, AT_FAILED, "cannot write to the standard output");
+    return !ferror(stdout) || fail(j->error, AT_FILE, "cannot write to the standard output");
 }
 
 static bool check(const align_options *o, at_error *error)
@@ -108,7 +108,7 @@ static int run(void *options, int word_count, char **words)
     at_line_list *gold = target && o->gold ? at_line_list_read(o->gold, &error) : NULL;
     job j = {o, source, target, &error, strcmp(o->level, "subword") == 0};
     if (target && source->count != target->count)
-        fail(&error, AT_FAILED, "'%s' has %lld lines and '%s' has %lld; they must be pairs", o->source,
+        fail(&error, AT_FORMAT, "'%s' has %lld lines and '%s' has %lld; they must be pairs", o->source,
              (long long)source->count, o->target, (long long)target->count);
     else if (gold && gold->count != source->count)
         fail(&error, AT_FAILED, "'%s' has %lld lines and '%s' has %lld; they must have the same number", o->source,

@@ -108,7 +108,7 @@ static int run(void *options, int word_count, char **words)
         j.tensors = at_tensors_new();
     }
     if (lines && !j.tensors)
-        fail(&error, AT_FAILED, "out of memory for the arrays");
+        fail(&error, AT_MEMORY, "out of memory for the arrays");
     else if (lines && j.is_npy && !o->mean && lines->count != 1)
         fail(&error, AT_USAGE,
              "a .npy file holds one array, and there are %lld lines; take -o FILE.safetensors, or --mean",

@@ -47,7 +47,7 @@ static bool draw(void *context, int64_t line, const at_result *result)
         at_heatmap map = {h->count + 1, result->source_units, h->weights, rows, columns, colour_wanted()};
         text = at_heatmap_text(&map, error);
     } else {
-        fail(error, AT_FAILED, "out of memory for the picture");
+        fail(error, AT_MEMORY, "out of memory for the picture");
     }
     if (text)
         printf("\n%s", text);

@@ -18,25 +18,27 @@ typedef struct translate_options {
 static const at_setting table[] = {
     {AT_SETTING_HEADING, .help = "The model and the search"},
     {AT_SETTING_TEXTS, "model", "FILE", offsetof(translate_options, models),
-     .help = "what attend train left; given several times, the models speak together, each unit having the geometric "
-             "mean of their probabilities",
+     .help =
+         "a file written by attend train; given several times, the models are an ensemble: the geometric mean of their "
+         "probabilities",
      .letter = 'm'},
     {AT_SETTING_COUNT, "beam", "N", offsetof(translate_options, beam), "1", 1, 10000,
-     .help = "hypotheses kept side by side; 1 is greedy"},
+     .help = "hypotheses kept at each step; 1 is greedy"},
     {AT_SETTING_NUMBER, "length-penalty", "A", offsetof(translate_options, length_penalty), "0", -100, 100,
      .help = "rank by the log-probability / ((5 + n) / 6)^A, n being the units and the end"},
     {AT_SETTING_NUMBER, "sample", "T", offsetof(translate_options, sample), NULL, 0, 1000,
-     .help = "draw at temperature T instead of searching; what a line draws depends on --seed and its number alone"},
+     .help =
+         "sample at temperature T instead of searching; the samples of a line depend only on --seed and its number"},
     {AT_SETTING_NUMBER, "max-length-factor", "F", offsetof(translate_options, max_length_factor), "2", 0, 1000,
-     .help = "the longest output has F times the source's units, and 10 more"},
+     .help = "the longest output has F times the source's units, plus 10"},
     {AT_SETTING_COUNT, "max-length", "N", offsetof(translate_options, max_length), NULL, 1, 1000000,
-     .help = "or N units, a given beginning counted; a language model's default is 100 more than its line has"},
+     .help = "or N units, a given prefix counted; a language model's default is 100 more than its line has"},
     {AT_SETTING_NUMBER, "min-length-factor", "F", offsetof(translate_options, min_length_factor), "0", 0, 1000,
      .help = "the shortest output has F times the source's units, unless the longest is shorter"},
     {AT_SETTING_COUNT, "batch-size", "N", offsetof(translate_options, batch_size), "64", 1, 100000,
-     .help = "sentences at a time; the output is the same for any number"},
+     .help = "sentences per batch; the output is the same for any number"},
     {AT_SETTING_SWITCH, "prefix", .offset = offsetof(translate_options, prefix),
-     .help = "a line is the source, a tab and how its translation begins, in whole units; without a tab, the source"},
+     .help = "a line is the source, a tab and the start of its translation, in whole units; without a tab, the source"},
 
     {AT_SETTING_HEADING, .help = "What is written"},
     {AT_SETTING_COUNT, "n-best", "N", offsetof(translate_options, n_best), NULL, 1, 10000,
@@ -47,7 +49,8 @@ static const at_setting table[] = {
      .help = "after the text: ||| and the alignment of its units; hard: pairs source-target like 0-0 1-2, soft: target "
              "units set apart by blanks, source weights by commas"},
     {AT_SETTING_TEXT, "head", "HEAD", offsetof(translate_options, head),
-     .help = "whose weights: average, or LAYER.HEAD such as 2.1 (default: the head that training guided, or average)"},
+     .help = "whose weights to use: average, or LAYER.HEAD such as 2.1 (default: the head that training guided, or "
+             "average)"},
     {AT_SETTING_SWITCH, "coverage", .offset = offsetof(translate_options, coverage),
      .help = "after that: ||| for each source unit the sum of its weights over the target's, ||| and the numbers of "
              "those with less than 0.1"},
@@ -169,15 +172,15 @@ static bool check(const translate_options *o, at_error *error)
     if (o->alignment && strcmp(o->alignment, "hard") != 0 && strcmp(o->alignment, "soft") != 0)
         return fail(error, AT_USAGE, "--alignment is hard or soft, not '%s'", o->alignment);
     if (o->head && !o->alignment && !o->coverage && !o->replace_unknown)
-        return fail(error, AT_USAGE,
-                    "--head is whose weights --alignment, --coverage or --replace-unknown look at, and none of them is "
-                    "asked for");
+        return fail(
+            error, AT_USAGE,
+            "--head is for the weights of --alignment, --coverage or --replace-unknown, and none of them is given");
     if (o->sample == 0)
         return fail(error, AT_USAGE, "--sample takes a temperature above 0; leave it out to search");
     if (o->max_length_factor == 0)
         return fail(error, AT_USAGE, "--max-length-factor takes a number above 0");
     if (!isnan(o->sample) && o->beam > 1)
-        return fail(error, AT_USAGE, "--sample draws instead of searching, so --beam has no part in it");
+        return fail(error, AT_USAGE, "--sample samples instead of searching, so it cannot be combined with --beam");
     if (isnan(o->sample) && o->n_best != UNSET && o->n_best > o->beam)
         return fail(error, AT_USAGE, "--n-best %lld needs a --beam of at least as many", (long long)o->n_best);
     return true;
@@ -212,9 +215,11 @@ const cli_command command_translate = {
     .line = "translate lines by a trained model: one line in, one line out",
     .text =
         "Reads lines from the standard input and writes the translation of each, in the same order, to the standard "
-        "output. On a pipe lines are translated as they come. An empty line gives an empty line; no line is left "
-        "out or cut, whatever its bytes. The output is the same for any --batch-size and --threads.\n\n"
-        "A language model goes on from each line, an empty one too, and writes the whole: the line, then what follows.",
+        "output. On a pipe lines are translated as they come. The output for an empty line is an empty line; no line "
+        "is "
+        "left out or cut, whatever its bytes. The output is the same for any --batch-size and --threads.\n\n"
+        "A language model continues each line, an empty one too, and writes the line and its continuation.\n\n"
+        "Input compressed by gzip or zstd is decompressed.",
     .examples = "  attend translate -m de-en.safetensors < test.de > test.en\n"
                 "  attend translate -m de-en.safetensors --beam 6 --length-penalty 0.6 --n-best 3 < test.de\n"
                 "  attend translate -m seed1.safetensors -m seed2.safetensors -m seed3.safetensors --beam 5 < test.de\n"

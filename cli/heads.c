@@ -5,7 +5,7 @@
 
 #include "links.h"
 
-enum { MOST_PAIRS = 500 }; /* that are looked at without gold links: each head reads them once */
+enum { MOST_PAIRS = 500 }; /* that are used without gold links: each head reads them once */
 
 bool head_read(const char *text, bool may_choose, const at_translator *translator, cli_head *head, at_error *error)
 {
@@ -30,8 +30,8 @@ bool head_read(const char *text, bool may_choose, const at_translator *translato
 /* One head's trial. */
 typedef struct trial {
     const cli_head_data *data;
-    FILE *stream;          /* its links, a line each, to be judged by the gold ones; or */
-    int64_t agreed, words; /* both directions, and what there is on both sides */
+    FILE *stream;          /* its links, a line each, to be scored by the gold ones; or */
+    int64_t agreed, words; /* links of both directions, and the words of both sides */
     at_error *error;
 } trial;
 
@@ -52,7 +52,7 @@ static bool try_line(void *context, int64_t line, const at_result *result)
     else if (good)
         t->agreed += links_agreed(&links), t->words += links.rows + links.columns;
     links_free(&links);
-    return good || fail(t->error, AT_FAILED, "out of memory for an alignment");
+    return good || fail(t->error, AT_MEMORY, "out of memory for an alignment");
 }
 
 /* The alignment error rate of the lines in `text`. */
@@ -63,12 +63,12 @@ static bool error_rate(const cli_head_data *data, char *text, double *rate, at_e
     for (char *at = text, *end; lines && (end = strchr(at, '\n')); at = end + 1)
         lines[count++] = (at_line){at, (size_t)(end - at)};
     bool good = lines ? at_score_lines("aer", lines, data->gold->line, count, rate, error)
-                      : fail(error, AT_FAILED, "out of memory for alignments");
+                      : fail(error, AT_MEMORY, "out of memory for alignments");
     free(lines);
     return good;
 }
 
-/* Tries one head; *score is the better the larger it is. */
+/* Scores one head; larger is better. */
 static bool try_head(at_translator *translator, const cli_head_data *data, cli_head head, double *score,
                      at_error *error)
 {
@@ -79,11 +79,11 @@ static bool try_head(at_translator *translator, const cli_head_data *data, cli_h
     if (!data->gold && count > MOST_PAIRS)
         count = MOST_PAIRS;
     if (data->gold && !(t.stream = open_memstream(&text, &size)))
-        return fail(error, AT_FAILED, "out of memory for alignments");
+        return fail(error, AT_MEMORY, "out of memory for alignments");
     at_search_settings settings = {.batch = data->batch, .wants_weights = true, .layer = head.layer, .head = head.head};
     bool good = at_align(translator, &settings, data->source->line, data->target->line, count, try_line, &t, error);
     if (t.stream && fclose(t.stream) != 0)
-        good = fail(error, AT_FAILED, "out of memory for alignments");
+        good = fail(error, AT_MEMORY, "out of memory for alignments");
     double rate = 0;
     if (good && data->gold)
         good = error_rate(data, text, &rate, error);

@@ -1,4 +1,4 @@
-/* Which head of attention a command looks at: --head. */
+/* Which attention head a command uses: --head. */
 #ifndef HEADS_H
 #define HEADS_H
 
@@ -12,7 +12,7 @@ typedef struct cli_head {
 /* `text` is average, L.H, or where `may_choose` best; NULL: the head that training guided, or the average. */
 bool head_read(const char *text, bool may_choose, const at_translator *translator, cli_head *head, at_error *error);
 
-/* What the best head is found by. */
+/* What the best head is chosen by. */
 typedef struct cli_head_data {
     const at_line_list *source, *target, *gold; /* gold: links, or NULL */
     bool by_unit, quiet;
@@ -20,9 +20,8 @@ typedef struct cli_head_data {
 } cli_head_data;
 
 /* The head with the lowest alignment error rate by the gold links. Without them the head that training guided, or else
- * the one whose two directions agree most: links of a target word to its most attended source word, of which the target
- * word is in turn the one that attends most to it, twice their number / the words of both sides. What was chosen is
- * said on stderr. */
+ * the one whose two directions agree most: 2 * the pairs of a source and a target word that have each other's largest
+ * weight / the words of both sides. The choice is printed on stderr. */
 bool head_choose(at_translator *translator, const cli_head_data *data, cli_head *head, at_error *error);
 
 #endif

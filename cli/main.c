@@ -1,4 +1,5 @@
 /* attend: the command. Every sub-command is one record. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "commands.h"
@@ -51,6 +52,18 @@ static int run(const cli_command *command, int argc, char **argv)
     return command->run ? program_run(command, argc, argv) : program_start(command, argv);
 }
 
+/* How much compressed input may decompress to: a limit of the machine, so it is no option of a command. */
+static bool set_limits(at_error *error)
+{
+    const char *text = getenv("ATTEND_MAX_DECOMPRESSED");
+    char *end = "";
+    const long long bytes = text ? strtoll(text, &end, 10) : 0;
+    if (text && (*end || bytes < 1))
+        return fail(error, AT_USAGE, "ATTEND_MAX_DECOMPRESSED is a number of bytes, 1 or more, not '%s'", text);
+    at_decompressed_limit_set((uint64_t)bytes);
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     at_error error = {0};
@@ -69,6 +82,6 @@ int main(int argc, char **argv)
         fail(&error, AT_USAGE, "the command comes first, as in attend list; '%s' is not a command", word);
         return report(&error);
     }
-    const cli_command *command = find(word, &error);
+    const cli_command *command = set_limits(&error) ? find(word, &error) : NULL;
     return command ? program_finish(run(command, argc - 1, argv + 1)) : report(&error);
 }

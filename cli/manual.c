@@ -23,6 +23,8 @@ static const note files[] = {
 };
 
 static const note environment[] = {
+    {NULL, "ATTEND_MAX_DECOMPRESSED",
+     "How many bytes one compressed input may decompress to; the default is 17179869184, 16 GiB."},
     {NULL, "NO_COLOR", "If it is set and not empty, no output is coloured, even in a terminal."},
     {NULL, "TERM", "With the value dumb no output is coloured."},
     {NULL, "ATTEND_ISA",

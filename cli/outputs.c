@@ -12,29 +12,27 @@ static char *parent_of(const char *path)
     return !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
 }
 
-/* True if files can be made in the folder that `path` lies in. */
+/* Whether files can be created in the directory of `path`. */
 static bool check_parent(const char *option, const char *path, at_error *error)
 {
     char *parent = parent_of(path);
     struct stat about;
     bool good = parent != NULL;
     if (!good)
-        fail(error, AT_FAILED, "out of memory");
+        fail(error, AT_MEMORY, "out of memory for the name of a file");
     else if (stat(parent, &about) != 0)
-        good = fail(error, AT_FAILED, "%s: cannot write '%s', as the folder '%s' is not there", option, path, parent);
+        good = fail(error, AT_FILE, "%s: cannot write '%s': the directory '%s' does not exist", option, path, parent);
     else if (!S_ISDIR(about.st_mode))
-        good = fail(error, AT_FAILED, "%s: cannot write '%s', as '%s' is no folder", option, path, parent);
+        good = fail(error, AT_FILE, "%s: cannot write '%s': '%s' is not a directory", option, path, parent);
     else if (access(parent, W_OK) != 0)
-        good = fail(error, AT_FAILED, "%s: cannot write '%s', as the folder '%s' is not yours to write to", option,
-                    path, parent);
+        good = fail(error, AT_FILE, "%s: cannot write '%s': no permission to write to the directory '%s'", option, path,
+                    parent);
     free(parent);
     return good;
 }
 
-/* The name from the root on, so that two ways of writing one file's name come out the same. A file that is not there
- * yet takes its folder's name; in a folder that is still to be made it stays as it is written, as no other file can lie
- * there.
- */
+/* The absolute path without links, so that two names of one file become equal. A file that does not exist yet gets that
+ * of its directory; in a directory that is still to be created it stays as it is, as no other file can be there. */
 static char *true_name(const char *path)
 {
     char *name = realpath(path, NULL);
@@ -69,11 +67,11 @@ static cli_output *add(cli_outputs *outputs, const char *option, char *path, at_
     *file = (cli_output){.option = option, .path = path};
     outputs->count++;
     file->name = true_name(path);
-    file->target =
-        file->name ? strdup(is_link(path) ? file->name : path) : NULL; /* a link stays, and its file changes */
+    file->target = file->name ? strdup(is_link(path) ? file->name : path)
+                              : NULL; /* a link stays, and the file it points to is replaced */
     if (!file->target || asprintf(&file->part, "%s.part", file->target) < 0) {
         file->part = NULL;
-        fail(error, AT_FAILED, "out of memory");
+        fail(error, AT_MEMORY, "out of memory for the name of a file");
         return NULL;
     }
     for (int i = 0; i < outputs->count - 1; i++)
@@ -83,16 +81,16 @@ static cli_output *add(cli_outputs *outputs, const char *option, char *path, at_
             return NULL;
         }
     if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) {
-        fail(error, AT_FAILED, "%s: '%s' is a folder; name a file", option, path);
+        fail(error, AT_FILE, "%s: '%s' is a directory; name a file", option, path);
         return NULL;
     }
-    /* A file is replaced as a whole, which would take a device such as /dev/null away from everybody. */
+    /* A file is replaced whole, which would remove a device such as /dev/null. */
     if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) {
-        fail(error, AT_FAILED, "%s: '%s' is no ordinary file; name one that may be replaced", option, path);
+        fail(error, AT_FILE, "%s: '%s' is not a regular file; name one that may be replaced", option, path);
         return NULL;
     }
-    if (access(path, F_OK) == 0 && access(path, W_OK) != 0) { /* a rename would not ask */
-        fail(error, AT_FAILED, "%s: the file '%s' is not yours to write to", option, path);
+    if (access(path, F_OK) == 0 && access(path, W_OK) != 0) { /* a rename would not check */
+        fail(error, AT_FILE, "%s: no permission to write to the file '%s'", option, path);
         return NULL;
     }
     return file;
@@ -119,9 +117,9 @@ bool outputs_folder(cli_outputs *outputs, const char *option, const char *folder
     if (stat(folder, &about) != 0)
         return check_parent(option, folder, error);
     if (!S_ISDIR(about.st_mode))
-        return fail(error, AT_FAILED, "%s: '%s' is a file; name a folder, there or not", option, folder);
+        return fail(error, AT_FILE, "%s: '%s' is a file; name a directory, existing or not", option, folder);
     if (access(folder, W_OK) != 0)
-        return fail(error, AT_FAILED, "%s: the folder '%s' is not yours to write to", option, folder);
+        return fail(error, AT_FILE, "%s: no permission to write to the directory '%s'", option, folder);
     return true;
 }
 
@@ -131,7 +129,7 @@ static bool write_text(const cli_output *file, at_error *error)
     bool good = stream && file->write(stream, file->context);
     if (stream && fclose(stream) != 0)
         good = false;
-    return good || fail(error, AT_FAILED, "cannot write '%s': %s", file->path, strerror(errno));
+    return good || fail(error, AT_FILE, "cannot write '%s': %s", file->path, strerror(errno));
 }
 
 static bool stage(cli_outputs *outputs, at_error *error)
@@ -139,7 +137,7 @@ static bool stage(cli_outputs *outputs, at_error *error)
     if (outputs->folder && mkdir(outputs->folder, 0777) == 0)
         outputs->folder_made = true;
     else if (outputs->folder && errno != EEXIST)
-        return fail(error, AT_FAILED, "%s: cannot make the folder '%s': %s", outputs->folder_option, outputs->folder,
+        return fail(error, AT_FILE, "%s: cannot create the directory '%s': %s", outputs->folder_option, outputs->folder,
                     strerror(errno));
     for (int i = 0; i < outputs->count; i++) {
         cli_output *file = &outputs->file[i];
@@ -150,7 +148,7 @@ static bool stage(cli_outputs *outputs, at_error *error)
         }
         struct stat about;
         if (stat(file->target, &about) == 0 && chmod(file->part, about.st_mode & 0777) != 0)
-            return fail(error, AT_FAILED, "%s: cannot write '%s': %s", file->option, file->path, strerror(errno));
+            return fail(error, AT_FILE, "%s: cannot write '%s': %s", file->option, file->path, strerror(errno));
     }
     return true;
 }
@@ -161,7 +159,7 @@ bool outputs_write(cli_outputs *outputs, at_error *error)
     for (int i = 0; good && i < outputs->count; i++) {
         cli_output *file = &outputs->file[i];
         if (rename(file->part, file->target) != 0)
-            good = fail(error, AT_FAILED, "%s: cannot write '%s': %s", file->option, file->path, strerror(errno));
+            good = fail(error, AT_FILE, "%s: cannot write '%s': %s", file->option, file->path, strerror(errno));
         else
             file->staged = false;
     }

@@ -3,13 +3,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What is added up over the lines. */
+/* Sums over the lines. */
 typedef struct sums {
     const at_line_list *target;
     bool translates;
     double log_probability;
     int64_t units, words, lines; /* units and words with the ends of their lines */
-    int64_t empty, first_empty;  /* lines whose source has no unit, which say nothing */
+    int64_t empty, first_empty;  /* lines whose source has no unit; they are not counted */
 } sums;
 
 static bool add(void *context, int64_t line, const at_result *result)
@@ -34,7 +34,7 @@ static bool add_all(at_translator *translator, const at_line_list *source, sums 
     bool good = at_align(translator, &(at_search_settings){0}, source ? source->line : NULL, s->target->line,
                          s->target->count, add, s, error);
     if (good && s->lines == 0)
-        return fail(error, AT_FAILED, "there is no line to be measured");
+        return fail(error, AT_FORMAT, "there is no line to measure");
     return good;
 }
 
@@ -67,7 +67,7 @@ bool score_perplexity(const char *model, const char *source, const char *target,
     if (error->code == AT_OK && source)
         lines[0] = at_line_list_read(source, error);
     if (lines[0] && lines[1] && lines[0]->count != lines[1]->count)
-        fail(error, AT_FAILED, "'%s' has %lld lines and '%s' has %lld; they must be pairs", source,
+        fail(error, AT_FORMAT, "'%s' has %lld lines and '%s' has %lld; they must be pairs", source,
              (long long)lines[0]->count, target, (long long)lines[1]->count);
     sums s = {.target = lines[1], .translates = source};
     if (error->code == AT_OK && add_all(translator, lines[0], &s, error)) {

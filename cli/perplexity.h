@@ -1,4 +1,4 @@
-/* attend score perplexity: how surprised a model is by a text. */
+/* attend score perplexity. */
 #ifndef PERPLEXITY_H
 #define PERPLEXITY_H
 

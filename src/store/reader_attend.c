@@ -37,7 +37,7 @@ static json_t *setting_to_json(const at_model_settings *settings, const at_setti
 static char *settings_to_json(const at_model_settings *settings, const at_model_kind *kind, at_error *error)
 {
     json_t *object = json_object();
-    bool whole = object != NULL;
+    bool whole = object;
     for (int i = 0; whole && at_model_setting(i); i++) {
         const at_setting *row = at_model_setting(i);
         if (at_model_says(settings, kind, row))

@@ -1,6 +1,6 @@
-/* An epoch's plan is a pure function of (corpus, sizes, seed, epoch): shuffle the sentences, take them in pools, sort
- * each pool by length, cut it into batches, shuffle the batches. A pool of the whole corpus would pad least, but would
- * put nearly the same sentences together in every epoch. */
+/* The batches of an epoch are a pure function of (corpus, sizes, seed, epoch): shuffle the sentences, take them in pools,
+ * sort each pool by length, cut it into batches, shuffle the batches. A pool of the whole corpus would have the least
+ * padding, but nearly the same sentences in one batch in every epoch. */
 #include "base/rng.h"
 #include "text/pairs_internal.h"
 
@@ -15,10 +15,10 @@ struct at_batches {
     uint64_t seed;
     bool shuffle;
 
-    int32_t *order, *spare; /* [count] sentences in the order of this epoch; room to sort them in */
+    int32_t *order, *spare; /* [count] sentences in the order of this epoch; memory to sort them with */
     int32_t *first;         /* [count + 1] batch b is order[first[b] .. first[b + 1]) */
-    int32_t *turn;          /* [count] the batches in the order they are given */
-    int64_t count, next;    /* batches of this epoch, and the place in it */
+    int32_t *turn;          /* [count] the batches in the order of the epoch */
+    int64_t count, next;    /* batches of this epoch, and the index of the next */
 
     int32_t *source, *input, *target; /* what the last batch points to */
     int64_t *source_lengths, *target_lengths, *lines;
@@ -27,20 +27,21 @@ struct at_batches {
 
 /* ---- Order ---------------------------------------------------------------------------------------------------- */
 
-/* Fisher and Yates: every order is as likely as any other. */
+/* Fisher-Yates: all orders are equally likely. */
 static void shuffle(int32_t *items, int64_t count, at_rng *rng)
 {
     for (int64_t i = count - 1; i > 0; i--) {
         int64_t j = at_rng_below(rng, (uint32_t)i + 1);
-        int32_t kept = items[i];
+        int32_t moved = items[i];
         items[i] = items[j];
-        items[j] = kept;
+        items[j] = moved;
     }
 }
 
-/* By the four highest bits of the target's length, so that targets of one class differ by an eighth at most; in a class
- * by the source's length, upwards and downwards in turn, so that sources are alike where two classes meet. Sorted by
- * the exact lengths of targets, sources would be padded by a third. Lines are shorter than 2^31 bytes, so both fit. */
+/* Sorts by the four highest bits of the target's length, so that targets of one class differ by at most an eighth; within
+ * a class by the source's length, ascending in one class and descending in the next, so that sources have similar
+ * lengths at the border of two classes. Sorting by the exact target length would pad sources by a third. Lines are
+ * shorter than 2^31 bytes, so both lengths fit into the key. */
 static uint64_t length_key(const at_corpus *corpus, int32_t sentence)
 {
     uint64_t source = (uint64_t)at_pairs_length(corpus, 0, sentence);
@@ -52,8 +53,8 @@ static uint64_t length_key(const at_corpus *corpus, int32_t sentence)
     return target >> shift << shift << 32 | (downwards ? UINT32_MAX - source : source);
 }
 
-/* By length, as many bytes of it as differ, lowest first. Stable, so that sentences of one length stay shuffled; and
- * without memory of its own. */
+/* Radix sort by the bytes of the key that differ, lowest first. Stable, so that sentences of one length stay shuffled;
+ * allocates nothing. */
 static void sort_by_length(const at_corpus *corpus, int32_t *items, int32_t *spare, int64_t count)
 {
     uint64_t any = 0, all = ~UINT64_C(0);
@@ -64,13 +65,13 @@ static void sort_by_length(const at_corpus *corpus, int32_t *items, int32_t *spa
     for (int shift = 0; shift < 64; shift += 8) {
         if (((any ^ all) >> shift & 255) == 0)
             continue;
-        int64_t place[257] = {0};
+        int64_t first[257] = {0};
         for (int64_t i = 0; i < count; i++)
-            place[(length_key(corpus, items[i]) >> shift & 255) + 1]++;
+            first[(length_key(corpus, items[i]) >> shift & 255) + 1]++;
         for (int byte = 0; byte < 256; byte++)
-            place[byte + 1] += place[byte];
+            first[byte + 1] += first[byte];
         for (int64_t i = 0; i < count; i++)
-            spare[place[length_key(corpus, items[i]) >> shift & 255]++] = items[i];
+            spare[first[length_key(corpus, items[i]) >> shift & 255]++] = items[i];
         memcpy(items, spare, (size_t)count * sizeof *items);
     }
 }
@@ -86,7 +87,7 @@ static void cut_batches(at_batches *batches, int64_t begin, int64_t end)
             width = length;
         rows++;
         bool over = batches->tokens > 0 ? rows * width > batches->tokens : rows > batches->sentences;
-        if (rows == 1 || over) { /* a sentence that is too much alone is a batch nevertheless */
+        if (rows == 1 || over) { /* a sentence that is too long by itself is a batch nevertheless */
             batches->first[batches->count++] = (int32_t)i;
             rows = 1;
             width = length;
@@ -100,7 +101,7 @@ static void plan(at_batches *batches, int64_t epoch)
     for (int64_t i = 0; i < count; i++)
         batches->order[i] = (int32_t)i;
     batches->count = 0;
-    /* A stream of numbers for the epoch, apart from whatever else is drawn by the same seed. */
+    /* A random stream for the epoch, independent of the other streams of the same seed. */
     uint32_t word[4];
     at_philox(batches->seed, (uint64_t)epoch, UINT64_C(0x62617463686573), word);
     at_rng rng = {(uint64_t)word[1] << 32 | word[0], 0};
@@ -121,7 +122,7 @@ static void plan(at_batches *batches, int64_t epoch)
 
 /* ---- Memory --------------------------------------------------------------------------------------------------- */
 
-/* The shape of batch b of the plan. */
+/* The shape of batch b of the epoch. */
 static void measure(const at_batches *batches, int64_t b, at_batch *batch)
 {
     *batch = (at_batch){.rows = batches->first[b + 1] - batches->first[b]};
@@ -137,15 +138,15 @@ static void measure(const at_batches *batches, int64_t b, at_batch *batch)
     }
 }
 
-/* A new block; what the old one held is of no more use. */
-static void *renew(void *block, int64_t count, size_t size)
+/* Replaces a block whose contents are not needed any more. */
+static void *reallocate(void *block, int64_t count, size_t size)
 {
     free(block);
     return malloc((size_t)count * size);
 }
 
-/* Room for the largest batch of the plan, so that no batch asks for memory; with something to spare, since the largest
- * of another epoch may be a little larger. */
+/* Allocates for the largest batch of the epoch, so that batches allocate nothing; with some reserve, since the largest
+ * batch of another epoch may be a little larger. */
 static bool make_room(at_batches *batches, at_error *error)
 {
     int64_t source = 1, target = 0, rows = 0; /* 1: sources may all be empty */
@@ -161,24 +162,26 @@ static bool make_room(at_batches *batches, at_error *error)
     }
     if (source > batches->source_room) {
         batches->source_room = source + source / 2;
-        batches->source = renew(batches->source, batches->source_room, sizeof *batches->source);
+        batches->source = reallocate(batches->source, batches->source_room, sizeof *batches->source);
     }
     if (target > batches->target_room) {
         batches->target_room = target + target / 2;
-        batches->input = renew(batches->input, batches->target_room, sizeof *batches->input);
-        batches->target = renew(batches->target, batches->target_room, sizeof *batches->target);
+        batches->input = reallocate(batches->input, batches->target_room, sizeof *batches->input);
+        batches->target = reallocate(batches->target, batches->target_room, sizeof *batches->target);
     }
     if (rows > batches->row_room) {
         batches->row_room = rows + rows / 2;
-        batches->source_lengths = renew(batches->source_lengths, batches->row_room, sizeof *batches->source_lengths);
-        batches->target_lengths = renew(batches->target_lengths, batches->row_room, sizeof *batches->target_lengths);
-        batches->lines = renew(batches->lines, batches->row_room, sizeof *batches->lines);
+        batches->source_lengths =
+            reallocate(batches->source_lengths, batches->row_room, sizeof *batches->source_lengths);
+        batches->target_lengths =
+            reallocate(batches->target_lengths, batches->row_room, sizeof *batches->target_lengths);
+        batches->lines = reallocate(batches->lines, batches->row_room, sizeof *batches->lines);
     }
-    if (batches->source != NULL && batches->input != NULL && batches->target != NULL &&
-        batches->source_lengths != NULL && batches->target_lengths != NULL && batches->lines != NULL)
+    if (batches->source && batches->input && batches->target && batches->source_lengths && batches->target_lengths &&
+        batches->lines)
         return true;
-    batches->source_room = batches->target_room = batches->row_room = 0; /* so that another try asks again */
-    return at_fail(error, AT_FAILED, "memory ran out for a batch of %lld sentences", (long long)rows);
+    batches->source_room = batches->target_room = batches->row_room = 0; /* so that another call allocates again */
+    return at_no_memory(error, "a batch of %lld sentences", (long long)rows);
 }
 
 /* ---- Batches -------------------------------------------------------------------------------------------------- */
@@ -201,8 +204,8 @@ at_batches *at_batches_new(const at_corpus *corpus, int64_t sentences, int64_t t
         return NULL;
     }
     at_batches *batches = calloc(1, sizeof *batches);
-    if (batches == NULL) {
-        at_fail(error, AT_FAILED, "memory ran out for batches");
+    if (!batches) {
+        at_no_memory(error, "batches");
         return NULL;
     }
     batches->corpus = corpus;
@@ -216,9 +219,9 @@ at_batches *at_batches_new(const at_corpus *corpus, int64_t sentences, int64_t t
     batches->spare = malloc(room * sizeof *batches->spare);
     batches->first = malloc(room * sizeof *batches->first);
     batches->turn = malloc(room * sizeof *batches->turn);
-    bool good = batches->order != NULL && batches->spare != NULL && batches->first != NULL && batches->turn != NULL;
+    bool good = batches->order && batches->spare && batches->first && batches->turn;
     if (!good)
-        at_fail(error, AT_FAILED, "memory ran out for batches");
+        at_no_memory(error, "batches");
     if (good && at_batches_go(batches, 0, 0, error))
         return batches;
     at_batches_free(batches);
@@ -227,7 +230,7 @@ at_batches *at_batches_new(const at_corpus *corpus, int64_t sentences, int64_t t
 
 void at_batches_free(at_batches *batches)
 {
-    if (batches == NULL)
+    if (!batches)
         return;
     void *blocks[] = {batches->order, batches->spare,          batches->first,          batches->turn,  batches->source,
                       batches->input, batches->source_lengths, batches->target_lengths, batches->lines, batches->target,
@@ -243,8 +246,8 @@ bool at_batches_go(at_batches *batches, int64_t epoch, int64_t index, at_error *
     plan(batches, epoch);
     batches->next = batches->count;
     if (index < 0 || index > batches->count)
-        return at_fail(error, AT_FAILED, "epoch %lld has %lld batches, so there is no place %lld in it",
-                       (long long)epoch, (long long)batches->count, (long long)index);
+        return at_fail(error, AT_FORMAT, "epoch %lld has %lld batches, so there is no batch %lld", (long long)epoch,
+                       (long long)batches->count, (long long)index);
     if (!make_room(batches, error))
         return false;
     batches->next = index;

@@ -9,9 +9,9 @@
 
 const char *const at_form_names[4] = {"none", "nfc", "nfkc", NULL};
 
-enum { MOST_POINTS = 512 }; /* of a character with its marks, decomposed; a longer heap of marks is cut into several */
+enum { MOST_POINTS = 512 }; /* of a character with its marks, decomposed; longer sequences of marks are split */
 
-/* Bytes of the line that become one piece of the text. */
+/* Bytes of the line that become one part of the text. */
 typedef struct span {
     int32_t begin, end;
 } span;
@@ -31,7 +31,7 @@ static bool add(at_clean *clean, const char *bytes, size_t size, span from)
     return true;
 }
 
-/* The decomposition of a code point, in lower case if asked for; gives how many there are. */
+/* The decomposition of a code point, in lower case if set; returns its length. */
 static int decompose(at_cleaning cleaning, int32_t point, utf8proc_int32_t *points, int room)
 {
     int boundary = UTF8PROC_BOUNDCLASS_START, count = 1;
@@ -44,8 +44,8 @@ static int decompose(at_cleaning cleaning, int32_t point, utf8proc_int32_t *poin
     return count;
 }
 
-/* Whether a code point, the first of a decomposition, may change together with what stands before it: marks do, and the
- * vowels and finals of Hangul that are written one by one. */
+/* Whether a code point, the first of a decomposition, may combine with the one before it: marks do, and the vowels and
+ * finals of Hangul that are written as single jamo. */
 static bool joins(at_cleaning cleaning, int32_t first)
 {
     utf8proc_category_t category = utf8proc_category(first);
@@ -59,15 +59,15 @@ static bool joins(at_cleaning cleaning, int32_t first)
 static bool add_points(at_clean *clean, at_cleaning cleaning, utf8proc_int32_t *points, int count, span from)
 {
     if (cleaning.form != AT_FORM_NONE) {
-        for (int i = 1; i < count; i++) /* marks by their classes, those of one class as they were */
+        for (int i = 1; i < count; i++) /* marks sorted by their classes, stably */
             for (int j = i; j > 0; j--) {
                 int left = utf8proc_get_property(points[j - 1])->combining_class;
                 int right = utf8proc_get_property(points[j])->combining_class;
                 if (right == 0 || left <= right)
                     break;
-                utf8proc_int32_t kept = points[j];
+                utf8proc_int32_t moved = points[j];
                 points[j] = points[j - 1];
-                points[j - 1] = kept;
+                points[j - 1] = moved;
             }
         count = (int)utf8proc_normalize_utf32(points, count, UTF8PROC_STABLE | UTF8PROC_COMPOSE);
     }
@@ -79,7 +79,7 @@ static bool add_points(at_clean *clean, at_cleaning cleaning, utf8proc_int32_t *
     return true;
 }
 
-/* ASCII followed by ASCII is its own normal form, and most of most lines. */
+/* ASCII followed by ASCII is its own normal form; this is the common case. */
 static bool add_ascii(at_clean *clean, at_cleaning cleaning, const char *line, size_t at, size_t size, bool *taken)
 {
     unsigned char byte = (unsigned char)line[at];

@@ -1,7 +1,5 @@
-/* What happens to a line before a vocabulary sees it: bytes that are no text replaced, and if asked for one of
- * Unicode's normal forms and lower case. Both are settings of the model, so that training, translating and aligning do
- * the same.
- */
+/* Cleaning of a line before it is encoded: invalid bytes are replaced and, if set, a Unicode normal form and lower case
+ * are applied. Both are settings of the model, so that training, translating and aligning do the same. */
 #ifndef AT_CLEAN_H
 #define AT_CLEAN_H
 
@@ -15,16 +13,16 @@ typedef struct at_cleaning {
     bool lowercase;
 } at_cleaning;
 
-/* A line as clean UTF-8. Start from {0}; may be used for one line after the other. */
+/* A line as valid UTF-8. Start from {0}; it is reused from line to line. */
 typedef struct at_clean {
     at_buffer text;
-    int32_t *origin; /* [text.size, 2] for each byte: from where to where in the line it came */
+    int32_t *origin; /* [text.size, 2] for each byte: the begin and end of the bytes of the line it came from */
     size_t room;
     int64_t replaced; /* invalid byte sequences, now U+FFFD */
 } at_clean;
 
-/* decompose, lower-case each code point, compose: character by character with the marks that follow it, so that every
- * byte knows its origin. False if memory ran out. */
+/* Decompose, lower-case each code point, compose: for each character with the marks that follow it, so that the origin of
+ * every byte is known. False if out of memory. */
 bool at_clean_line(at_clean *clean, at_cleaning cleaning, const char *line, size_t size);
 void at_clean_free(at_clean *clean);
 

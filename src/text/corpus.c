@@ -13,10 +13,10 @@ static void note(int64_t *count, int64_t *first, int64_t line)
 
 static bool no_memory(at_error *error)
 {
-    return at_fail(error, AT_FAILED, "memory ran out for a corpus");
+    return at_no_memory(error, "a corpus");
 }
 
-/* Lines as they are, before any is cut. */
+/* By the lengths before any line is cut. */
 static bool unlike(const int64_t units[2], double ratio)
 {
     return (double)units[0] > ratio * (double)units[1] || (double)units[1] > ratio * (double)units[0];
@@ -33,12 +33,12 @@ static bool reserve(void *context, int64_t count, int32_t **ids, int32_t **offse
     return true;
 }
 
-/* One pair of lines: encoded behind the others, judged, and kept by moving the ends on. */
+/* One pair of lines: encoded after the others, checked against the limits, and added by moving the ends. */
 static bool add_pair(at_corpus *corpus, const at_lines *lines, int64_t index, const at_vocabulary *const vocabulary[2],
                      const at_corpus_limits *limits, at_corpus_report *report, at_error *error)
 {
     int64_t units[2] = {0}, broken = 0, number = index + 1;
-    const int first = vocabulary[0] == NULL; /* the first side there is */
+    const int first = !vocabulary[0]; /* the first side there is */
     for (int s = first; s < 2; s++) {
         at_pairs_side *side = &corpus->side[s];
         int64_t replaced;
@@ -89,7 +89,7 @@ static bool none_left(const at_corpus_report *report, bool alone, const at_corpu
         snprintf(reason[count++], sizeof *reason,
                  "%lld have a side more than %g times as long as the other (first line %lld)",
                  (long long)report->unlike, limits->max_ratio, (long long)report->first_unlike);
-    return at_fail(error, AT_FAILED, "no %s is left: of %lld, %s%s%s%s%s", alone ? "line" : "pair of lines",
+    return at_fail(error, AT_FORMAT, "no %s is left: of %lld, %s%s%s%s%s", alone ? "line" : "pair of lines",
                    (long long)report->lines, reason[0],
                    count > 2   ? ", "
                    : count > 1 ? " and "
@@ -102,18 +102,19 @@ static bool fill(at_corpus *corpus, const at_lines *lines, const at_vocabulary *
 {
     int64_t count = lines->count;
     if (count >= INT32_MAX)
-        return at_fail(error, AT_FAILED, "a corpus holds at most %d lines, not %lld", INT32_MAX - 1, (long long)count);
+        return at_fail(error, AT_UNSUPPORTED, "a corpus holds at most %d lines, not %lld", INT32_MAX - 1,
+                       (long long)count);
     for (int s = 0; s < 2; s++)
         corpus->side[s].start = calloc((size_t)count + 1, sizeof *corpus->side[s].start);
     corpus->line = malloc((size_t)(count + 1) * sizeof *corpus->line);
-    if (corpus->side[0].start == NULL || corpus->side[1].start == NULL || corpus->line == NULL)
+    if (!corpus->side[0].start || !corpus->side[1].start || !corpus->line)
         return no_memory(error);
     for (int64_t i = 0; i < count; i++)
         if (!add_pair(corpus, lines, i, vocabulary, limits, report, error))
             return false;
     report->lines = count;
     report->kept = corpus->count;
-    return corpus->count > 0 || none_left(report, vocabulary[0] == NULL, limits, error);
+    return corpus->count > 0 || none_left(report, !vocabulary[0], limits, error);
 }
 
 at_corpus *at_corpus_new(const at_lines *lines, const at_vocabulary *source, const at_vocabulary *target,
@@ -124,7 +125,7 @@ at_corpus *at_corpus_new(const at_lines *lines, const at_vocabulary *source, con
     const at_vocabulary *vocabulary[2] = {source, target};
     *report = (at_corpus_report){0};
     at_corpus *corpus = calloc(1, sizeof *corpus);
-    if (corpus == NULL)
+    if (!corpus)
         no_memory(error);
     else if (fill(corpus, lines, vocabulary, limits, report, error))
         return corpus;
@@ -134,7 +135,7 @@ at_corpus *at_corpus_new(const at_lines *lines, const at_vocabulary *source, con
 
 void at_corpus_free(at_corpus *corpus)
 {
-    if (corpus == NULL)
+    if (!corpus)
         return;
     for (int s = 0; s < 2; s++) {
         free(corpus->side[s].ids);

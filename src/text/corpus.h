@@ -1,5 +1,5 @@
-/* A corpus: pairs of id sequences, each knowing its line. And its batches, in an order that the seed and the epoch
- * decide. */
+/* A corpus: pairs of id sequences with their line numbers. And its batches, in an order that the seed and the epoch
+ * determine. */
 #ifndef AT_CORPUS_H
 #define AT_CORPUS_H
 
@@ -11,17 +11,17 @@ typedef struct at_corpus_files {
     const char *source, *target;      /* parallel files; or */
     const char *tsv;                  /* one tab-separated file with */
     int source_column, target_column; /* these columns, counted from 1 */
-    bool alone;                       /* there is no source: the target file or the target's column is all */
+    bool alone;                       /* there is no source, only the target file or the target's column */
 } at_corpus_files;
 
-/* Which pairs a corpus takes. */
+/* Which pairs are used. */
 typedef struct at_corpus_limits {
     int64_t max_length; /* units of either side, the target's end not counted; 0: no limit */
     at_too_long rule;   /* for those that are longer */
     double max_ratio;   /* skipped: one side has more than this many times the other's units; 0: none is */
 } at_corpus_limits;
 
-/* What reading noticed, for the user: counts, and the first line number of each (0: none). */
+/* What was found while reading, for the user: counts, and the first line number of each (0: none). */
 typedef struct at_corpus_report {
     int64_t lines, kept;
     int64_t empty, first_empty;       /* skipped: one side has no unit */
@@ -45,14 +45,14 @@ void at_lines_free(at_lines *lines);
 bool at_lines_count_units(const at_lines *lines, int side, at_vocabulary *vocabulary, at_error *error);
 
 typedef struct at_corpus at_corpus;
-/* Pairs as ids, in the order of the lines; `source` NULL: targets alone, each with a source of no unit. No pair left
- * at all is a failure. Needs the lines and vocabularies only while it is made. */
+/* Pairs as ids, in the order of the lines; `source` NULL: targets only, each with an empty source. Fails if no pair is
+ * left. Needs the lines and vocabularies only during the call. */
 at_corpus *at_corpus_new(const at_lines *lines, const at_vocabulary *source, const at_vocabulary *target,
                          const at_corpus_limits *limits, at_corpus_report *report, at_error *error);
 void at_corpus_free(at_corpus *corpus);
 int64_t at_corpus_count(const at_corpus *corpus);
 
-/* One batch. Memory belongs to the batches and lasts until the next one. */
+/* One batch. Its memory belongs to the batches and is valid until the next one. */
 typedef struct at_batch {
     int64_t rows, source_length, target_length; /* target_length counts the end */
     const int32_t *source;                      /* [rows, source_length], -1 beyond */
@@ -65,10 +65,9 @@ typedef struct at_batch {
 } at_batch;
 
 /* Batches of about `tokens` target tokens (padding counted) or exactly `sentences` (the last may be smaller); one of
- * the two is 0. Sentences of like length go together; sentences and batches are shuffled by Philox(seed, epoch), so a
- * place is (epoch, index) and nothing more. shuffle false: in the corpus's order. A new one stands at (0, 0). Memory is
- * asked for by _new and _go alone, and by _go only for a batch larger than any before. Needs the corpus as long as it
- * lives. */
+ * the two is 0. Sentences of similar length share a batch; sentences and batches are shuffled by Philox(seed, epoch), so
+ * that (epoch, index) determines a batch. shuffle false: in the corpus's order. New batches start at (0, 0). Only _new
+ * and _go allocate, _go only for a batch larger than any before. Needs the corpus as long as it lives. */
 typedef struct at_batches at_batches;
 at_batches *at_batches_new(const at_corpus *corpus, int64_t sentences, int64_t tokens, uint64_t seed, bool shuffle,
                            at_error *error);

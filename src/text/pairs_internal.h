@@ -1,4 +1,4 @@
-/* The insides of a corpus, for its batches. */
+/* The parts of a corpus, for its batches. */
 #ifndef AT_PAIRS_INTERNAL_H
 #define AT_PAIRS_INTERNAL_H
 

@@ -10,7 +10,7 @@
 
 #define UNKNOWN_PENALTY 10 /* an unknown character is e^10 times less likely than the least likely piece */
 
-/* A beginning of some piece, whole characters of it; `id` of the piece that it is, -1 if it is none. */
+/* A prefix of some piece, in whole characters; `id` of the piece that it is, -1 if it is none. */
 typedef struct prefix {
     const char *text;
     uint32_t size;
@@ -25,7 +25,7 @@ struct at_sampler {
     at_table table; /* from a text to its index in `prefix` */
 };
 
-/* ---- The pieces and their beginnings -------------------------------------------------------------------------- */
+/* ---- The pieces and their prefixes ----------------------------------------------------------------------------- */
 
 static bool is_prefix(const void *items, int32_t index, const void *key)
 {
@@ -66,7 +66,7 @@ static bool add_piece(at_sampler *sampler, const at_spm_piece *piece, int32_t id
     return true;
 }
 
-/* The piece that this text is, -1 if it is none. */
+/* The id of the piece with this text, -1 if there is none. */
 static int32_t find_piece(const at_sampler *sampler, const char *text, size_t size)
 {
     const at_table_slot *slot = find_slot(sampler, at_hash_bytes(AT_HASH_START, text, size), text, size);
@@ -81,8 +81,7 @@ static bool fill(at_sampler *sampler, at_error *error)
         const at_spm_piece *piece = &info->piece[i];
         if (piece->type == AT_PIECE_USER || piece->type == AT_PIECE_UNUSED || piece->type == AT_PIECE_BYTE)
             return at_fail(error, AT_USAGE,
-                           "`subword-sampling` cannot draw the pieces of a model with user-defined, unused or byte "
-                           "pieces");
+                           "`subword-sampling` cannot sample from a model with user-defined, unused or byte pieces");
         if (piece->type == AT_PIECE_NORMAL && (double)piece->score < sampler->unknown)
             sampler->unknown = (double)piece->score;
     }
@@ -97,13 +96,13 @@ static bool fill(at_sampler *sampler, at_error *error)
 bool at_sampler_can(const at_vocabulary *vocabulary)
 {
     const at_subwords *subwords = vocabulary->subwords;
-    return subwords != NULL && (subwords->info.model == AT_SPM_UNIGRAM || subwords->info.model == AT_SPM_BPE);
+    return subwords && (subwords->info.model == AT_SPM_UNIGRAM || subwords->info.model == AT_SPM_BPE);
 }
 
 at_sampler *at_sampler_new(const at_vocabulary *vocabulary, double alpha, at_error *error)
 {
     at_sampler *sampler = error->code == AT_OK ? calloc(1, sizeof *sampler) : NULL;
-    if (sampler == NULL) {
+    if (!sampler) {
         at_vocabulary_no_memory(error);
         return NULL;
     }
@@ -117,22 +116,22 @@ at_sampler *at_sampler_new(const at_vocabulary *vocabulary, double alpha, at_err
 
 void at_sampler_free(at_sampler *sampler)
 {
-    if (sampler == NULL)
+    if (!sampler)
         return;
     free(sampler->prefix);
     at_table_free(&sampler->table);
     free(sampler);
 }
 
-/* ---- Room ----------------------------------------------------------------------------------------------------- */
+/* ---- Memory --------------------------------------------------------------------------------------------------- */
 
-/* Unigram: a piece in the text, from character to character, and the next one that ends where it does. */
+/* Unigram: a piece at a position of the text, and the next one that ends at the same position. */
 typedef struct node {
     int32_t from, id, next;
     double score;
 } node;
 
-/* BPE: a stretch of the text, size 0 once it is part of the one before; and two that may become one. */
+/* BPE: a span of the text, size 0 once it is merged into the one before; and two that may be merged. */
 typedef struct symbol {
     int32_t begin, size, before, after;
 } symbol;
@@ -160,7 +159,7 @@ at_draw_room *at_draw_room_new(void)
 
 void at_draw_room_free(at_draw_room *room)
 {
-    if (room == NULL)
+    if (!room)
         return;
     free(room->begin);
     free(room->head);
@@ -181,7 +180,7 @@ static bool grow_characters(at_draw_room *room, size_t count)
     return true;
 }
 
-/* Where each character begins; gives how many there are, -1 if memory ran out. */
+/* Where each character begins; returns how many there are, -1 if out of memory. */
 static int32_t cut_characters(at_draw_room *room, const char *text, size_t size)
 {
     int32_t count = 0;
@@ -223,7 +222,7 @@ static bool filter(const at_sampler *sampler, at_draw_room *room, const char *te
     }
     for (int32_t from = 0; from < length; from++) {
         uint64_t hash = AT_HASH_START;
-        bool alone = false; /* the character has a piece of its own */
+        bool single = false; /* the character is a piece by itself */
         for (int32_t to = from + 1; to <= length; to++) {
             const char *last = text + room->begin[to - 1], *start = text + room->begin[from];
             hash = at_hash_bytes(hash, last, (size_t)(room->begin[to] - room->begin[to - 1]));
@@ -234,15 +233,15 @@ static bool filter(const at_sampler *sampler, at_draw_room *room, const char *te
             const int32_t id = sampler->prefix[index].id;
             if (id >= 0 && !add_node(sampler, room, &count, from, to, id))
                 return false;
-            alone |= id >= 0 && to == from + 1;
+            single |= id >= 0 && to == from + 1;
         }
-        if (!alone && !add_node(sampler, room, &count, from, from + 1, -1))
+        if (!single && !add_node(sampler, room, &count, from, from + 1, -1))
             return false;
     }
     return true;
 }
 
-/* From the end on: a piece that ends here with the probability exp(f_i + alpha score - f_j). Ids come out backwards. */
+/* From the end: a piece that ends here with the probability exp(f_i + alpha score - f_j). Ids come in reverse order. */
 static int64_t sample(const at_draw_room *room, int32_t length, uint64_t seed, uint64_t number, int32_t *ids)
 {
     int64_t count = 0;
@@ -259,14 +258,14 @@ static int64_t sample(const at_draw_room *room, int32_t length, uint64_t seed, u
         to = room->node[chosen].from;
     }
     for (int64_t i = 0, j = count - 1; i < j; i++, j--) {
-        int32_t kept = ids[i];
+        int32_t moved = ids[i];
         ids[i] = ids[j];
-        ids[j] = kept;
+        ids[j] = moved;
     }
     return count;
 }
 
-/* ---- BPE: the best pair becomes one, again and again ------------------------------------------------------------ */
+/* ---- BPE: the best pair is merged until none is left ------------------------------------------------------------ */
 
 static bool comes_before(const pair *a, const pair *b)
 {
@@ -323,7 +322,7 @@ static int64_t merge(const at_sampler *sampler, at_draw_room *room, const char *
         pair best = pop(room, &pairs);
         symbol *left = &symbols[best.left], *right = &symbols[best.right];
         if (left->size == 0 || right->size == 0 || left->size + right->size != best.size)
-            continue; /* one of them is something else by now */
+            continue; /* one of them has been merged since */
         if (at_uniform_at(seed, number, drawn++) < sampler->alpha)
             continue;
         left->size = best.size;
@@ -352,7 +351,7 @@ int64_t at_sampler_draw(const at_sampler *sampler, at_draw_room *room, const cha
         drawn = merge(sampler, room, text, length, seed, number, ids);
     else if (length >= 0 && filter(sampler, room, text, length))
         drawn = sample(room, length, seed, number, ids);
-    for (int64_t i = 0; i < drawn; i++) { /* unknown characters side by side are one unknown unit */
+    for (int64_t i = 0; i < drawn; i++) { /* adjacent unknown characters are one unknown unit */
         int32_t id = ids[i] < 0 ? AT_UNKNOWN : AT_SPECIALS + ids[i];
         if (id != AT_UNKNOWN || count == 0 || ids[count - 1] != AT_UNKNOWN)
             ids[count++] = id;

@@ -1,27 +1,27 @@
-/* Pieces drawn at random in place of the best ones: subword regularisation. A draw is a pure function of its text, its
- * seed and its number, so it is the same in any order and on any number of threads.
+/* Random segmentations in place of the best ones: subword regularisation. A sample is a pure function of its text, its
+ * seed and its number, so it is the same in any order and for any number of threads.
  *
  * Unigram (Kudo 2018): a segmentation s of the text has the probability p(s) = prod_i p(s_i)^alpha / Z.
- * BPE (Provilkov and others 2020): each merge that is due is left out with the probability alpha. */
+ * BPE-dropout (Provilkov et al. 2020): each merge is left out with the probability alpha. */
 #ifndef AT_SAMPLER_INTERNAL_H
 #define AT_SAMPLER_INTERNAL_H
 
 #include "text/vocabulary.h"
 
 typedef struct at_sampler at_sampler;
-/* False if its units are no pieces of a unigram or BPE model. */
+/* False if its units are not those of a unigram or BPE model. */
 bool at_sampler_can(const at_vocabulary *vocabulary);
-/* Needs the vocabulary as long as it lives. Pieces that are user-defined, unused or bytes are refused. */
+/* Needs the vocabulary as long as it lives. User-defined, unused and byte pieces are refused. */
 at_sampler *at_sampler_new(const at_vocabulary *vocabulary, double alpha, at_error *error);
 void at_sampler_free(at_sampler *sampler);
 
-/* Room that draws of one thread use again. Start from {0}. */
+/* Memory that the samples of one thread reuse. */
 typedef struct at_draw_room at_draw_room;
 at_draw_room *at_draw_room_new(void);
 void at_draw_room_free(at_draw_room *room);
 
-/* Units of a text as at_vocabulary_spell gives it, into `ids`, which has room for one per character. Gives how many; -1
- * if memory ran out. */
+/* Units of a text as at_vocabulary_spell returns it, into `ids`, which has room for one per character. Returns how many;
+ * -1 if out of memory. */
 int64_t at_sampler_draw(const at_sampler *sampler, at_draw_room *room, const char *text, size_t size, uint64_t seed,
                         uint64_t number, int32_t *ids);
 

@@ -25,7 +25,7 @@ struct at_spm {
 namespace
 {
 
-enum { SILENT = 3, LONGEST = 4000 /* bytes of a line to learn from; longer ones are cut at blanks */ };
+enum { SILENT = 3, LONGEST = 4000 /* bytes of a training line; longer ones are cut at blanks */ };
 
 void be_silent()
 {
@@ -33,7 +33,7 @@ void be_silent()
     std::call_once(once, [] { sentencepiece::logging::SetMinLogLevel(SILENT); });
 }
 
-/* What a status says to a reader: without the place in the source that it begins with. */
+/* The message of a status without the source file and line that it begins with. */
 const char *said(const sentencepiece::util::Status &status)
 {
     const char *text = status.error_message(), *place = strstr(text, "] ");
@@ -42,7 +42,7 @@ const char *said(const sentencepiece::util::Status &status)
 
 void no_memory(at_error *error)
 {
-    at_fail(error, AT_FAILED, "memory ran out for a SentencePiece model");
+    at_no_memory(error, "a SentencePiece model");
 }
 
 /* Lines, one after the other. */
@@ -80,11 +80,11 @@ class Lines : public sentencepiece::SentenceIterator
             }
             line_.assign(at_, stop - at_);
             at_ = next;
-        } while (line_.find_first_not_of(' ') == std::string::npos); /* the trainer trips over empty lines */
+        } while (line_.find_first_not_of(' ') == std::string::npos); /* the trainer fails on empty lines */
     }
 
   private:
-    /* The last blank before `stop`, or at least no place within a code point. */
+    /* The last blank before `stop`, or at least a boundary of code points. */
     const char *cut(const char *stop) const
     {
         for (const char *blank = stop; blank > at_; blank--)
@@ -100,20 +100,20 @@ class Lines : public sentencepiece::SentenceIterator
     bool done_ = false;
 };
 
-/* Why there is no model of so many pieces. */
+/* Why a model of so many pieces cannot be trained. */
 void refuse(const char *why, int64_t pieces, at_error *error)
 {
     const char *most = strstr(why, "value <= "), *least = strstr(why, " vs ");
     long long number;
     if (most && sscanf(most, "value <= %lld", &number) == 1)
-        at_fail(error, AT_USAGE, "the text gives %lld pieces at most, so 'spm:%lld' asks for too many", number,
+        at_fail(error, AT_USAGE, "the text allows %lld pieces at most, so 'spm:%lld' is too many", number,
                 static_cast<long long>(pieces));
     else if (least && sscanf(least, " vs %lld", &number) == 1)
         at_fail(error, AT_USAGE,
-                "the text has so many different characters that 'spm:%lld' is too small; it takes %lld at least",
+                "the text has so many different characters that 'spm:%lld' is too small; it needs at least %lld",
                 static_cast<long long>(pieces), number);
     else
-        at_fail(error, AT_FAILED, "SentencePiece makes no model of %lld pieces from the text: %s",
+        at_fail(error, AT_FAILED, "SentencePiece cannot train a model of %lld pieces on the text: %s",
                 static_cast<long long>(pieces), why);
 }
 
@@ -125,10 +125,10 @@ std::unordered_map<std::string, std::string> trainer_settings(int64_t pieces, bo
         {"model_type", bpe ? "bpe" : "unigram"},
         {"vocab_size", std::to_string(pieces)},
         {"character_coverage", share},
-        {"normalization_rule_name", "identity"}, /* ours comes first, and is an option of its own */
+        {"normalization_rule_name", "identity"}, /* ours is applied before, and is an option */
         {"num_threads", "1"},                    /* sums of several threads would differ with their number */
         {"shuffle_input_sentence", "false"},
-        {"unk_id", "0"}, /* begin, end and padding are ours too */
+        {"unk_id", "0"}, /* begin, end and padding are ours */
         {"bos_id", "-1"},
         {"eos_id", "-1"},
         {"pad_id", "-1"},
@@ -150,7 +150,7 @@ extern "C" at_spm *at_spm_load(const unsigned char *bytes, size_t size, at_error
         auto status = spm->processor.LoadFromSerializedProto({reinterpret_cast<const char *>(bytes), size});
         if (status.ok())
             return spm;
-        at_fail(error, AT_FAILED, "SentencePiece cannot use this model: %s", said(status));
+        at_fail(error, AT_FORMAT, "SentencePiece cannot use this model: %s", said(status));
     } catch (...) {
         no_memory(error);
     }
@@ -163,20 +163,21 @@ extern "C" void at_spm_free(at_spm *spm)
     delete spm;
 }
 
-extern "C" bool at_spm_encode(const at_spm *spm, const char *line, size_t size, at_spm_give *give, void *context)
+extern "C" bool at_spm_encode(const at_spm *spm, const char *line, size_t size, at_spm_on_piece *on_piece,
+                              void *context)
 {
     try {
         sentencepiece::ImmutableSentencePieceText text;
         auto status = spm->processor.Encode(std::string_view(line, size), text.mutable_proto());
         if (!status.ok()) {
             at_spm_found all = {spm->processor.unk_id(), 0, static_cast<int32_t>(size), line, size};
-            return give(context, &all);
+            return on_piece(context, &all);
         }
         for (size_t i = 0, count = text.pieces_size(); i < count; i++) {
             auto piece = text.pieces(static_cast<int>(i));
             at_spm_found found = {static_cast<int32_t>(piece.id()), static_cast<int32_t>(piece.begin()),
                                   static_cast<int32_t>(piece.end()), piece.piece().data(), piece.piece().size()};
-            if (!give(context, &found))
+            if (!on_piece(context, &found))
                 return false;
         }
         return true;

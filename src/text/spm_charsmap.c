@@ -50,7 +50,7 @@ static const char *text_fault(const trie *t, uint32_t value)
     const char *text = t->texts + value;
     size_t left = t->text_size - value;
     const char *end = memchr(text, '\0', left > LONGEST_TEXT ? LONGEST_TEXT : left);
-    if (end == NULL)
+    if (!end)
         return "a text of its normaliser's table has no end";
     while (text < end) {
         int32_t point;
@@ -80,7 +80,7 @@ static const char *walk(trie *t, step *way)
     size_t length = 0;
     way[length++] = (step){0, 1};
     t->state[0] = OPEN;
-    while (length > 0 && wrong == NULL) {
+    while (length > 0 && !wrong) {
         step *here = &way[length - 1];
         uint32_t unit = unit_at(t, here->unit);
         if (here->byte == 256) {
@@ -122,8 +122,8 @@ const char *at_charsmap_fault(const unsigned char *table, size_t size)
     t.state = calloc(t.count, 1);
     t.values = calloc(t.count, 1);
     step *way = malloc(t.count * sizeof *way); /* no unit is on it twice */
-    bool room = t.state != NULL && t.values != NULL && way != NULL;
-    const char *wrong = room ? walk(&t, way) : "memory ran out for its normaliser's table";
+    bool room = t.state && t.values && way;
+    const char *wrong = room ? walk(&t, way) : "out of memory for its normaliser's table";
     free(way);
     free(t.values);
     free(t.state);

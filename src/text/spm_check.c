@@ -3,8 +3,8 @@
  *           3: normaliser { 2: charsmap, 3: dummy prefix, 4: squeeze blanks, 5: escape blanks },
  *           4: self test { 1: sample { 1: input, 2: expected } ... }, 5: denormaliser }
  * A field is a number and a wire type in one varint, then a varint (0), 8 bytes (1), a length and so many bytes (2) or
- * 4 bytes (5). Fields we do not know are walked over; those we know must have their type and come once where once is
- * meant, so that no reader can understand the file in another way. */
+ * 4 bytes (5). Unknown fields are skipped; known ones must have their type, and single ones must occur once, so
+ * that no reader can understand the file differently. */
 #include "base/grow.h"
 #include "text/spm_check_internal.h"
 
@@ -43,7 +43,7 @@ typedef struct checker {
 
 static bool fault(checker *c, const char *what)
 {
-    return at_fail(c->error, AT_FAILED, "'%s' is no sound SentencePiece model: %s", c->name, what);
+    return at_fail(c->error, AT_FORMAT, "'%s' is not a valid SentencePiece model: %s", c->name, what);
 }
 
 /* ---- The wire ------------------------------------------------------------------------------------------------- */
@@ -167,8 +167,8 @@ static bool pieces_differ(checker *c)
 {
     at_spm_info *info = c->info;
     const at_spm_piece **order = malloc(info->used * sizeof *order);
-    if (order == NULL)
-        return at_fail(c->error, AT_FAILED, "memory ran out for the pieces of '%s'", c->name);
+    if (!order)
+        return at_no_memory(c->error, "the pieces of '%s'", c->name);
     for (size_t i = 0; i < info->used; i++)
         order[i] = &info->piece[i];
     qsort(order, info->used, sizeof *order, by_text);

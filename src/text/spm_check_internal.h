@@ -1,5 +1,5 @@
-/* A look at the bytes of a .spm file before SentencePiece sees them: 0.1.97 reads past its arrays, or ends the program,
- * on files that were not written by itself. What passes here it loads and uses safely. */
+/* Checks the bytes of a .spm file before SentencePiece reads them: 0.1.97 reads past its arrays, or ends the program, on
+ * files that it did not write itself. A file that passes is loaded and used safely. */
 #ifndef AT_SPM_CHECK_INTERNAL_H
 #define AT_SPM_CHECK_INTERNAL_H
 
@@ -26,8 +26,8 @@ typedef struct at_spm_info {
     size_t used, room; /* of `piece`, while reading */
 } at_spm_info;
 
-/* Walks the whole file. False with a sentence that names the fault; the info is then empty. On success it points into
- * `bytes` and is released with at_spm_info_free. `name` is what the sentence calls the file. */
+/* Walks the whole file. False with a message that names the fault; the info is then empty. On success it points into
+ * `bytes` and is released with at_spm_info_free. `name` is what the message calls the file. */
 bool at_spm_check(const unsigned char *bytes, size_t size, const char *name, at_spm_info *info, at_error *error);
 void at_spm_info_free(at_spm_info *info);
 

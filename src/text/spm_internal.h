@@ -1,4 +1,4 @@
-/* SentencePiece behind a face of C. Nothing that it throws comes through; nothing is printed. */
+/* SentencePiece behind a C interface. No exception leaves it, and nothing is printed. */
 #ifndef AT_SPM_INTERNAL_H
 #define AT_SPM_INTERNAL_H
 
@@ -21,13 +21,13 @@ typedef struct at_spm_found {
     const char *text;
     size_t size;
 } at_spm_found;
-typedef bool at_spm_give(void *context, const at_spm_found *found);
-/* The pieces of a line of clean UTF-8, in order, until `give` says false. False if it did, or if memory ran out; a line
- * that the model cannot take apart (as with a control piece that is a letter) is given as one unknown piece. */
-bool at_spm_encode(const at_spm *spm, const char *line, size_t size, at_spm_give *give, void *context);
+typedef bool at_spm_on_piece(void *context, const at_spm_found *found);
+/* The pieces of a line of valid UTF-8, in order, until `on_piece` returns false. False if it did, or if out of memory; a
+ * line that the model cannot segment (as with a control piece that is a letter) is one unknown piece. */
+bool at_spm_encode(const at_spm *spm, const char *line, size_t size, at_spm_on_piece *on_piece, void *context);
 
 /* A model of `pieces` pieces, the unknown one among them, from lines of clean UTF-8 that end with a newline each. One
- * thread and no random number: the same lines give the same bytes. Release the bytes with free. */
+ * thread and no random numbers: the same lines result in the same bytes. Release the bytes with free. */
 unsigned char *at_spm_train(const char *lines, size_t size, int64_t pieces, bool bpe, double coverage,
                             size_t *model_size, at_error *error);
 

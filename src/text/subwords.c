@@ -12,8 +12,8 @@ enum { POINTS = 0x110000, SHARE = 4 };
 at_subwords *at_subwords_new(int64_t pieces, bool bpe, at_error *error)
 {
     at_subwords *subwords = error->code == AT_OK ? calloc(1, sizeof *subwords) : NULL;
-    if (subwords == NULL) {
-        at_fail(error, AT_FAILED, "memory ran out for a SentencePiece model");
+    if (!subwords) {
+        at_no_memory(error, "a SentencePiece model");
         return NULL;
     }
     subwords->pieces = pieces;
@@ -23,7 +23,7 @@ at_subwords *at_subwords_new(int64_t pieces, bool bpe, at_error *error)
 
 void at_subwords_free(at_subwords *subwords)
 {
-    if (subwords == NULL)
+    if (!subwords)
         return;
     at_buffer_free(&subwords->lines);
     at_spm_info_free(&subwords->info);
@@ -37,31 +37,30 @@ bool at_subwords_take(at_subwords *subwords, unsigned char *bytes, size_t size, 
     free(subwords->bytes);
     subwords->bytes = bytes;
     subwords->size = size;
-    if (bytes == NULL || !at_spm_check(bytes, size, name, &subwords->info, error))
+    if (!bytes || !at_spm_check(bytes, size, name, &subwords->info, error))
         return false;
     subwords->bpe = subwords->info.model == AT_SPM_BPE;
     subwords->spm = at_spm_load(bytes, size, error);
-    return subwords->spm != NULL;
+    return subwords->spm;
 }
 
-/* ---- Making one ----------------------------------------------------------------------------------------------- */
+/* ---- Training one --------------------------------------------------------------------------------------------- */
 
 bool at_subwords_count(at_subwords *subwords, const char *line, size_t size, at_error *error)
 {
     if (subwords->pieces == 0)
-        return true; /* it is there already */
+        return true; /* it was read from a file */
     at_buffer_add(&subwords->lines, line, size);
     at_buffer_add(&subwords->lines, "\n", 1);
-    return !subwords->lines.failed ||
-           at_fail(error, AT_FAILED, "memory ran out for the lines to make a SentencePiece model from");
+    return !subwords->lines.failed || at_no_memory(error, "the lines to make a SentencePiece model from");
 }
 
-/* How many different characters the lines have; 0 if memory ran out. */
+/* How many different characters the lines have; 0 if out of memory. */
 static int64_t different_points(const at_buffer *lines)
 {
     unsigned char *seen = calloc(POINTS, 1);
     int64_t count = 0;
-    for (size_t at = 0; seen != NULL && at < lines->size;) {
+    for (size_t at = 0; seen && at < lines->size;) {
         int32_t point;
         bool broken;
         at += at_point_read(lines->bytes + at, lines->size - at, &point, &broken);
@@ -72,16 +71,16 @@ static int64_t different_points(const at_buffer *lines)
     return count;
 }
 
-/* Every character gets a piece of its own, unless that would take more than a quarter of them; then the rarest, one
+/* Every character gets a piece of its own, unless those would be more than a quarter of all pieces; then the rarest, one
  * character of the text in 2000, have none. */
 bool at_subwords_train(at_subwords *subwords, at_error *error)
 {
     int64_t points = different_points(&subwords->lines);
     size_t size = 0;
     if (subwords->lines.size > 0 && points == 0)
-        return at_fail(error, AT_FAILED, "memory ran out for a SentencePiece model");
+        return at_no_memory(error, "a SentencePiece model");
     if (strspn(subwords->lines.size > 0 ? subwords->lines.bytes : "", " \n") == subwords->lines.size)
-        return at_fail(error, AT_FAILED, "a vocabulary of no piece is of no use: the text holds none");
+        return at_fail(error, AT_FORMAT, "the text has no character to make a vocabulary of");
     double coverage = points * SHARE <= subwords->pieces ? 1 : 0.9995;
     unsigned char *bytes = at_spm_train(subwords->lines.bytes, subwords->lines.size, subwords->pieces, subwords->bpe,
                                         coverage, &size, error);
@@ -96,7 +95,7 @@ typedef struct encoding {
     const at_subwords *subwords;
     const char *line;
     size_t size;
-    int32_t *ids, *places;
+    int32_t *ids, *offsets;
     int64_t count, room;
     at_buffer *text;
 } encoding;
@@ -115,8 +114,8 @@ static int32_t skip_blanks(const char *line, int32_t begin, int32_t end)
     return begin;
 }
 
-/* Where a piece ends. One that ends within what a single character was turned into would take nothing of the line; it
- * takes that character. */
+/* Where a piece ends. A piece that is a part of what one character was normalised to would cover no byte of the line; it
+ * covers that character. */
 static int32_t find_end(const encoding *e, const at_spm_found *found)
 {
     bool blank = found->size == 3 && memcmp(found->text, BLANK, 3) == 0;
@@ -132,23 +131,23 @@ static bool take_piece(void *context, const at_spm_found *found)
     encoding *e = context;
     if (e->count < e->room) {
         e->ids[e->count] = found->id == e->subwords->info.unknown ? AT_UNKNOWN : AT_SPECIALS + found->id;
-        if (e->places != NULL) {
+        if (e->offsets) {
             int32_t end = find_end(e, found);
-            e->places[2 * e->count] = skip_blanks(e->line, found->begin, end);
-            e->places[2 * e->count + 1] = end;
+            e->offsets[2 * e->count] = skip_blanks(e->line, found->begin, end);
+            e->offsets[2 * e->count + 1] = end;
         }
     }
-    if (e->text != NULL)
+    if (e->text)
         at_buffer_add(e->text, found->text, found->size);
     e->count++;
-    return e->text == NULL || !e->text->failed;
+    return !e->text || !e->text->failed;
 }
 
 int64_t at_subwords_encode(const at_subwords *subwords, const char *line, size_t size, int32_t *ids, int64_t room,
-                           int32_t *places, at_buffer *text)
+                           int32_t *offsets, at_buffer *text)
 {
-    encoding e = {subwords, line, size, ids, places, 0, room, text};
-    if (subwords->spm == NULL)
+    encoding e = {subwords, line, size, ids, offsets, 0, room, text};
+    if (!subwords->spm)
         return 0;
     return at_spm_encode(subwords->spm, line, size, take_piece, &e) ? e.count : -1;
 }
@@ -168,7 +167,7 @@ void at_subwords_write(const at_subwords *subwords, int32_t index, at_buffer *te
     while (at < end) {
         const char *blank = memmem(at, (size_t)(end - at), BLANK, 3);
         at_buffer_add(text, at, (size_t)((blank ? blank : end) - at));
-        if (blank != NULL)
+        if (blank)
             at_buffer_add(text, " ", 1);
         at = blank ? blank + 3 : end;
     }

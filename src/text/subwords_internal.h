@@ -1,7 +1,7 @@
-/* Subwords: a SentencePiece model, made from counted lines or read from a file, and the pieces of lines by it.
+/* Subwords: a SentencePiece model, trained on counted lines or read from a file, and the pieces of lines.
  *
- * Ids are SentencePiece's plus AT_SPECIALS; its unknown piece is AT_UNKNOWN. So the ids of spm_encode are ours by a
- * fixed shift, whatever specials the model has itself; those are never met in text and stand for nothing. */
+ * Ids are SentencePiece's plus AT_SPECIALS; its unknown piece is AT_UNKNOWN. So our ids are those of spm_encode plus a
+ * constant, whatever special pieces the model has itself; those never occur in text and are written as nothing. */
 #ifndef AT_SUBWORDS_INTERNAL_H
 #define AT_SUBWORDS_INTERNAL_H
 
@@ -10,8 +10,8 @@
 #include "text/spm_internal.h"
 
 typedef struct at_subwords {
-    int64_t pieces; /* of the model that is to be made; 0: it is there */
-    bool bpe;       /* merged pairs; else a unigram model */
+    int64_t pieces; /* of the model to train; 0: it is there */
+    bool bpe;       /* else a unigram model */
     at_buffer lines;
     unsigned char *bytes; /* the model as a .spm file has it */
     size_t size;
@@ -23,13 +23,13 @@ at_subwords *at_subwords_new(int64_t pieces, bool bpe, at_error *error);
 void at_subwords_free(at_subwords *subwords);
 bool at_subwords_count(at_subwords *subwords, const char *line, size_t size, at_error *error); /* clean UTF-8 */
 bool at_subwords_train(at_subwords *subwords, at_error *error);
-/* Takes a model over, whatever comes of it; `bytes` is from malloc. */
+/* Takes over `bytes`, which is from malloc, also if it fails. */
 bool at_subwords_take(at_subwords *subwords, unsigned char *bytes, size_t size, const char *name, at_error *error);
 
-/* As at_vocabulary_encode, for clean UTF-8; -1 if memory ran out. A place is without the blank before it, unless the
+/* As at_vocabulary_encode, for clean UTF-8; -1 if out of memory. A place is without the blank before it, unless the
  * piece is nothing but blank. `text`, if not NULL, gets the line as the model's normaliser left it. */
 int64_t at_subwords_encode(const at_subwords *subwords, const char *line, size_t size, int32_t *ids, int64_t room,
-                           int32_t *places, at_buffer *text);
+                           int32_t *offsets, at_buffer *text);
 /* Adds the text of a piece: blanks for their sign, the byte of a byte piece, nothing for the model's specials. */
 void at_subwords_write(const at_subwords *subwords, int32_t piece, at_buffer *text);
 

@@ -1,5 +1,5 @@
-/* Units of a line, as they stand in its bytes: code points or words. Any bytes are a line: what is not UTF-8 counts as
- * U+FFFD, and so do the NUL and the newline, which no line of text can hold. */
+/* Units of a line as bytes of it: code points or words. Any bytes are a line: what is not UTF-8 counts as U+FFFD, and so
+ * do the NUL and the newline, which no line of text contains. */
 #ifndef AT_UNITS_H
 #define AT_UNITS_H
 
@@ -7,10 +7,10 @@
 
 enum { AT_REPLACEMENT = 0xFFFD };
 
-/* The code point at the start of `text` (size > 0); gives how many bytes it takes. An invalid sequence, up to where it
+/* The code point at the start of `text` (size > 0); returns how many bytes it takes. An invalid sequence, up to where it
  * goes wrong, is one AT_REPLACEMENT with *broken true. */
 size_t at_point_read(const char *text, size_t size, int32_t *point, bool *broken);
-/* A code point as UTF-8, 1 to 4 bytes; gives how many. */
+/* A code point as UTF-8, 1 to 4 bytes; returns how many. */
 size_t at_point_write(int32_t point, char bytes[4]);
 
 bool at_is_white(int32_t point); /* the property White_Space of Unicode */
@@ -22,8 +22,8 @@ typedef struct at_unit {
     int64_t broken;
 } at_unit;
 
-/* Start from {line, line + size, words}; false at the line's end. Words are what stands between white space, as Unicode
- * has it. */
+/* Start from {line, line + size, words}; false at the line's end. Words are separated by white space, as Unicode defines
+ * it. */
 typedef struct at_units {
     const char *at, *end;
     bool words;

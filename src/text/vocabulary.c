@@ -12,8 +12,8 @@
 
 /* ---- Finding a unit ------------------------------------------------------------------------------------------- */
 
-/* The next code point of a unit as clean UTF-8; gives how many bytes of `clean` it takes. Units are looked up by their
- * clean text, and walking them so needs no memory. */
+/* The next code point of a unit as clean UTF-8; returns how many bytes of `clean` it takes. Units are looked up by their
+ * clean text; walking it needs no memory. */
 static size_t next_clean(at_unit *unit, char clean[4])
 {
     int32_t point;
@@ -80,7 +80,7 @@ static bool make_room(at_vocabulary *vocabulary, at_error *error)
 {
     const size_t need = (size_t)vocabulary->count + 1;
     if (need > INT32_MAX / 4)
-        return at_fail(error, AT_FAILED, "a vocabulary holds at most %d different units", INT32_MAX / 4);
+        return at_fail(error, AT_UNSUPPORTED, "a vocabulary holds at most %d different units", INT32_MAX / 4);
     return (AT_GROW(vocabulary->word, vocabulary->room, need) && at_table_reserve(&vocabulary->table, need)) ||
            at_vocabulary_no_memory(error);
 }
@@ -163,7 +163,7 @@ static bool read_subwords(at_vocabulary *vocabulary, const char *kind, at_error 
     if (!bpe && *end != '\0' && strcmp(end, ":unigram") != 0)
         return not_a_kind(kind, error);
     vocabulary->subwords = at_subwords_new(size, bpe, error);
-    return vocabulary->subwords != NULL;
+    return vocabulary->subwords;
 }
 
 /* "model.spm" */
@@ -171,8 +171,8 @@ static bool read_subwords_file(at_vocabulary *vocabulary, const char *path, at_e
 {
     size_t size;
     unsigned char *bytes = at_file_read(path, &size, error);
-    vocabulary->subwords = bytes != NULL ? at_subwords_new(0, false, error) : NULL;
-    if (vocabulary->subwords == NULL) {
+    vocabulary->subwords = bytes ? at_subwords_new(0, false, error) : NULL;
+    if (!vocabulary->subwords) {
         free(bytes);
         return false;
     }
@@ -202,7 +202,7 @@ at_vocabulary *at_vocabulary_new(const char *kind, at_error *error)
     if (error->code != AT_OK)
         return NULL;
     at_vocabulary *vocabulary = calloc(1, sizeof *vocabulary);
-    if (vocabulary == NULL)
+    if (!vocabulary)
         at_vocabulary_no_memory(error);
     else if (read_kind(vocabulary, kind, error))
         return vocabulary;
@@ -219,7 +219,7 @@ bool at_vocabulary_kind_known(const char *kind, at_error *error)
 
 void at_vocabulary_free(at_vocabulary *vocabulary)
 {
-    if (vocabulary == NULL)
+    if (!vocabulary)
         return;
     at_buffer_free(&vocabulary->text);
     free(vocabulary->word);
@@ -257,15 +257,15 @@ bool at_vocabulary_count(at_vocabulary *vocabulary, const char *line, size_t siz
 {
     if (error->code != AT_OK)
         return false;
-    if (vocabulary->subwords != NULL && vocabulary->subwords->spm != NULL)
-        return true; /* pieces of a file have no need to be counted */
+    if (vocabulary->subwords && vocabulary->subwords->spm)
+        return true; /* the pieces of a file are not counted */
     if (vocabulary->fixed)
-        return at_fail(error, AT_FAILED, "a vocabulary that is fixed counts no more lines");
+        return at_fail(error, AT_FAILED, "a fixed vocabulary cannot count more lines");
     if (!at_vocabulary_cleans(vocabulary))
         return count_units(vocabulary, line, size, error);
     at_clean clean = {0};
     bool good = at_clean_line(&clean, vocabulary->cleaning, line, size) || at_vocabulary_no_memory(error);
-    if (good && vocabulary->subwords != NULL)
+    if (good && vocabulary->subwords)
         good = at_subwords_count(vocabulary->subwords, clean.text.bytes, clean.text.size, error);
     else if (good)
         good = count_units(vocabulary, clean.text.bytes, clean.text.size, error);
@@ -273,7 +273,7 @@ bool at_vocabulary_count(at_vocabulary *vocabulary, const char *line, size_t siz
     return good;
 }
 
-/* More frequent first; as frequent: seen first. No two are equal, so every sort gives this order. */
+/* More frequent first; of equals the first seen. No two are equal, so every sort results in this order. */
 static int by_frequency(const void *left, const void *right)
 {
     const at_word *a = left, *b = right;
@@ -301,10 +301,10 @@ bool at_vocabulary_fix(at_vocabulary *vocabulary, at_error *error)
 {
     if (error->code != AT_OK || vocabulary->fixed)
         return error->code == AT_OK;
-    if (vocabulary->subwords != NULL)
+    if (vocabulary->subwords)
         return at_subwords_train(vocabulary->subwords, error) && at_vocabulary_take_pieces(vocabulary, error);
     if (vocabulary->count == 0)
-        return at_fail(error, AT_FAILED, "a vocabulary of no %s is of no use: the text holds none",
+        return at_fail(error, AT_FORMAT, "the text has no %s to make a vocabulary of",
                        vocabulary->words ? "word" : "character");
     qsort(vocabulary->word, (size_t)vocabulary->count, sizeof *vocabulary->word, by_frequency);
     if (vocabulary->limit > 0 && vocabulary->limit < vocabulary->count)

@@ -1,4 +1,4 @@
-/* The insides of a vocabulary, for the files that make, use and store it. */
+/* The parts of a vocabulary, for the files that build, use and store it. */
 #ifndef AT_VOCABULARY_INTERNAL_H
 #define AT_VOCABULARY_INTERNAL_H
 

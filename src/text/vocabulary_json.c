@@ -10,10 +10,10 @@
 
 const char *at_vocabulary_kind_name(const at_vocabulary *vocabulary)
 {
-    return vocabulary->subwords != NULL || vocabulary->needs != 0 ? "spm" : vocabulary->words ? "word" : "char";
+    return vocabulary->subwords || vocabulary->needs != 0 ? "spm" : vocabulary->words ? "word" : "char";
 }
 
-/* Of the bytes of subwords, which a model file holds elsewhere; never 0. */
+/* Of the bytes of a subword model, which a model file stores separately; never 0. */
 static uint64_t hash_subwords(const unsigned char *bytes, size_t size)
 {
     uint64_t hash = at_hash_bytes(AT_HASH_START, (const char *)bytes, size);
@@ -23,7 +23,7 @@ static uint64_t hash_subwords(const unsigned char *bytes, size_t size)
 static bool put_units(const at_vocabulary *vocabulary, json_t *root)
 {
     json_t *units = json_array(), *counts = json_array();
-    bool good = units != NULL && counts != NULL;
+    bool good = units && counts;
     for (int32_t i = 0; good && vocabulary->fixed && i < vocabulary->count; i++) {
         const at_word *one = &vocabulary->word[i];
         good = json_array_append_new(units, json_stringn(vocabulary->text.bytes + one->start, one->size)) == 0 &&
@@ -53,33 +53,32 @@ char *at_vocabulary_to_json(const at_vocabulary *vocabulary, at_error *error)
         good = good && json_object_set_new(root, "normalise", json_string(at_form_names[cleaning->form])) == 0;
     if (cleaning->lowercase)
         good = good && json_object_set_new(root, "lowercase", json_true()) == 0;
-    good =
-        good && (vocabulary->subwords != NULL ? put_subwords(vocabulary->subwords, root) : put_units(vocabulary, root));
+    good = good && (vocabulary->subwords ? put_subwords(vocabulary->subwords, root) : put_units(vocabulary, root));
     char *text = good ? json_dumps(root, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
     json_decref(root);
-    if (text == NULL)
+    if (!text)
         at_vocabulary_no_memory(error);
     return text;
 }
 
-/* One unit of a file: it must be what its kind of vocabulary finds in a line, or it could never be told apart again. */
+/* One unit of a file: it must be one unit of its kind of vocabulary, or no line could contain it. */
 static bool add_from_json(at_vocabulary *vocabulary, json_t *text, json_t *count, at_error *error)
 {
     size_t index = (size_t)vocabulary->count;
     if (!json_is_string(text) || !json_is_integer(count) || json_integer_value(count) < 0)
-        return at_fail(error, AT_FAILED, "unit %zu of a stored vocabulary is no text with its count", index);
+        return at_fail(error, AT_FORMAT, "unit %zu of a stored vocabulary is not a text with its count", index);
     const char *bytes = json_string_value(text);
     size_t size = json_string_length(text);
     at_units units = {bytes, bytes + size, vocabulary->words};
     at_unit unit;
     if (!at_units_next(&units, &unit) || unit.size != size || unit.broken != 0)
-        return at_fail(error, AT_FAILED, "unit %zu of a stored vocabulary is not one %s", index,
+        return at_fail(error, AT_FORMAT, "unit %zu of a stored vocabulary is not one %s", index,
                        vocabulary->words ? "word" : "character");
     if (!at_vocabulary_add(vocabulary, unit, json_integer_value(count), error))
         return false;
     if ((size_t)vocabulary->count == index) {
         char shown[AT_SHOWN];
-        return at_fail(error, AT_FAILED, "a stored vocabulary has '%s' twice", at_shown(bytes, shown, sizeof shown));
+        return at_fail(error, AT_FORMAT, "a stored vocabulary has '%s' twice", at_shown(bytes, shown, sizeof shown));
     }
     return true;
 }
@@ -88,14 +87,14 @@ static bool read_normaliser(at_vocabulary *vocabulary, json_t *root, at_error *e
 {
     json_t *form = json_object_get(root, "normalise"), *lowercase = json_object_get(root, "lowercase");
     at_cleaning cleaning = {.lowercase = json_is_true(lowercase)};
-    bool known = form == NULL;
+    bool known = !form;
     for (int i = 0; i < 3 && json_is_string(form); i++)
         if (strcmp(json_string_value(form), at_form_names[i]) == 0) {
             cleaning.form = (at_form)i;
             known = true;
         }
-    if (!known || (lowercase != NULL && !json_is_boolean(lowercase)))
-        return at_fail(error, AT_FAILED, "a stored vocabulary is normalised in a way that is not known here");
+    if (!known || (lowercase && !json_is_boolean(lowercase)))
+        return at_fail(error, AT_FORMAT, "a stored vocabulary has an unknown normalisation");
     at_vocabulary_normalise(vocabulary, cleaning);
     return true;
 }
@@ -104,12 +103,12 @@ static bool read_units(at_vocabulary *vocabulary, json_t *root, at_error *error)
 {
     json_t *units = json_object_get(root, "units"), *counts = json_object_get(root, "counts");
     if (!json_is_array(units) || json_array_size(units) != json_array_size(counts))
-        return at_fail(error, AT_FAILED, "a stored vocabulary needs its kind, its units and as many counts");
+        return at_fail(error, AT_FORMAT, "a stored vocabulary needs its kind, its units and a count for each");
     for (size_t i = 0; i < json_array_size(units); i++)
         if (!add_from_json(vocabulary, json_array_get(units, i), json_array_get(counts, i), error))
             return false;
     if (vocabulary->count == 0)
-        return at_fail(error, AT_FAILED, "a stored vocabulary has no unit");
+        return at_fail(error, AT_FORMAT, "a stored vocabulary has no unit");
     vocabulary->fixed = true; /* in the order of the file, whatever the counts say */
     return true;
 }
@@ -118,20 +117,20 @@ static bool read_hash(at_vocabulary *vocabulary, json_t *root, at_error *error)
 {
     const char *hash = json_string_value(json_object_get(root, "hash"));
     char *end = "?";
-    vocabulary->needs = hash != NULL ? strtoull(hash, &end, 16) : 0;
+    vocabulary->needs = hash ? strtoull(hash, &end, 16) : 0;
     return (*end == '\0' && vocabulary->needs != 0) ||
-           at_fail(error, AT_FAILED, "a stored vocabulary does not say which subwords it has");
+           at_fail(error, AT_FORMAT, "a stored vocabulary lacks the hash of its subword model");
 }
 
-/* Not every kind that a user may ask for: a stored one names no file and no size. */
+/* Not every kind that a user may set: a stored one names no file and no size. */
 static at_vocabulary *new_of_kind(const char *kind, at_error *error)
 {
     char shown[AT_SHOWN];
-    bool spm = kind != NULL && strcmp(kind, "spm") == 0;
-    if (kind == NULL)
-        at_fail(error, AT_FAILED, "a stored vocabulary needs its kind, its units and as many counts");
+    bool spm = kind && strcmp(kind, "spm") == 0;
+    if (!kind)
+        at_fail(error, AT_FORMAT, "a stored vocabulary needs its kind, its units and a count for each");
     else if (!spm && strcmp(kind, "char") != 0 && strcmp(kind, "word") != 0)
-        at_fail(error, AT_FAILED, "no vocabulary '%s'; there are 'char', 'word' and 'spm'",
+        at_fail(error, AT_FORMAT, "no vocabulary '%s'; there are 'char', 'word' and 'spm'",
                 at_shown(kind, shown, sizeof shown));
     return at_vocabulary_new(spm ? "char" : kind, error);
 }
@@ -140,13 +139,13 @@ at_vocabulary *at_vocabulary_from_json(const char *json, at_error *error)
 {
     if (error->code != AT_OK)
         return NULL;
-    json_error_t trouble;
-    json_t *root = json_loads(json, JSON_REJECT_DUPLICATES, &trouble);
+    json_error_t fault;
+    json_t *root = json_loads(json, JSON_REJECT_DUPLICATES, &fault);
     const char *kind = json_string_value(json_object_get(root, "kind"));
-    if (root == NULL)
-        at_fail(error, AT_FAILED, "a stored vocabulary is not JSON: %s", trouble.text);
+    if (!root)
+        at_fail(error, AT_FORMAT, "a stored vocabulary is not JSON: %s", fault.text);
     at_vocabulary *vocabulary = new_of_kind(kind, error);
-    bool good = vocabulary != NULL && read_normaliser(vocabulary, root, error) &&
+    bool good = vocabulary && read_normaliser(vocabulary, root, error) &&
                 (strcmp(kind, "spm") == 0 ? read_hash(vocabulary, root, error) : read_units(vocabulary, root, error));
     json_decref(root);
     if (good)
@@ -157,8 +156,8 @@ at_vocabulary *at_vocabulary_from_json(const char *json, at_error *error)
 
 const unsigned char *at_vocabulary_subwords(const at_vocabulary *vocabulary, size_t *size)
 {
-    *size = vocabulary->subwords != NULL ? vocabulary->subwords->size : 0;
-    return vocabulary->subwords != NULL ? vocabulary->subwords->bytes : NULL;
+    *size = vocabulary->subwords ? vocabulary->subwords->size : 0;
+    return vocabulary->subwords ? vocabulary->subwords->bytes : NULL;
 }
 
 bool at_vocabulary_needs_subwords(const at_vocabulary *vocabulary)
@@ -171,10 +170,10 @@ bool at_vocabulary_take_subwords(at_vocabulary *vocabulary, const unsigned char 
     if (error->code != AT_OK)
         return false;
     if (vocabulary->needs != hash_subwords(bytes, size))
-        return at_fail(error, AT_FAILED, "the subwords are not those that the vocabulary was stored with");
+        return at_fail(error, AT_FORMAT, "the subword model is not the one that the vocabulary was stored with");
     unsigned char *copy = malloc(size + 1);
     vocabulary->subwords = at_subwords_new(0, false, error);
-    if (copy == NULL || vocabulary->subwords == NULL) {
+    if (!copy || !vocabulary->subwords) {
         free(copy);
         return at_vocabulary_no_memory(error);
     }
@@ -187,11 +186,11 @@ bool at_vocabulary_take_subwords(at_vocabulary *vocabulary, const unsigned char 
 at_vocabulary *at_vocabulary_copy(const at_vocabulary *vocabulary, at_error *error)
 {
     char *json = at_vocabulary_to_json(vocabulary, error);
-    at_vocabulary *copy = json != NULL ? at_vocabulary_from_json(json, error) : NULL;
+    at_vocabulary *copy = json ? at_vocabulary_from_json(json, error) : NULL;
     size_t size;
     const unsigned char *bytes = at_vocabulary_subwords(vocabulary, &size);
     free(json);
-    if (copy != NULL && (bytes == NULL || at_vocabulary_take_subwords(copy, bytes, size, error)))
+    if (copy && (!bytes || at_vocabulary_take_subwords(copy, bytes, size, error)))
         return copy;
     at_vocabulary_free(copy);
     return NULL;
@@ -199,12 +198,12 @@ at_vocabulary *at_vocabulary_copy(const at_vocabulary *vocabulary, at_error *err
 
 bool at_vocabulary_same(const at_vocabulary *a, const at_vocabulary *b, at_error *error)
 {
-    if (a == NULL || b == NULL)
+    if (!a || !b)
         return a == b;
     size_t size = 0, other_size = 0;
     char *json = at_vocabulary_to_json(a, error), *other_json = at_vocabulary_to_json(b, error);
     const unsigned char *bytes = at_vocabulary_subwords(a, &size), *other = at_vocabulary_subwords(b, &other_size);
-    const bool same = json != NULL && other_json != NULL && strcmp(json, other_json) == 0 && size == other_size &&
+    const bool same = json && other_json && strcmp(json, other_json) == 0 && size == other_size &&
                       (size == 0 || memcmp(bytes, other, size) == 0);
     free(json);
     free(other_json);
@@ -216,7 +215,7 @@ void at_vocabulary_describe(const at_vocabulary *vocabulary, char *text, size_t 
     static const char *const models[] = {"", " (unigram)", " (bpe)", " (word)", " (char)"};
     const at_cleaning *cleaning = &vocabulary->cleaning;
     snprintf(text, size, "%s%s%s%s%s", at_vocabulary_kind_name(vocabulary),
-             vocabulary->subwords != NULL ? models[vocabulary->subwords->info.model] : "",
+             vocabulary->subwords ? models[vocabulary->subwords->info.model] : "",
              cleaning->form != AT_FORM_NONE ? ", " : "",
              cleaning->form != AT_FORM_NONE ? at_form_names[cleaning->form] : "",
              cleaning->lowercase ? ", lower case" : "");

@@ -20,24 +20,24 @@ const char *at_vocabulary_unit(const at_vocabulary *vocabulary, int32_t id)
     if (id >= 0 && id < AT_SPECIALS)
         return special_names[id];
     const at_word *found = word_of(vocabulary, id);
-    return found == NULL ? NULL : vocabulary->text.bytes + found->start;
+    return !found ? NULL : vocabulary->text.bytes + found->start;
 }
 
 int64_t at_vocabulary_frequency(const at_vocabulary *vocabulary, int32_t id)
 {
     const at_word *found = word_of(vocabulary, id);
-    return found == NULL ? 0 : found->count;
+    return !found ? 0 : found->count;
 }
 
 /* ---- To ids --------------------------------------------------------------------------------------------------- */
 
 bool at_vocabulary_cleans(const at_vocabulary *vocabulary)
 {
-    return vocabulary->subwords != NULL || vocabulary->cleaning.form != AT_FORM_NONE || vocabulary->cleaning.lowercase;
+    return vocabulary->subwords || vocabulary->cleaning.form != AT_FORM_NONE || vocabulary->cleaning.lowercase;
 }
 
 static int64_t encode_units(const at_vocabulary *vocabulary, const char *line, size_t size, int32_t *ids, int64_t room,
-                            int64_t *replaced, int32_t *places)
+                            int64_t *replaced, int32_t *offsets)
 {
     at_units units = {line, line + size, vocabulary->words};
     at_unit unit;
@@ -48,38 +48,38 @@ static int64_t encode_units(const at_vocabulary *vocabulary, const char *line, s
             continue;
         int32_t found = at_vocabulary_find(vocabulary, unit);
         ids[count] = found < 0 ? AT_UNKNOWN : AT_SPECIALS + found;
-        if (places != NULL) {
-            places[2 * count] = (int32_t)(unit.text - line);
-            places[2 * count + 1] = (int32_t)(unit.text - line + (ptrdiff_t)unit.size);
+        if (offsets) {
+            offsets[2 * count] = (int32_t)(unit.text - line);
+            offsets[2 * count + 1] = (int32_t)(unit.text - line + (ptrdiff_t)unit.size);
         }
     }
     return count;
 }
 
-/* A place in the clean text as the bytes of the line that it came from. An empty place is before what follows it. */
-static void find_origin(const at_clean *clean, size_t line_size, int32_t place[2])
+/* Offsets in the clean text as those in the line that it came from. An empty span is before what follows it. */
+static void find_origin(const at_clean *clean, size_t line_size, int32_t offset[2])
 {
-    size_t begin = (size_t)place[0], end = (size_t)place[1];
-    place[0] = begin < clean->text.size ? clean->origin[2 * begin] : (int32_t)line_size;
-    place[1] = end > begin ? clean->origin[2 * end - 1] : place[0];
+    size_t begin = (size_t)offset[0], end = (size_t)offset[1];
+    offset[0] = begin < clean->text.size ? clean->origin[2 * begin] : (int32_t)line_size;
+    offset[1] = end > begin ? clean->origin[2 * end - 1] : offset[0];
 }
 
 int64_t at_vocabulary_encode(const at_vocabulary *vocabulary, const char *line, size_t size, int32_t *ids, int64_t room,
-                             int64_t *replaced, int32_t *places)
+                             int64_t *replaced, int32_t *offsets)
 {
     *replaced = 0;
     if (!at_vocabulary_cleans(vocabulary))
-        return encode_units(vocabulary, line, size, ids, room, replaced, places);
+        return encode_units(vocabulary, line, size, ids, room, replaced, offsets);
     at_clean clean = {0};
     int64_t count = -1;
     if (at_clean_line(&clean, vocabulary->cleaning, line, size)) {
         const char *text = clean.text.bytes;
-        count = vocabulary->subwords == NULL
-                    ? encode_units(vocabulary, text, clean.text.size, ids, room, replaced, places)
-                    : at_subwords_encode(vocabulary->subwords, text, clean.text.size, ids, room, places, NULL);
+        count = !vocabulary->subwords
+                    ? encode_units(vocabulary, text, clean.text.size, ids, room, replaced, offsets)
+                    : at_subwords_encode(vocabulary->subwords, text, clean.text.size, ids, room, offsets, NULL);
     }
-    for (int64_t i = 0; places != NULL && i < count && i < room; i++)
-        find_origin(&clean, size, places + 2 * i);
+    for (int64_t i = 0; offsets && i < count && i < room; i++)
+        find_origin(&clean, size, offsets + 2 * i);
     *replaced = clean.replaced;
     at_clean_free(&clean);
     return count;
@@ -120,7 +120,7 @@ bool at_vocabulary_spell(const at_vocabulary *vocabulary, const char *line, size
 
 /* ---- To text -------------------------------------------------------------------------------------------------- */
 
-/* What pieces of bytes, or pieces with a newline, may have made of the text from `start` on: no UTF-8, or two lines. */
+/* Byte pieces, and pieces with a newline, may have made the text from `start` on invalid UTF-8, or two lines. */
 static void make_clean(at_buffer *text, size_t start)
 {
     bool sound = true;
@@ -142,7 +142,7 @@ static void make_clean(at_buffer *text, size_t start)
     at_clean_free(&clean);
 }
 
-/* A line of pieces begins, or ends, with the blank of its first, or last, word. */
+/* A line of subwords begins, or ends, with the blank of its first, or last, word. */
 static void trim(const at_vocabulary *vocabulary, at_buffer *text, size_t start)
 {
     size_t blanks = 0;
@@ -156,30 +156,30 @@ static void trim(const at_vocabulary *vocabulary, at_buffer *text, size_t start)
         text->size--;
 }
 
-bool at_vocabulary_write(const at_vocabulary *vocabulary, const int32_t *ids, int64_t count, at_stand_in *stand_in,
-                         void *context, at_buffer *text)
+bool at_vocabulary_write(const at_vocabulary *vocabulary, const int32_t *ids, int64_t count,
+                         at_replace_unknown *replace, void *context, at_buffer *text)
 {
     bool first = true;
     size_t start = text->size;
     for (int64_t i = 0; i < count && ids[i] != AT_END; i++) {
         const at_word *found = word_of(vocabulary, ids[i]);
-        if (found == NULL && ids[i] != AT_UNKNOWN)
+        if (!found && ids[i] != AT_UNKNOWN)
             continue;
         if (vocabulary->words && !first)
             at_buffer_add(text, " ", 1);
-        if (found != NULL && vocabulary->subwords != NULL)
+        if (found && vocabulary->subwords)
             at_subwords_write(vocabulary->subwords, ids[i] - AT_SPECIALS, text);
-        else if (found != NULL)
+        else if (found)
             at_buffer_add(text, vocabulary->text.bytes + found->start, found->size);
-        else if (stand_in == NULL || !stand_in(context, i, text))
+        else if (!replace || !replace(context, i, text))
             at_buffer_print(text, "%s", special_names[AT_UNKNOWN]);
         first = false;
     }
-    if (vocabulary->subwords != NULL && !text->failed) {
+    if (vocabulary->subwords && !text->failed) {
         trim(vocabulary, text, start);
         make_clean(text, start);
     }
-    at_buffer_add(text, "", 0); /* no id at all still gives a text that ends in a NUL */
+    at_buffer_add(text, "", 0); /* without any id the text still ends in a NUL */
     return !text->failed;
 }
 

@@ -95,7 +95,7 @@ equal 600 "$(stat -c %a mine.npy)" "mode of a file that was there"
 equal mine.npy "$(readlink link.npy)" "a link to it"
 if [ "$(id -u)" != 0 ]; then # root may write anywhere
     chmod 400 mine.npy
-    refuse 1 "--out: the file 'mine.npy' is not yours to write to" attention --query x.npy --out mine.npy
+    refuse 1 "--out: no permission to write to the file 'mine.npy'" attention --query x.npy --out mine.npy
 fi
 
 # Arrays inside a safetensors file.

@@ -73,7 +73,7 @@ refuse 2 "tiny.spec: beyond starts at 4 words, within the 4 of lengths; start ab
 refuse 2 "no file or comparison 'shaw'; did you mean 'shaw-k'?" compare shaw
 refuse 1 "cannot read 'none.spec': No such file or directory" compare none.spec
 refuse 2 "attend compare needs a SPEC, a file or one that attend list compares shows, as in attend compare luong" compare
-refuse 1 "--json: cannot write 'no/where', as the folder 'no' is not there" compare tiny.spec --json no/where
+refuse 1 "--json: cannot write 'no/where': the directory 'no' does not exist" compare tiny.spec --json no/where
 printf 'updates = 2\n' >wrong.spec
 refuse 2 "wrong.spec has no data; set source and target, tsv, or a task such as copy" compare wrong.spec
 printf 'updates = 2\nsource = here\ntarget = here\n' >wrong.spec

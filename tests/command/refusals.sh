@@ -78,17 +78,17 @@ refuse 1 "--param W: cannot read 'missing.npy': No such file or directory" \
     attention --query x.npy --score general --param W=missing.npy --out z.npy
 
 # Places that cannot be written to; nothing else is written then.
-refuse 1 "--out: cannot write 'nowhere/z.npy', as the folder 'nowhere' is not there" \
+refuse 1 "--out: cannot write 'nowhere/z.npy': the directory 'nowhere' does not exist" \
     attention --query x.npy --out nowhere/z.npy --weights w.npy --summary s.json
-refuse 1 "--summary: cannot write 'nowhere/s.json', as the folder 'nowhere' is not there" \
+refuse 1 "--summary: cannot write 'nowhere/s.json': the directory 'nowhere' does not exist" \
     attention --query x.npy --out z.npy --weights w.npy --summary nowhere/s.json
-refuse 1 "--grads: cannot write 'nowhere/grads', as the folder 'nowhere' is not there" \
+refuse 1 "--grads: cannot write 'nowhere/grads': the directory 'nowhere' does not exist" \
     attention --query x.npy --out z.npy --grad-out x.npy --grads nowhere/grads
-refuse 1 "--grads: 'file.txt' is a file; name a folder, there or not" \
+refuse 1 "--grads: 'file.txt' is a file; name a directory, existing or not" \
     attention --query x.npy --out z.npy --grad-out x.npy --grads file.txt
-refuse 1 "--out: 'folder' is a folder; name a file" attention --query x.npy --out folder
-refuse 1 "--out: cannot write 'file.txt/z.npy', as 'file.txt' is no folder" attention --query x.npy --out file.txt/z.npy
-refuse 1 "--out: '/dev/null' is no ordinary file; name one that may be replaced" attention --query x.npy --out /dev/null
+refuse 1 "--out: 'folder' is a directory; name a file" attention --query x.npy --out folder
+refuse 1 "--out: cannot write 'file.txt/z.npy': 'file.txt' is not a directory" attention --query x.npy --out file.txt/z.npy
+refuse 1 "--out: '/dev/null' is not a regular file; name one that may be replaced" attention --query x.npy --out /dev/null
 
 # A disk that fills up half-way: the output would fit, the weights do not.
 npy long.npy '20, 1' 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1 2

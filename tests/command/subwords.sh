@@ -63,15 +63,15 @@ equal 7 "$("$attend" translate -m from_file <lines 2>/dev/null | wc -l)" "lines 
 # Refusals.
 refuse 2 "no vocabulary 'bpe:40'; there are 'char', 'word', 'word:8000', 'spm:8000', 'spm:8000:bpe' and files that end in .spm or .model" \
     train $small --output m --source-vocab bpe:40
-refuse 2 "--source-vocab: the text gives 38 pieces at most, so 'spm:8000' asks for too many" train $small --output m --source-vocab spm:8000
+refuse 2 "--source-vocab: the text allows 38 pieces at most, so 'spm:8000' is too many" train $small --output m --source-vocab spm:8000
 refuse 2 "--normalise takes none, nfc or nfkc, not 'nfd'" train $small --output m --normalise nfd
-refuse 2 "--subword-sampling draws pieces of spm vocabularies, and neither side has one; leave it out, or take --source-vocab spm:8000" \
+refuse 2 "--subword-sampling samples the subwords of spm vocabularies, and neither side has one; leave it out, or use --source-vocab spm:8000" \
     train $small --output m --subword-sampling 0.1
 cp source text.spm
-refuse 1 "'text.spm' is no sound SentencePiece model: a field has a type that such files do not have" \
+refuse 1 "'text.spm' is not a valid SentencePiece model: a field has a type that such files do not have" \
     train $small --output m --source-vocab text.spm
 head -c 2000 "$here/../ref/rules.spm" >cut.spm
-refuse 1 "'cut.spm' is no sound SentencePiece model: a field is longer than what is left of the file" \
+refuse 1 "'cut.spm' is not a valid SentencePiece model: a field is longer than what is left of the file" \
     train $small --output m --source-vocab cut.spm
 sed 's/vocabulary\.source/vocabulary.sourcf/' whole >other
 refuse 1 "'source.vocabulary' of 'other' cannot be used: its subword model should be the bytes 'vocabulary.source', which are missing" \

@@ -485,8 +485,8 @@ static void test_resume_anywhere(void **state)
     assert_false(at_batches_next(resumed, &batch));
     assert_false(at_batches_go(resumed, 4, batch_count + 1, &error));
     char sentence[100];
-    snprintf(sentence, sizeof sentence, "epoch 4 has %lld batches, so there is no place %lld in it",
-             (long long)batch_count, (long long)batch_count + 1);
+    snprintf(sentence, sizeof sentence, "epoch 4 has %lld batches, so there is no batch %lld", (long long)batch_count,
+             (long long)batch_count + 1);
     assert_string_equal(error.text, sentence);
     at_batches_free(whole);
     at_batches_free(resumed);

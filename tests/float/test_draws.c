@@ -15,13 +15,13 @@
 
 #include <cmocka.h>
 
-#define README TESTS_DIR "/../README.md"
-#define BLANK  "\u2581"
+#define TEXT_FILE TESTS_DIR "/ref/text.txt" /* no document, so that editing one changes no test */
+#define BLANK     "\u2581"
 
 static at_vocabulary *learn(const char *kind)
 {
     at_error error = {0};
-    at_line_list *list = at_line_list_read(README, &error);
+    at_line_list *list = at_line_list_read(TEXT_FILE, &error);
     at_vocabulary *vocabulary = at_vocabulary_new(kind, &error);
     for (int64_t i = 0; i < list->count; i++)
         assert_true(at_vocabulary_count(vocabulary, list->line[i].text, list->line[i].size, &error));
@@ -34,7 +34,7 @@ static at_vocabulary *learn(const char *kind)
 static void check_draws(const at_vocabulary *vocabulary, double alpha, bool best)
 {
     at_error error = {0};
-    at_line_list *list = at_line_list_read(README, &error);
+    at_line_list *list = at_line_list_read(TEXT_FILE, &error);
     at_sampler *sampler = at_sampler_new(vocabulary, alpha, &error);
     at_draw_room *room = at_draw_room_new();
     int64_t differ = 0;
@@ -65,7 +65,8 @@ static void check_draws(const at_vocabulary *vocabulary, double alpha, bool best
     at_line_list_free(list);
 }
 
-/* Nearly no merge left out, and a power that leaves nothing but the likeliest: both are the best. */
+/* Nearly no merge left out, and a power that leaves only the likeliest: both are the best segmentation. The text must
+ * have no line with two equally likely ones, such as 0|00 and 00|0. */
 static void test_best(void **state)
 {
     (void)state;
@@ -183,7 +184,7 @@ static void test_epochs(void **state)
 {
     (void)state;
     at_error error = {0};
-    at_corpus_files files = {.source = README, .target = README};
+    at_corpus_files files = {.source = TEXT_FILE, .target = TEXT_FILE};
     at_lines *lines = at_lines_read(&files, &error);
     at_vocabulary *source = learn("spm:400"), *target = learn("spm:400:bpe"), *words = learn("word");
     at_corpus_report report;
@@ -205,8 +206,8 @@ static void test_epochs(void **state)
     at_draws_free(draws);
     assert_null(at_draws_new(corpus, lines, words, words, 0.2, 60, 9, &error));
     assert_string_equal(error.text,
-                        "`subword-sampling` draws pieces of spm vocabularies, and neither side has one; leave "
-                        "it out, or take `source-vocab` spm:8000");
+                        "`subword-sampling` samples the subwords of spm vocabularies, and neither side has one; leave "
+                        "it out, or use `source-vocab` spm:8000");
     error = (at_error){0};
     assert_null(at_draws_new(corpus, lines, source, target, 1.5, 60, 9, &error));
     assert_string_equal(error.text, "`subword-sampling` is a number above 0 and up to 1, not 1.5");
@@ -224,8 +225,8 @@ static void test_refusal(void **state)
     at_vocabulary *rules = at_vocabulary_new(TESTS_DIR "/ref/rules.spm", &error);
     assert_true(at_sampler_can(rules));
     assert_null(at_sampler_new(rules, 0.1, &error));
-    assert_string_equal(
-        error.text, "`subword-sampling` cannot draw the pieces of a model with user-defined, unused or byte pieces");
+    assert_string_equal(error.text,
+                        "`subword-sampling` cannot sample from a model with user-defined, unused or byte pieces");
     at_vocabulary_free(rules);
 }
 

@@ -160,7 +160,7 @@ static void expect_fault(at_buffer *file, const char *fault)
     at_error error = {0};
     at_spm_info info;
     char sentence[300];
-    snprintf(sentence, sizeof sentence, "'x.spm' is no sound SentencePiece model: %s", fault);
+    snprintf(sentence, sizeof sentence, "'x.spm' is not a valid SentencePiece model: %s", fault);
     bool sound = at_spm_check((unsigned char *)file->bytes, file->size, "x.spm", &info, &error);
     assert_string_equal(error.text, fault ? sentence : "");
     assert_true(sound == (fault == NULL));

@@ -14,8 +14,8 @@
 #include <cmocka.h>
 #include <utf8proc.h>
 
-#define README TESTS_DIR "/../README.md"
-#define RULES  TESTS_DIR "/ref/rules.spm"
+#define TEXT_FILE TESTS_DIR "/ref/text.txt" /* no document, so that editing one changes no test */
+#define RULES     TESTS_DIR "/ref/rules.spm"
 
 static at_vocabulary *learn_file(const char *kind, const char *path, at_cleaning cleaning)
 {
@@ -34,7 +34,7 @@ static at_vocabulary *learn_file(const char *kind, const char *path, at_cleaning
 
 static at_vocabulary *learn(const char *kind)
 {
-    return learn_file(kind, README, (at_cleaning){0});
+    return learn_file(kind, TEXT_FILE, (at_cleaning){0});
 }
 
 /* Units by their names, bars between; and where they are, if asked for: "▁a 0-1|..." */
@@ -202,14 +202,14 @@ static void test_stored(void **state)
 {
     (void)state;
     at_error error = {0};
-    at_vocabulary *one = learn_file("spm:200", README, (at_cleaning){AT_FORM_NFC, true}), *other = learn("spm:201");
+    at_vocabulary *one = learn_file("spm:200", TEXT_FILE, (at_cleaning){AT_FORM_NFC, true}), *other = learn("spm:201");
     char *json = at_vocabulary_to_json(one, &error), *again;
     at_vocabulary *stored = at_vocabulary_from_json(json, &error);
     size_t size;
     const unsigned char *bytes = at_vocabulary_subwords(other, &size);
     assert_true(at_vocabulary_needs_subwords(stored));
     assert_false(at_vocabulary_take_subwords(stored, bytes, size, &error));
-    assert_string_equal(error.text, "the subwords are not those that the vocabulary was stored with");
+    assert_string_equal(error.text, "the subword model is not the one that the vocabulary was stored with");
     error = (at_error){0};
     bytes = at_vocabulary_subwords(one, &size);
     assert_true(at_vocabulary_take_subwords(stored, bytes, size, &error));
@@ -247,10 +247,10 @@ static void test_refusals(void **state)
         "spm:9:x", "",
         "no vocabulary 'spm:9:x'; there are 'char', 'word', 'word:8000', 'spm:8000', 'spm:8000:bpe' and files "
         "that end in .spm or .model");
-    expect_refusal("spm:500", "abc abc", "the text gives 6 pieces at most, so 'spm:500' asks for too many");
+    expect_refusal("spm:500", "abc abc", "the text allows 6 pieces at most, so 'spm:500' is too many");
     expect_refusal("spm:3", "abcdefghijkl",
-                   "the text has so many different characters that 'spm:3' is too small; it takes 14 at least");
-    expect_refusal("spm:10:bpe", "   ", "a vocabulary of no piece is of no use: the text holds none");
+                   "the text has so many different characters that 'spm:3' is too small; it needs at least 14");
+    expect_refusal("spm:10:bpe", "   ", "the text has no character to make a vocabulary of");
     expect_refusal("none.spm", "", "cannot read 'none.spm': No such file or directory");
 }
 
@@ -306,7 +306,7 @@ static void test_ids_of_the_program(void **state)
     static const char *const kinds[] = {"spm:400", "spm:400:bpe"};
     for (int k = 0; k < 2; k++) {
         at_vocabulary *vocabulary = learn(kinds[k]);
-        assert_true(compare_with_program(vocabulary, model, "cat " README " " TESTS_DIR "/../doc/*.md") > 100);
+        assert_true(compare_with_program(vocabulary, model, "cat " TEXT_FILE) > 100);
         at_vocabulary_free(vocabulary);
     }
 }

@@ -235,14 +235,14 @@ static void test_json_refusals(void **state)
     static const struct {
         const char *json, *sentence;
     } cases[] = {
-        {"[]", "a stored vocabulary needs its kind, its units and as many counts"},
+        {"[]", "a stored vocabulary needs its kind, its units and a count for each"},
         {"{\"kind\":\"word\",\"units\":[\"a\"],\"counts\":[]}",
-         "a stored vocabulary needs its kind, its units and as many counts"},
+         "a stored vocabulary needs its kind, its units and a count for each"},
         {"{\"kind\":\"word\",\"units\":[],\"counts\":[]}", "a stored vocabulary has no unit"},
         {"{\"kind\":\"word\",\"units\":[\"a\",3],\"counts\":[1,1]}",
-         "unit 1 of a stored vocabulary is no text with its count"},
+         "unit 1 of a stored vocabulary is not a text with its count"},
         {"{\"kind\":\"word\",\"units\":[\"a\"],\"counts\":[-1]}",
-         "unit 0 of a stored vocabulary is no text with its count"},
+         "unit 0 of a stored vocabulary is not a text with its count"},
         {"{\"kind\":\"word\",\"units\":[\"a\",\"b c\"],\"counts\":[1,1]}",
          "unit 1 of a stored vocabulary is not one word"},
         {"{\"kind\":\"char\",\"units\":[\"ab\"],\"counts\":[1]}", "unit 0 of a stored vocabulary is not one character"},
@@ -251,11 +251,11 @@ static void test_json_refusals(void **state)
         {"{\"kind\":\"char\",\"units\":[\"\"],\"counts\":[1]}", "unit 0 of a stored vocabulary is not one character"},
         {"{\"kind\":\"word\",\"units\":[\"a\",\"a\"],\"counts\":[1,1]}", "a stored vocabulary has 'a' twice"},
         {"{\"kind\":\"spm\",\"units\":[\"a\"],\"counts\":[1]}",
-         "a stored vocabulary does not say which subwords it has"},
+         "a stored vocabulary lacks the hash of its subword model"},
         {"{\"kind\":\"x.spm\",\"units\":[\"a\"],\"counts\":[1]}",
          "no vocabulary 'x.spm'; there are 'char', 'word' and 'spm'"},
         {"{\"kind\":\"char\",\"normalise\":\"nfd\",\"units\":[\"a\"],\"counts\":[1]}",
-         "a stored vocabulary is normalised in a way that is not known here"},
+         "a stored vocabulary has an unknown normalisation"},
     };
     at_error error = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -288,14 +288,14 @@ static void test_refusals(void **state)
     at_vocabulary *words = at_vocabulary_new("word", &error);
     assert_true(at_vocabulary_count(words, " \t ", 3, &error));
     assert_false(at_vocabulary_fix(words, &error));
-    expect_failure(&error, AT_FAILED, "a vocabulary of no word is of no use: the text holds none");
+    expect_failure(&error, AT_FORMAT, "the text has no word to make a vocabulary of");
     int32_t id;
     int64_t replaced;
     assert_int_equal(at_vocabulary_encode(words, "a", 1, &id, 1, &replaced, NULL), 1); /* before it is fixed */
     assert_int_equal(id, AT_UNKNOWN);
     assert_true(at_vocabulary_count(words, "a", 1, &error) && at_vocabulary_fix(words, &error));
     assert_false(at_vocabulary_count(words, "b", 1, &error));
-    expect_failure(&error, AT_FAILED, "a vocabulary that is fixed counts no more lines");
+    expect_failure(&error, AT_FAILED, "a fixed vocabulary cannot count more lines");
     at_vocabulary_free(words);
     at_vocabulary_free(NULL);
 }
