@@ -261,7 +261,8 @@ static const int64_t *checked_lengths(at_tape *tape, const int64_t *lengths, int
     for (int64_t b = 0; saved && b < rows; b++) {
         saved[b] = lengths ? lengths[b] : steps;
         if (saved[b] < 0 || saved[b] > steps)
-            return AT_REFUSE(tape, "cell_sequence: length %lld of row %lld is outside 0 to %lld, the number of steps",
+            return AT_REFUSE(tape, AT_SHAPE,
+                             "cell_sequence: length %lld of row %lld is outside 0 to %lld, the number of steps",
                              (long long)saved[b], (long long)b, (long long)steps);
     }
     return saved;
@@ -286,10 +287,10 @@ at_tensor *at_cell_run(at_tape *tape, at_params *params, const at_cell *cell, co
                   .backward = in->backward};
     s.first = s.gates->first * s.hidden;
     if (shape.rank != 3 || shape.dim[2] != s.width)
-        return AT_REFUSE(tape, "cell_sequence: the input products are %s and must be [B,n,%lld]", AT_TEXT(shape),
-                         (long long)s.width);
+        return AT_REFUSE(tape, AT_SHAPE, "cell_sequence: the input products are %s and must be [B,n,%lld]",
+                         AT_TEXT(shape), (long long)s.width);
     if (extra && !at_shape_same(extra->shape, AT_SHAPE(shape.dim[0], s.width)))
-        return AT_REFUSE(tape, "cell_sequence: the term added to U h' is %s and must be [%lld,%lld]",
+        return AT_REFUSE(tape, AT_SHAPE, "cell_sequence: the term added to U h' is %s and must be [%lld,%lld]",
                          AT_TEXT(extra->shape), (long long)shape.dim[0], (long long)s.width);
     const int64_t B = s.rows = shape.dim[0], n = s.steps = shape.dim[1], H = s.hidden;
     if (extra && candidate) { /* W x + U (r o h') + extra: extra is added to W x */

@@ -69,7 +69,7 @@ static at_tensor *learned_positions(const at_model *model, const at_pass *pass, 
     if (first + count <= positions)
         return at_slice(table, 0, first, first + count);
     if (at_tape_records(pass->tape))
-        return AT_REFUSE(pass->tape,
+        return AT_REFUSE(pass->tape, AT_SHAPE,
                          "a sentence of %lld units is longer than the learned table of %lld positions; train with "
                          "`positions` %lld or more, or with `position` sinusoidal, which has no limit",
                          (long long)(first + count), (long long)positions, (long long)(first + count));

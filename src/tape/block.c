@@ -9,7 +9,7 @@ void *at_room(at_tape *tape, size_t size)
     if (!at_tape_ok(tape))
         return NULL;
     void *room = at_arena_take(at_tape_arena(tape), size);
-    return room ? room : AT_REFUSE(tape, "memory is out: an operation needs %zu bytes more", size);
+    return room ? room : AT_NO_MEMORY(tape, "%zu bytes that an operation needs", size);
 }
 
 void *at_keep(at_tape *tape, const void *bytes, size_t size)

@@ -1,11 +1,13 @@
-/* What the block of an operation is made with: refusals that speak, saved records, loops over ranges. */
+/* What operations are written with: error messages, saved records, loops over ranges. */
 #ifndef AT_BLOCK_H
 #define AT_BLOCK_H
 
 #include "tape/tape.h"
 
-/* `return AT_REFUSE(tape, "matmul: ...", ...)`: the error message on the tape, NULL for the caller. */
-#define AT_REFUSE(tape, ...) (at_fail(at_tape_error(tape), AT_FAILED, __VA_ARGS__), NULL)
+/* `return AT_REFUSE(tape, AT_SHAPE, "matmul: ...", ...)`: records the error on the tape; NULL for the caller to return. */
+#define AT_REFUSE(tape, code, ...) (at_fail(at_tape_error(tape), code, __VA_ARGS__), NULL)
+/* `return AT_NO_MEMORY(tape, "the operation %s", name)`: the same for AT_MEMORY, "out of memory for ...". */
+#define AT_NO_MEMORY(tape, ...) (at_no_memory(at_tape_error(tape), __VA_ARGS__), NULL)
 /* A shape as text that lives to the end of the enclosing block. */
 #define AT_TEXT(shape) at_shape_text(shape, (char[200]){0}, 200)
 

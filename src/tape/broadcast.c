@@ -26,7 +26,7 @@ static bool broadcast(const char *name, at_tensor *a, at_tensor *b, at_shape *sh
     for (int i = 0; i < shape->rank; i++) {
         int64_t x = dim_from_right(a->shape, i), y = dim_from_right(b->shape, i);
         if (x != y && x != 1 && y != 1)
-            return at_fail(at_tape_error(a->tape), AT_FAILED,
+            return at_fail(at_tape_error(a->tape), AT_SHAPE,
                            "%s: sizes %lld and %lld do not broadcast (%s with %s); they must be equal or one of them 1",
                            name, (long long)x, (long long)y, AT_TEXT(a->shape), AT_TEXT(b->shape));
         shape->dim[shape->rank - 1 - i] = x == 1 ? y : x;

@@ -84,11 +84,11 @@ at_tensor *at_cross_entropy(at_tensor *logits, const int32_t *targets, at_real s
         return NULL;
     at_tape *tape = logits->tape;
     if (logits->shape.rank != 2 || logits->shape.dim[1] < 1)
-        return AT_REFUSE(tape, "cross_entropy: the logits are %s and must be [N,V]", AT_TEXT(logits->shape));
+        return AT_REFUSE(tape, AT_SHAPE, "cross_entropy: the logits are %s and must be [N,V]", AT_TEXT(logits->shape));
     int64_t rows = logits->shape.dim[0], size = logits->shape.dim[1];
     for (int64_t i = 0; i < rows; i++) {
         if (targets[i] < -1 || targets[i] >= size)
-            return AT_REFUSE(tape, "cross_entropy: target %d of row %lld is not among the %lld classes",
+            return AT_REFUSE(tape, AT_FAILED, "cross_entropy: target %d of row %lld is not among the %lld classes",
                              (int)targets[i], (long long)i, (long long)size);
     }
     at_tensor *loss = at_tensor_make(tape, AT_SHAPE(1));

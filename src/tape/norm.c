@@ -131,8 +131,8 @@ static at_tensor *norm(const at_op *op, at_tensor *x, at_tensor *y, at_tensor *g
     at_tape *tape = x->tape;
     int64_t size = x->shape.rank > 0 ? x->shape.dim[x->shape.rank - 1] : 0;
     if (size < 1 || gain->shape.rank != 1 || gain->shape.dim[0] != size || !at_shape_same(gain->shape, bias->shape))
-        return AT_REFUSE(tape, "%s: the input is %s, so gain and bias must be [%lld]; they are %s and %s", op->name,
-                         AT_TEXT(x->shape), (long long)size, AT_TEXT(gain->shape), AT_TEXT(bias->shape));
+        return AT_REFUSE(tape, AT_SHAPE, "%s: the input is %s, so gain and bias must be [%lld]; they are %s and %s",
+                         op->name, AT_TEXT(x->shape), (long long)size, AT_TEXT(gain->shape), AT_TEXT(bias->shape));
     at_tensor *out[2] = {at_tensor_make(tape, x->shape), NULL};
     bool keeps = at_tape_records(tape), apart = y && (keeps || sum);
     if (apart)
@@ -172,10 +172,10 @@ at_tensor *at_residual_norm(at_tensor *x, at_tensor *y, at_tensor *gain, at_tens
     if (!x || !y || !gain || !bias)
         return NULL;
     if (!at_shape_same(x->shape, y->shape))
-        return AT_REFUSE(x->tape, "residual_norm: %s and %s are added, so they must be of the same shape",
+        return AT_REFUSE(x->tape, AT_SHAPE, "residual_norm: %s and %s are added, so they must be of the same shape",
                          AT_TEXT(x->shape), AT_TEXT(y->shape));
     if (!(keep > 0 && keep <= 1))
-        return AT_REFUSE(x->tape, "residual_norm: the share to keep is %g and must be above 0 and at most 1",
+        return AT_REFUSE(x->tape, AT_USAGE, "residual_norm: the share to keep is %g and must be above 0 and at most 1",
                          (double)keep);
     norm_job job = {.eps = eps, .keep = keep};
     if (keep != 1) {

@@ -3,19 +3,17 @@
  * Sums run in double whatever at_real is: these rows are the judge of the fused path. */
 #include <math.h>
 
+#include "tape/block.h"
 #include "tape/ops.h"
 
 at_tensor *at_normalise(const at_op *op, at_tensor *e, const at_spans *spans, at_row_rule *row)
 {
     if (!e || !at_spans_fit(op->name, e, spans))
         return NULL;
-    at_spans *saved = at_arena_take(at_tape_arena(e->tape), sizeof *saved);
+    at_spans *saved = at_keep(e->tape, spans, sizeof *saved);
     at_tensor *w = at_tensor_make(e->tape, e->shape);
-    if (!w || !saved) {
-        at_fail(at_tape_error(e->tape), AT_FAILED, "%s: memory is out", op->name);
+    if (!w || !saved)
         return NULL;
-    }
-    *saved = *spans;
     const int64_t B = e->shape.dim[0], H = e->shape.dim[1], Q = e->shape.dim[2], K = e->shape.dim[3];
     int64_t at = 0;
     for (int64_t b = 0; b < B; b++)
@@ -317,14 +315,12 @@ at_tensor *at_hard(at_tensor *e, const at_spans *spans, bool sample, uint64_t se
     if (!e || !at_spans_fit("hard", e, spans))
         return NULL;
     const int64_t B = e->shape.dim[0], H = e->shape.dim[1], Q = e->shape.dim[2], K = e->shape.dim[3];
-    hard_saved *saved = at_arena_take(at_tape_arena(e->tape), sizeof *saved);
-    int32_t *chosen = at_arena_take(at_tape_arena(e->tape), (size_t)(B * H * Q) * sizeof *chosen);
+    hard_saved *saved = at_room(e->tape, sizeof *saved);
+    int32_t *chosen = at_room(e->tape, (size_t)(B * H * Q) * sizeof *chosen);
     at_tensor *w = at_tensor_make(e->tape, e->shape);
     at_tensor *logs = at_tensor_make(e->tape, AT_SHAPE(B, H, Q));
-    if (!saved || !chosen || !w || !logs) {
-        at_fail(at_tape_error(e->tape), AT_FAILED, "hard: memory is out");
+    if (!saved || !chosen || !w || !logs)
         return NULL;
-    }
     *saved = (hard_saved){.spans = *spans, .chosen = chosen};
     for (int64_t row = 0; row < B * H * Q; row++) {
         int64_t r = at_span_row(spans, row / (H * Q), row / Q % H, row % Q);

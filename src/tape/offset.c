@@ -104,9 +104,9 @@ at_tensor *at_by_offset(at_tensor *table, int64_t queries, int64_t keys, int64_t
         return NULL;
     at_shape t = table->shape;
     if (t.rank != 4 || t.dim[3] % 2 != 1)
-        return AT_REFUSE(table->tape, "by_offset: the table is %s and must be [B,H,Q,2R+1]", AT_TEXT(t));
+        return AT_REFUSE(table->tape, AT_SHAPE, "by_offset: the table is %s and must be [B,H,Q,2R+1]", AT_TEXT(t));
     if (t.dim[2] != 1 && t.dim[2] != queries)
-        return AT_REFUSE(table->tape, "by_offset: the table %s has rows for %lld queries and there are %lld",
+        return AT_REFUSE(table->tape, AT_SHAPE, "by_offset: the table %s has rows for %lld queries and there are %lld",
                          AT_TEXT(t), (long long)t.dim[2], (long long)queries);
     at_tensor *y = at_tensor_make(table->tape, AT_SHAPE(t.dim[0], t.dim[1], queries, keys));
     if (!y)
@@ -151,7 +151,7 @@ at_tensor *at_sum_by_offset(at_tensor *w, int64_t reach, int64_t start)
         return NULL;
     at_shape s = w->shape;
     if (s.rank != 4 || reach < 0)
-        return AT_REFUSE(w->tape,
+        return AT_REFUSE(w->tape, AT_SHAPE,
                          "sum_by_offset: the weights are %s and must be [B,H,Q,K], the reach %lld and 0 or more",
                          AT_TEXT(s), (long long)reach);
     at_tensor *y = at_tensor_make(w->tape, AT_SHAPE(s.dim[0], s.dim[1], s.dim[2], 2 * reach + 1));
@@ -222,8 +222,9 @@ at_tensor *at_gaussian(at_tensor *p, int64_t keys, at_real sigma)
         return NULL;
     at_shape shape = p->shape;
     if (shape.rank == AT_MAX_RANK || !(sigma > 0))
-        return AT_REFUSE(p->tape, "gaussian: the centres are %s and must be [B,H,Q], sigma %g and above 0",
-                         AT_TEXT(shape), (double)sigma);
+        return AT_REFUSE(p->tape, sigma > 0 ? AT_SHAPE : AT_USAGE,
+                         "gaussian: the centres are %s and must be [B,H,Q], sigma %g and above 0", AT_TEXT(shape),
+                         (double)sigma);
     shape.dim[shape.rank++] = keys;
     at_tensor *y = at_tensor_make(p->tape, shape);
     if (!y)

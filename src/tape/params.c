@@ -56,18 +56,17 @@ int at_params_add(at_params *params, const char *name, at_shape shape, at_error 
     if (error->code != AT_OK)
         return -1;
     if (params->values) {
-        at_fail(error, AT_FAILED, "the parameter '%s' comes too late: the parameters are fixed already", name);
+        at_fail(error, AT_USAGE, "the parameter '%s' comes too late: the parameters are fixed already", name);
         return -1;
     }
     if (at_params_find(params, name) >= 0) {
-        at_fail(error, AT_FAILED, "there are two parameters called '%s'; every name may be used once", name);
+        at_fail(error, AT_USAGE, "there are two parameters called '%s'; every name may be used once", name);
         return -1;
     }
     int64_t count = at_shape_count(shape), sum;
     if (__builtin_add_overflow(params->count, count, &sum)) {
         char text[200];
-        at_fail(error, AT_FAILED, "the parameter '%s' of shape %s is larger than any memory", name,
-                at_shape_text(shape, text, sizeof text));
+        at_no_memory(error, "the parameter '%s' of shape %s", name, at_shape_text(shape, text, sizeof text));
         return -1;
     }
     size_t length = strlen(name) + 1;
@@ -94,8 +93,7 @@ bool at_params_fix(at_params *params, at_error *error)
         params->values = params->grads ? at_arena_zeros(params->arena, bytes) : NULL;
     }
     if (!params->values)
-        return at_fail(error, AT_FAILED, "memory is out: %lld parameters and their gradients do not fit",
-                       (long long)params->count);
+        return at_no_memory(error, "%lld parameters and their gradients", (long long)params->count);
     return true;
 }
 
@@ -148,7 +146,7 @@ at_tensor *at_param(at_tape *tape, at_params *params, int index)
     if (!at_tape_ok(tape))
         return NULL;
     if (index < 0 || index >= params->number || !params->values) {
-        at_fail(at_tape_error(tape), AT_FAILED, "there is no parameter number %d among the %d that are fixed", index,
+        at_fail(at_tape_error(tape), AT_USAGE, "there is no parameter number %d among the %d that are fixed", index,
                 params->values ? params->number : 0);
         return NULL;
     }

@@ -10,9 +10,8 @@
 static bool product(at_tape *tape, const at_gemm *gemm)
 {
     return at_gemm_run(gemm, at_tape_arena(tape)) ||
-           at_fail(at_tape_error(tape), AT_FAILED,
-                   "memory is out: a product of %lld x %lld by %lld x %lld has no scratch", (long long)gemm->m,
-                   (long long)gemm->k, (long long)gemm->k, (long long)gemm->n);
+           at_no_memory(at_tape_error(tape), "a product of %lld x %lld by %lld x %lld", (long long)gemm->m,
+                        (long long)gemm->k, (long long)gemm->k, (long long)gemm->n);
 }
 
 /* ---- matmul: C = op(A) op(B) for every batch; op transposes or not, batch dimensions broadcast ---- */
@@ -34,8 +33,7 @@ static bool for_batches(at_tape *tape, const matmul *x, at_gemm gemm, const int6
         return product(tape, &gemm);
     if (depth == x->rank - 1 && c_step[depth] != 0)
         return at_gemm_batch(&gemm, x->dim[depth], a_step[depth], b_step[depth], c_step[depth], at_tape_arena(tape)) ||
-               at_fail(at_tape_error(tape), AT_FAILED, "memory is out: a batch of %lld products has no scratch",
-                       (long long)x->dim[depth]);
+               at_no_memory(at_tape_error(tape), "a batch of %lld products", (long long)x->dim[depth]);
     for (int64_t i = 0; i < x->dim[depth]; i++) {
         if (!for_batches(tape, x, gemm, a_step, b_step, c_step, depth + 1))
             return false;
@@ -141,7 +139,7 @@ static bool plan_batches(matmul *x, at_tensor *a, at_tensor *b, at_shape *shape)
     for (int i = 0; i < shape->rank - 2; i++) {
         int64_t own[2] = {batch_dim(a->shape, i), batch_dim(b->shape, i)};
         if (own[0] != own[1] && own[0] != 1 && own[1] != 1)
-            return at_fail(at_tape_error(a->tape), AT_FAILED,
+            return at_fail(at_tape_error(a->tape), AT_SHAPE,
                            "matmul: batch sizes %lld and %lld do not broadcast (%s x %s); they must be equal or one of "
                            "them 1",
                            (long long)own[0], (long long)own[1], AT_TEXT(a->shape), AT_TEXT(b->shape));
@@ -186,14 +184,14 @@ at_tensor *at_matmul(at_tensor *a, at_tensor *b, bool transpose_a, bool transpos
         return NULL;
     const char *mark_a = transpose_a ? "ᵀ" : "", *mark_b = transpose_b ? "ᵀ" : "";
     if (a->shape.rank < 2 || b->shape.rank < 2)
-        return AT_REFUSE(a->tape, "matmul: both sides need two dimensions or more (%s%s x %s%s)", AT_TEXT(a->shape),
-                         mark_a, AT_TEXT(b->shape), mark_b);
+        return AT_REFUSE(a->tape, AT_SHAPE, "matmul: both sides need two dimensions or more (%s%s x %s%s)",
+                         AT_TEXT(a->shape), mark_a, AT_TEXT(b->shape), mark_b);
     const int64_t *da = a->shape.dim + a->shape.rank - 2, *db = b->shape.dim + b->shape.rank - 2;
     matmul x = {.m = da[transpose_a], .k = da[!transpose_a], .n = db[!transpose_b]};
     x.transpose_a = transpose_a;
     x.transpose_b = transpose_b;
     if (db[transpose_b] != x.k)
-        return AT_REFUSE(a->tape, "matmul: inner sizes %lld and %lld differ (%s%s x %s%s)", (long long)x.k,
+        return AT_REFUSE(a->tape, AT_SHAPE, "matmul: inner sizes %lld and %lld differ (%s%s x %s%s)", (long long)x.k,
                          (long long)db[transpose_b], AT_TEXT(a->shape), mark_a, AT_TEXT(b->shape), mark_b);
     x.a_row = transpose_a ? 1 : x.k;
     x.a_col = transpose_a ? x.m : 1;
@@ -394,14 +392,15 @@ at_tensor *at_linear(at_tensor *x, at_tensor *w, at_tensor *b, at_act act)
     if (!x || !w)
         return NULL;
     if (w->shape.rank != 2)
-        return AT_REFUSE(x->tape, "linear: the weights are %s and must be [out,in]", AT_TEXT(w->shape));
+        return AT_REFUSE(x->tape, AT_SHAPE, "linear: the weights are %s and must be [out,in]", AT_TEXT(w->shape));
     int64_t out = w->shape.dim[0], in = w->shape.dim[1];
     int last = x->shape.rank - 1;
     if (last < 0 || x->shape.dim[last] != in)
-        return AT_REFUSE(x->tape, "linear: the input %s must end in %lld, the second size of the weights %s",
+        return AT_REFUSE(x->tape, AT_SHAPE, "linear: the input %s must end in %lld, the second size of the weights %s",
                          AT_TEXT(x->shape), (long long)in, AT_TEXT(w->shape));
     if (b && (b->shape.rank != 1 || b->shape.dim[0] != out))
-        return AT_REFUSE(x->tape, "linear: the bias is %s and must be [%lld], the first size of the weights %s",
+        return AT_REFUSE(x->tape, AT_SHAPE,
+                         "linear: the bias is %s and must be [%lld], the first size of the weights %s",
                          AT_TEXT(b->shape), (long long)out, AT_TEXT(w->shape));
     at_shape shape = x->shape;
     shape.dim[last] = 1;

@@ -60,7 +60,7 @@ static at_tensor *reduce(at_tensor *x, int axis, bool mean, const at_op *op)
     if (!x)
         return NULL;
     if (axis < -1 || axis >= x->shape.rank)
-        return AT_REFUSE(x->tape, "%s: %s has no axis %d", op->name, AT_TEXT(x->shape), axis);
+        return AT_REFUSE(x->tape, AT_SHAPE, "%s: %s has no axis %d", op->name, AT_TEXT(x->shape), axis);
     reduction r = {.outer = 1, .n = 1, .inner = 1, .factor = 1, .from = x->value};
     at_shape shape = {.rank = 1, .dim = {1}};
     if (axis == -1) {
@@ -75,8 +75,8 @@ static at_tensor *reduce(at_tensor *x, int axis, bool mean, const at_op *op)
         }
     }
     if (mean && r.n == 0)
-        return AT_REFUSE(x->tape, "mean: there is nothing to take the mean of in %s along axis %d", AT_TEXT(x->shape),
-                         axis);
+        return AT_REFUSE(x->tape, AT_SHAPE, "mean: there is nothing to take the mean of in %s along axis %d",
+                         AT_TEXT(x->shape), axis);
     if (mean)
         r.factor = 1 / (at_real)r.n;
     at_tensor *y = at_tensor_make(x->tape, shape);

@@ -103,7 +103,7 @@ at_tensor *at_rotate_rows(at_tensor *x, const int32_t *places, int64_t start, in
         return NULL;
     const at_shape s = x->shape;
     if (s.rank != 2 || size < 2 || size % 2 != 0 || heads < 1 || heads > s.dim[1] / size)
-        return AT_REFUSE(x->tape,
+        return AT_REFUSE(x->tape, AT_SHAPE,
                          "rotate: the input is %s and must be [N,width] with %lld heads of %lld numbers, an "
                          "even number, since pairs turn",
                          AT_TEXT(s), (long long)heads, (long long)size);
@@ -128,8 +128,8 @@ at_tensor *at_rotate(at_tensor *x, int64_t start)
         return NULL;
     const at_shape s = x->shape;
     if (s.rank != 4 || s.dim[3] % 2 != 0)
-        return AT_REFUSE(x->tape, "rotate: the input is %s and must be [B,n,H,D] with an even D, since pairs turn",
-                         AT_TEXT(s));
+        return AT_REFUSE(x->tape, AT_SHAPE,
+                         "rotate: the input is %s and must be [B,n,H,D] with an even D, since pairs turn", AT_TEXT(s));
     const int64_t rows = s.dim[0] * s.dim[1];
     int32_t *places = at_room(x->tape, (size_t)(rows + 1) * sizeof *places);
     for (int64_t row = 0; places && row < rows; row++)

@@ -34,13 +34,13 @@ at_tensor *at_embedding(at_tensor *table, const int32_t *ids, at_shape ids_shape
         return NULL;
     at_tape *tape = table->tape;
     if (table->shape.rank != 2 || ids_shape.rank >= AT_MAX_RANK)
-        return AT_REFUSE(tape, "embedding: the table is %s and must be [V,D]; the ids are %s", AT_TEXT(table->shape),
-                         AT_TEXT(ids_shape));
+        return AT_REFUSE(tape, AT_SHAPE, "embedding: the table is %s and must be [V,D]; the ids are %s",
+                         AT_TEXT(table->shape), AT_TEXT(ids_shape));
     int64_t rows = table->shape.dim[0], size = table->shape.dim[1], count = at_shape_count(ids_shape);
     for (int64_t i = 0; i < count; i++) {
         if (ids[i] < -1 || ids[i] >= rows)
-            return AT_REFUSE(tape, "embedding: id %d at place %lld is not in the table of %lld rows", (int)ids[i],
-                             (long long)i, (long long)rows);
+            return AT_REFUSE(tape, AT_FAILED, "embedding: id %d at position %lld is not in the table of %lld rows",
+                             (int)ids[i], (long long)i, (long long)rows);
     }
     at_shape shape = ids_shape;
     shape.dim[shape.rank++] = size;
@@ -98,7 +98,8 @@ at_tensor *at_dropout(at_tensor *x, at_real keep, at_rng *rng)
     if (!x || keep == 1)
         return x;
     if (!(keep > 0 && keep < 1))
-        return AT_REFUSE(x->tape, "dropout: the share to keep is %g and must be above 0 and at most 1", (double)keep);
+        return AT_REFUSE(x->tape, AT_USAGE, "dropout: the share to keep is %g and must be above 0 and at most 1",
+                         (double)keep);
     at_tensor *y = at_tensor_make(x->tape, x->shape);
     if (!y)
         return NULL;
@@ -133,8 +134,8 @@ at_tensor *at_maxout(at_tensor *x)
         return NULL;
     at_shape shape = x->shape;
     if (shape.rank < 1 || shape.dim[shape.rank - 1] % 2 != 0)
-        return AT_REFUSE(x->tape, "maxout: the input is %s and must end in an even size, since it takes pairs",
-                         AT_TEXT(shape));
+        return AT_REFUSE(x->tape, AT_SHAPE,
+                         "maxout: the input is %s and must end in an even size, since it takes pairs", AT_TEXT(shape));
     shape.dim[shape.rank - 1] /= 2;
     at_tensor *y = at_tensor_make(x->tape, shape);
     if (!y)

@@ -18,7 +18,7 @@ at_tensor *at_reshape(at_tensor *x, at_shape shape)
         if (shape.dim[i] >= 0)
             continue;
         if (shape.dim[i] != -1 || open >= 0)
-            return AT_REFUSE(x->tape, "reshape: %s has a negative size; only one may be left open as -1",
+            return AT_REFUSE(x->tape, AT_SHAPE, "reshape: %s has a negative size; only one may be left open as -1",
                              AT_TEXT(asked));
         open = i;
         shape.dim[i] = 1;
@@ -28,7 +28,7 @@ at_tensor *at_reshape(at_tensor *x, at_shape shape)
         shape.dim[open] = known > 0 ? count / known : 0;
     }
     if (at_shape_count(shape) != count)
-        return AT_REFUSE(x->tape, "reshape: %s holds %lld numbers and cannot become %s", AT_TEXT(x->shape),
+        return AT_REFUSE(x->tape, AT_SHAPE, "reshape: %s holds %lld numbers and cannot become %s", AT_TEXT(x->shape),
                          (long long)count, AT_TEXT(asked));
     return at_tensor_view(x, 0, shape);
 }
@@ -127,7 +127,7 @@ at_tensor *at_permute(at_tensor *x, const int *order)
     unsigned seen = 0;
     for (int i = 0; i < shape.rank; i++) {
         if (order[i] < 0 || order[i] >= shape.rank || (seen & 1u << order[i]))
-            return AT_REFUSE(x->tape,
+            return AT_REFUSE(x->tape, AT_SHAPE,
                              "permute: the order must name each of the %d axes of %s once, and axis %d comes %s",
                              shape.rank, AT_TEXT(x->shape), order[i],
                              order[i] < 0 || order[i] >= shape.rank ? "from outside" : "twice");
@@ -228,11 +228,11 @@ at_tensor *at_slice(at_tensor *x, int axis, int64_t from, int64_t to)
     if (!x)
         return NULL;
     if (axis < 0 || axis >= x->shape.rank)
-        return AT_REFUSE(x->tape, "slice: %s has no axis %d", AT_TEXT(x->shape), axis);
+        return AT_REFUSE(x->tape, AT_SHAPE, "slice: %s has no axis %d", AT_TEXT(x->shape), axis);
     int64_t size = x->shape.dim[axis], outer, inner;
     if (from < 0 || to < from || to > size)
-        return AT_REFUSE(x->tape, "slice: %lld to %lld does not lie in 0 to %lld, axis %d of %s", (long long)from,
-                         (long long)to, (long long)size, axis, AT_TEXT(x->shape));
+        return AT_REFUSE(x->tape, AT_SHAPE, "slice: %lld to %lld does not lie in 0 to %lld, axis %d of %s",
+                         (long long)from, (long long)to, (long long)size, axis, AT_TEXT(x->shape));
     at_shape shape = x->shape;
     shape.dim[axis] = to - from;
     split_at(x->shape, axis, &outer, &inner);
@@ -288,15 +288,15 @@ at_tensor *at_concat(at_tensor *const *parts, int count, int axis)
     at_tape *tape = parts[0]->tape;
     at_shape shape = parts[0]->shape;
     if (axis < 0 || axis >= shape.rank)
-        return AT_REFUSE(tape, "concat: %s has no axis %d", AT_TEXT(shape), axis);
+        return AT_REFUSE(tape, AT_SHAPE, "concat: %s has no axis %d", AT_TEXT(shape), axis);
     for (int p = 1; p < count; p++) {
         at_shape other = parts[p]->shape;
         int64_t size = other.rank == shape.rank ? other.dim[axis] : 0;
         if (other.rank == shape.rank)
             other.dim[axis] = shape.dim[axis];
         if (!at_shape_same(other, shape))
-            return AT_REFUSE(tape, "concat: %s and %s may differ along axis %d only", AT_TEXT(parts[0]->shape),
-                             AT_TEXT(parts[p]->shape), axis);
+            return AT_REFUSE(tape, AT_SHAPE, "concat: %s and %s may differ along axis %d only",
+                             AT_TEXT(parts[0]->shape), AT_TEXT(parts[p]->shape), axis);
         shape.dim[axis] += size;
     }
     at_tensor *y = at_tensor_make(tape, shape);

@@ -3,23 +3,23 @@
  * h / (H/G). Plain loops: this is the specification that the fused path is judged by. */
 #include <math.h>
 
+#include "tape/block.h"
 #include "tape/ops.h"
 
 /* Do the spans lie over e's rows and inside its keys? e is [B,H,Q,K]. */
 bool at_spans_fit(const char *op, at_tensor *e, const at_spans *spans)
 {
     at_error *error = at_tape_error(e->tape);
-    char shape[100];
-    at_shape_text(e->shape, shape, sizeof shape);
+    const char *shape = AT_TEXT(e->shape);
     if (e->shape.rank != 4)
-        return at_fail(error, AT_FAILED, "%s: needs [B,H,Q,K], has %s", op, shape);
+        return at_fail(error, AT_SHAPE, "%s: needs [B,H,Q,K], has %s", op, shape);
     const int64_t *dim = e->shape.dim;
     if (spans->batch != dim[0] || (spans->heads != 1 && spans->heads != dim[1]) || spans->rows != dim[2])
-        return at_fail(error, AT_FAILED, "%s: spans [%lld,%lld,%lld] do not lie over the rows of %s", op,
+        return at_fail(error, AT_SHAPE, "%s: spans [%lld,%lld,%lld] do not lie over the rows of %s", op,
                        (long long)spans->batch, (long long)spans->heads, (long long)spans->rows, shape);
     for (int64_t r = 0; r < spans->batch * spans->heads * spans->rows; r++)
         if (spans->hi[r] > spans->lo[r] && (spans->lo[r] < 0 || spans->hi[r] > dim[3]))
-            return at_fail(error, AT_FAILED, "%s: the span [%d,%d) leaves the %lld keys", op, (int)spans->lo[r],
+            return at_fail(error, AT_SHAPE, "%s: the span [%d,%d) leaves the %lld keys", op, (int)spans->lo[r],
                            (int)spans->hi[r], (long long)dim[3]);
     return true;
 }
@@ -52,29 +52,18 @@ static place place_of(const sizes *s, int64_t row)
 static sizes *sizes_of(const char *op, at_tensor *x, at_tensor *y, const at_spans *spans)
 {
     at_tape *tape = x->tape;
-    char a[100], b[100];
-    at_shape_text(x->shape, a, sizeof a);
-    at_shape_text(y->shape, b, sizeof b);
-    if (x->shape.rank != 4 || y->shape.rank != 4) {
-        at_fail(at_tape_error(tape), AT_FAILED, "%s: needs [B,H,Q,size] and [B,G,K,size], has %s and %s", op, a, b);
-        return NULL;
-    }
+    if (x->shape.rank != 4 || y->shape.rank != 4)
+        return AT_REFUSE(tape, AT_SHAPE, "%s: needs [B,H,Q,size] and [B,G,K,size], has %s and %s", op,
+                         AT_TEXT(x->shape), AT_TEXT(y->shape));
     const int64_t *dx = x->shape.dim, *dy = y->shape.dim;
-    if (dx[0] != dy[0] || dy[1] < 1 || dx[1] % dy[1] != 0) {
-        at_fail(at_tape_error(tape), AT_FAILED,
-                "%s: the batches must be equal and the key heads divide the query heads (%s with %s)", op, a, b);
-        return NULL;
-    }
+    if (dx[0] != dy[0] || dy[1] < 1 || dx[1] % dy[1] != 0)
+        return AT_REFUSE(tape, AT_SHAPE,
+                         "%s: the batches must be equal and the key heads divide the query heads (%s with %s)", op,
+                         AT_TEXT(x->shape), AT_TEXT(y->shape));
     at_tensor rows = {.tape = tape, .shape = AT_SHAPE(dx[0], dx[1], dx[2], dy[2])};
     if (!at_spans_fit(op, &rows, spans))
         return NULL;
-    sizes *s = at_arena_take(at_tape_arena(tape), sizeof *s);
-    if (!s) {
-        at_fail(at_tape_error(tape), AT_FAILED, "%s: memory is out", op);
-        return NULL;
-    }
-    *s = (sizes){dx[0], dx[1], dy[1], dx[2], dy[2], *spans};
-    return s;
+    return at_keep(tape, &(sizes){dx[0], dx[1], dy[1], dx[2], dy[2], *spans}, sizeof(sizes));
 }
 
 /* ---- span_dot: e_ij = q_i . k_j inside the span, 0 outside ---- */
@@ -110,7 +99,7 @@ at_tensor *at_span_dot(at_tensor *q, at_tensor *k, const at_spans *spans)
         return NULL;
     const int64_t D = q->shape.dim[3];
     if (k->shape.dim[3] != D) {
-        at_fail(at_tape_error(q->tape), AT_FAILED, "span_dot: query size %lld and key size %lld differ", (long long)D,
+        at_fail(at_tape_error(q->tape), AT_SHAPE, "span_dot: query size %lld and key size %lld differ", (long long)D,
                 (long long)k->shape.dim[3]);
         return NULL;
     }
@@ -166,7 +155,7 @@ at_tensor *at_span_sum(at_tensor *w, at_tensor *v, const at_spans *spans)
         return NULL;
     const int64_t Dv = v->shape.dim[3];
     if (w->shape.dim[3] != s->K) {
-        at_fail(at_tape_error(w->tape), AT_FAILED, "span_sum: weights of %lld keys meet %lld values",
+        at_fail(at_tape_error(w->tape), AT_SHAPE, "span_sum: weights of %lld keys meet %lld values",
                 (long long)w->shape.dim[3], (long long)s->K);
         return NULL;
     }
@@ -258,23 +247,16 @@ at_tensor *at_additive(at_tensor *qa, at_tensor *ka, at_tensor *v, at_act act, c
     const sizes *s = sizes_of("additive", qa, ka, spans);
     if (!s)
         return NULL;
-    at_error *error = at_tape_error(qa->tape);
     const int64_t A = qa->shape.dim[3];
     const at_shape one = AT_SHAPE(A), each = AT_SHAPE(s->H, A);
-    if (ka->shape.dim[3] != A || (!at_shape_same(v->shape, one) && !at_shape_same(v->shape, each))) {
-        char q_text[100], k_text[100], v_text[100];
-        at_fail(error, AT_FAILED, "additive: the last sizes of %s, %s and v %s must be equal, v [A] or [H,A]",
-                at_shape_text(qa->shape, q_text, sizeof q_text), at_shape_text(ka->shape, k_text, sizeof k_text),
-                at_shape_text(v->shape, v_text, sizeof v_text));
-        return NULL;
-    }
-    additive_saved *saved = at_arena_take(at_tape_arena(qa->tape), sizeof *saved);
+    if (ka->shape.dim[3] != A || (!at_shape_same(v->shape, one) && !at_shape_same(v->shape, each)))
+        return AT_REFUSE(qa->tape, AT_SHAPE,
+                         "additive: the last sizes of %s, %s and v %s must be equal, v [A] or [H,A]",
+                         AT_TEXT(qa->shape), AT_TEXT(ka->shape), AT_TEXT(v->shape));
+    additive_saved *saved = at_keep(qa->tape, &(additive_saved){*s, act}, sizeof *saved);
     at_tensor *e = at_tensor_make(qa->tape, AT_SHAPE(s->B, s->H, s->Q, s->K));
-    if (!saved || !e) {
-        at_fail(error, AT_FAILED, "additive: memory is out");
+    if (!saved || !e)
         return NULL;
-    }
-    *saved = (additive_saved){*s, act};
     for (int64_t row = 0; row < row_count(s); row++) {
         place p = place_of(s, row);
         const at_real *vh = v->value + (v->shape.rank == 2 ? p.head * A : 0);
@@ -310,22 +292,16 @@ at_tensor *at_seen(at_tensor *x, const at_spans *spans)
 {
     if (!x)
         return NULL;
-    at_error *error = at_tape_error(x->tape);
-    if (x->shape.rank < 2 || x->shape.dim[0] != spans->batch) {
-        char shape[100];
-        at_fail(error, AT_FAILED, "seen: needs [%lld,K,...], has %s", (long long)spans->batch,
-                at_shape_text(x->shape, shape, sizeof shape));
-        return NULL;
-    }
+    if (x->shape.rank < 2 || x->shape.dim[0] != spans->batch)
+        return AT_REFUSE(x->tape, AT_SHAPE, "seen: needs [%lld,K,...], has %s", (long long)spans->batch,
+                         AT_TEXT(x->shape));
     const int64_t B = x->shape.dim[0], K = x->shape.dim[1], each = spans->heads * spans->rows;
     at_arena *arena = at_tape_arena(x->tape);
-    bool *seen = at_arena_take(arena, (size_t)(B * K) + 1);
+    bool *seen = at_room(x->tape, (size_t)(B * K) + 1);
     at_mark mark = at_arena_mark(arena);
-    int64_t *rises = at_arena_take(arena, (size_t)(K + 1) * sizeof *rises);
-    if (!seen || !rises) {
-        at_fail(error, AT_FAILED, "seen: memory is out");
+    int64_t *rises = at_room(x->tape, (size_t)(K + 1) * sizeof *rises);
+    if (!seen || !rises)
         return NULL;
-    }
     /* Every span raises the count of its keys by one: +1 where it starts, -1 where it ends, then the running sum. */
     int64_t missing = 0;
     for (int64_t b = 0; b < B; b++) {

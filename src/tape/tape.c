@@ -148,7 +148,7 @@ static void reuse_outputs(at_tape *tape, const at_node *node)
     }
 }
 
-/* `count` numbers from the arena, or NULL with the sentence on the tape. */
+/* `count` numbers from the arena, or NULL with an error message on the tape. */
 static at_real *take_numbers(at_tape *tape, at_shape shape, const char *what)
 {
     int64_t count = at_shape_count(shape);
@@ -161,8 +161,8 @@ static at_real *take_numbers(at_tape *tape, at_shape shape, const char *what)
         numbers = at_arena_take(tape->arena, bytes);
     if (!numbers) {
         char text[200];
-        at_fail(&tape->error, AT_FAILED, "memory is out: the %s of shape %s need %lld numbers of %d bytes", what,
-                at_shape_text(shape, text, sizeof text), (long long)count, (int)sizeof(at_real));
+        at_no_memory(&tape->error, "the %s of shape %s, %lld numbers of %d bytes", what,
+                     at_shape_text(shape, text, sizeof text), (long long)count, (int)sizeof(at_real));
     }
     return numbers;
 }
@@ -173,7 +173,7 @@ static at_tensor *make_header(at_tape *tape, at_shape shape)
         return NULL;
     at_tensor *tensor = at_arena_zeros(tape->arena, sizeof *tensor);
     if (!tensor) {
-        at_fail(&tape->error, AT_FAILED, "memory is out: there is no room for one more tensor");
+        at_no_memory(&tape->error, "one more tensor");
         return NULL;
     }
     tensor->tape = tape;
@@ -217,7 +217,7 @@ at_tensor *at_tensor_view(at_tensor *base, int64_t offset, at_shape shape)
     int64_t count = at_shape_count(shape), there = at_shape_count(base->shape);
     if (offset < 0 || offset > there || count > there - offset) {
         char outer[200], inner[200];
-        at_fail(&base->tape->error, AT_FAILED, "view: %s from number %lld on does not lie inside %s",
+        at_fail(&base->tape->error, AT_SHAPE, "view: %s from number %lld on does not lie inside %s",
                 at_shape_text(shape, inner, sizeof inner), (long long)offset,
                 at_shape_text(base->shape, outer, sizeof outer));
         return NULL;
@@ -298,7 +298,7 @@ at_tensor *at_record(at_tape *tape, const at_op *op, at_tensor *const *outputs, 
     at_node *node = at_arena_take(tape->arena, sizeof *node);
     at_tensor **links = at_arena_take(tape->arena, (size_t)(input_count + output_count) * sizeof *links);
     if (!node || !links) {
-        at_fail(&tape->error, AT_FAILED, "memory is out: there is no room to record the operation %s", op->name);
+        at_no_memory(&tape->error, "the record of the operation %s", op->name);
         return NULL;
     }
     *node = (at_node){.op = op,
@@ -343,10 +343,10 @@ bool at_backward_from(at_tensor *tensor, const at_real *seed)
     if (!at_tape_ok(tape))
         return false;
     if (!tape->records)
-        return at_fail(&tape->error, AT_FAILED,
+        return at_fail(&tape->error, AT_USAGE,
                        "backward: this tape does not record; make one that does to get gradients");
     if (tape->walked)
-        return at_fail(&tape->error, AT_FAILED,
+        return at_fail(&tape->error, AT_USAGE,
                        "backward: this tape has been walked back already; a further pass needs a new tape");
     tape->walked = true;
     root_of(tensor)->owned = false; /* where the walk starts is there to look at afterwards */
@@ -371,7 +371,7 @@ bool at_backward(at_tensor *loss)
         return false;
     if (at_shape_count(loss->shape) != 1) {
         char text[200];
-        return at_fail(at_tape_error(loss->tape), AT_FAILED,
+        return at_fail(at_tape_error(loss->tape), AT_SHAPE,
                        "backward: a loss is one number, and this tensor is %s; sum it first",
                        at_shape_text(loss->shape, text, sizeof text));
     }

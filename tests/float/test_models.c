@@ -244,7 +244,7 @@ static void test_bad_source(void **state)
     assert_string_equal(at_tape_error(pass.tape)->text, "the source in row 0 has 0 units and must have 1 to 2");
     pass.tape = at_tape_new(arena, false);
     assert_null(case_decode(model, &pass, &whole_source, (const int32_t[]){1, WORDS, 1}, 1).logits);
-    assert_string_equal(at_tape_error(pass.tape)->text, "embedding: id 7 at place 1 is not in the table of 7 rows");
+    assert_string_equal(at_tape_error(pass.tape)->text, "embedding: id 7 at position 1 is not in the table of 7 rows");
     at_arena_free(arena);
     at_model_free(model);
 }
@@ -254,7 +254,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_batch),      cmocka_unit_test(test_lengths), cmocka_unit_test(test_steps),
         cmocka_unit_test(test_threads),    cmocka_unit_test(test_seed),    cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_field_text), cmocka_unit_test(test_saved),    cmocka_unit_test(test_bad_source),
+        cmocka_unit_test(test_field_text), cmocka_unit_test(test_saved),   cmocka_unit_test(test_bad_source),
     };
     at_threads_set(1);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,9 +38,9 @@ static void failures_stay_and_pass_through(void **state)
     at_tensor *bad = at_matmul(x, y, false, true);
     assert_null(bad);
     assert_false(at_tape_ok(tape));
-    const char *sentence = "matmul: inner sizes 6 and 5 differ ([4,5,6] x [4,7,5]ᵀ)";
-    assert_string_equal(at_tape_error(tape)->text, sentence);
-    assert_int_equal(at_tape_error(tape)->code, AT_FAILED);
+    const char *message = "matmul: inner sizes 6 and 5 differ ([4,5,6] x [4,7,5]ᵀ)";
+    assert_string_equal(at_tape_error(tape)->text, message);
+    assert_int_equal(at_tape_error(tape)->code, AT_SHAPE);
 
     const int order[] = {1, 0};
     const int32_t ids[] = {0};
@@ -85,17 +85,17 @@ static void failures_stay_and_pass_through(void **state)
         assert_null(through[i]);
     assert_false(at_backward(bad));
     assert_false(at_backward(x));
-    assert_string_equal(at_tape_error(tape)->text, sentence);
+    assert_string_equal(at_tape_error(tape)->text, message);
     at_arena_free(arena);
 }
 
-/* Builds on a fresh tape and expects exactly this sentence. */
-#define REFUSES(sentence, expression)                                                                                  \
+/* Builds on a fresh tape and expects exactly this message. */
+#define REFUSES(message, expression)                                                                                   \
     do {                                                                                                               \
         at_arena *arena = at_arena_new();                                                                              \
         at_tape *tape = at_tape_new(arena, true);                                                                      \
         assert_null(expression);                                                                                       \
-        assert_string_equal(at_tape_error(tape)->text, sentence);                                                      \
+        assert_string_equal(at_tape_error(tape)->text, message);                                                       \
         at_arena_free(arena);                                                                                          \
     } while (0)
 #define T(...) leaf(tape, AT_SHAPE(__VA_ARGS__))
@@ -133,7 +133,7 @@ static void shapes_that_do_not_fit(void **state)
     REFUSES("sum: [2,3] has no axis 2", at_sum(T(2, 3), 2));
     REFUSES("mean: there is nothing to take the mean of in [2,0] along axis 1", at_mean(T(2, 0), 1));
     REFUSES("embedding: the table is [5] and must be [V,D]; the ids are [2]", at_embedding(T(5), ids, AT_SHAPE(2)));
-    REFUSES("embedding: id 5 at place 1 is not in the table of 5 rows", at_embedding(T(5, 3), ids, AT_SHAPE(2)));
+    REFUSES("embedding: id 5 at position 1 is not in the table of 5 rows", at_embedding(T(5, 3), ids, AT_SHAPE(2)));
     REFUSES("layer_norm: the input is [2,3], so gain and bias must be [3]; they are [3] and [2]",
             at_layer_norm(T(2, 3), T(3), T(2), 0));
     REFUSES("residual_norm: [2,3] and [3,2] are added, so they must be of the same shape",
@@ -158,7 +158,7 @@ static void shapes_that_do_not_fit(void **state)
         at_rotate_rows(T(2, 5), ids, 0, 2, 4));
     REFUSES("gaussian: the centres are [2] and must be [B,H,Q], sigma 0 and above 0", at_gaussian(T(2), 3, 0));
     /* Sizes whose product fits no integer. */
-    REFUSES("memory is out: the values of shape [4294967296,4294967296] need 9223372036854775807 numbers of 4 bytes",
+    REFUSES("out of memory for the values of shape [4294967296,4294967296], 9223372036854775807 numbers of 4 bytes",
             at_tensor_make(tape, AT_SHAPE((int64_t)1 << 32, (int64_t)1 << 32)));
     REFUSES("view: [2] from number 5 on does not lie inside [2,3]", at_tensor_view(T(2, 3), 5, AT_SHAPE(2)));
 }
@@ -274,7 +274,7 @@ static void parameters_in_one_block(void **state)
     params = at_params_new();
     at_params_add(params, "huge", AT_SHAPE((int64_t)1 << 31, (int64_t)1 << 31), &huge);
     assert_false(at_params_fix(params, &huge));
-    assert_int_equal(huge.code, AT_FAILED);
+    assert_int_equal(huge.code, AT_MEMORY);
     at_params_free(params);
 }
 
@@ -306,12 +306,12 @@ static void packed_weights_follow_changes(void **state)
 
 /* ---- Steady state ---- */
 
-/* A small network with most operations in it: forward, loss, back. Gives the loss, or NULL with the sentence. */
+/* A small network with most operations in it: forward, loss, backward. Returns the loss, or NULL with an error message. */
 static const at_real *walk(at_arena *arena, at_params *params, int64_t rows, at_rng *rng, at_error *error)
 {
     at_tape *tape = at_tape_new(arena, true);
     if (!tape) {
-        at_fail(error, AT_FAILED, "memory is out: there is no tape");
+        at_no_memory(error, "the tape");
         return NULL;
     }
     int32_t ids[5000], targets[5000];
@@ -385,7 +385,7 @@ static void steady_steps_ask_for_nothing(void **state)
     at_params_free(params);
 }
 
-/* Memory that ends anywhere, on the way there or back, is a sentence; with all that was ever held there is no end. */
+/* Running out of memory anywhere, forward or backward, is an error message; the peak of a full run is enough. */
 static void memory_that_runs_out(void **state)
 {
     (void)state;
@@ -403,7 +403,7 @@ static void memory_that_runs_out(void **state)
         assert_true((loss != NULL) == (size == peak));
         assert_true((error.code == AT_OK) == (size == peak));
         if (!loss)
-            assert_memory_equal(error.text, "memory is out: ", 15);
+            assert_memory_equal(error.text, "out of memory for ", 18);
         at_arena_free(arena);
     }
     free(memory);
