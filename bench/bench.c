@@ -71,7 +71,7 @@ void bench_run(const bench_request *request)
                               .turn = request->quick ? 0.002 : 0.03,
                               .only = request->only};
     settle_threads();
-    /* Memory that is given back stays with the process, as the rivals are told too (worker.c): or else each call would
+    /* Memory that is freed stays with the process, as the rivals are told too (worker.c): or else each call would
      * pay for fresh pages. */
     mallopt(M_MMAP_MAX, 0);
     mallopt(M_TRIM_THRESHOLD, INT_MAX);

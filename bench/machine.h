@@ -16,7 +16,7 @@ double machine_exp_turn(void *buffer, int64_t repeats);
 double machine_tanh_turn(void *buffer, int64_t repeats);
 double machine_read_turn(void *buffer, int64_t repeats);
 
-numbers numbers_new(int64_t count); /* aligned, touched; exits the program if memory is out */
+numbers numbers_new(int64_t count); /* aligned, touched; exits the program if out of memory */
 void numbers_free(numbers *buffer);
 enum { INNERMOST = 4096 }; /* numbers: 16 KB */
 

@@ -45,7 +45,7 @@ typedef struct race {
     int count;
 } race;
 
-/* Adds a contestant and gives its number. */
+/* Adds a contestant and returns its index. */
 int race_add(race *r, const char *who, const char *variant, turn_function *turn, void *context);
 void race_run(race *r);
 
@@ -76,7 +76,7 @@ row row_of(const race *r, int entry, const char *bench, const char *name, double
 void report_begin(void);
 void report_row(const row *line);
 void report_end(void);
-/* A sentence on stderr, said once however often it comes up. */
+/* A message on stderr, written once however often it occurs. */
 void report_left_out(const char *who, const char *reason);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef BENCH_MEMORY_H
 #define BENCH_MEMORY_H
 
-double memory_begin(void); /* forgets the highest mark and gives what is resident now */
+double memory_begin(void); /* resets the peak and returns what is resident now */
 double memory_peak(void);  /* the highest mark since then */
 
 #endif

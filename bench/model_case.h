@@ -27,7 +27,7 @@ typedef struct model_case {
         .heads = HEADS, .ffn = F, .position = POSITION, .output_bias = BIAS                                            \
     }
 
-/* The model with parameters drawn from a fixed seed; NULL, with the sentence on stderr, if it is refused. */
+/* The model with parameters drawn from a fixed seed; NULL, with the message on stderr, if it is refused. */
 at_model *model_case_new(const model_case *c);
 
 /* Flops of the products of one forward pass over the batch, counted from the model's own parameters. What relative

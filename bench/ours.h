@@ -21,7 +21,7 @@ typedef struct ours {
     double each; /* seconds of a call, as last seen */
 } ours;
 
-/* False, with the sentence on stderr, if the operator refuses. With `own_memory` the call gets memory of the size it
+/* False, with the message on stderr, if the operator refuses. With `own_memory` the call gets memory of the size it
  * needs; without, it asks the system each time, as the figures of memory need. */
 bool ours_make(ours *o, const attention_case *what, visible extra, bool own_memory);
 void ours_free(ours *o);

@@ -33,7 +33,7 @@ static bool step(training *t)
     bool good = at_batch_loss(&t->loss, &t->batch, true, &loss, &error) &&
                 at_optimiser_step(t->optimiser, 1.0 / (double)t->batch.target_tokens, &norm, &skipped, &error);
     if (good && (skipped || !isfinite(loss)))
-        good = at_fail(&error, AT_FAILED, "the training step gave a gradient that is not finite");
+        good = at_fail(&error, AT_FAILED, "the training step computed a gradient that is not finite");
     if (!good)
         fprintf(stderr, "attend: bench: %s\n", error.text);
     if (++t->steps == WARM)

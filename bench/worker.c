@@ -82,11 +82,11 @@ static void start(worker *w, const char *const *command)
 static const char *scripts(void)
 {
     static char folder[4096];
-    static const char *const places[] = {"/../bench", "/../share/attend/bench"};
+    static const char *const folders[] = {"/../bench", "/../share/attend/bench"};
     ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 64);
     char *slash = length > 0 ? memrchr(folder, '/', (size_t)length) : NULL;
-    for (size_t i = 0; slash && i < sizeof places / sizeof *places; i++) {
-        strcpy(slash, places[i]);
+    for (size_t i = 0; slash && i < sizeof folders / sizeof *folders; i++) {
+        strcpy(slash, folders[i]);
         if (access(folder, X_OK) == 0)
             return folder;
     }

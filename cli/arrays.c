@@ -41,9 +41,9 @@ static at_array *read_safetensors(const char *path, const char *name, at_error *
             at_suggest(name, names, count, near, sizeof near);
         free(names);
         if (near[0])
-            fail(error, AT_FAILED, "no array '%s' in '%s'%s", name, path, near);
+            fail(error, AT_FORMAT, "no array '%s' in '%s'%s", name, path, near);
         else
-            fail(error, AT_FAILED, "no array '%s' in '%s'; it has %s", name, path, all);
+            fail(error, AT_FORMAT, "no array '%s' in '%s'; it has %s", name, path, all);
     }
     at_tensors_free(tensors);
     return array;

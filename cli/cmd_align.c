@@ -111,7 +111,7 @@ static int run(void *options, int word_count, char **words)
         fail(&error, AT_FORMAT, "'%s' has %lld lines and '%s' has %lld; they must be pairs", o->source,
              (long long)source->count, o->target, (long long)target->count);
     else if (gold && gold->count != source->count)
-        fail(&error, AT_FAILED, "'%s' has %lld lines and '%s' has %lld; they must have the same number", o->source,
+        fail(&error, AT_SHAPE, "'%s' has %lld lines and '%s' has %lld; they must have the same number", o->source,
              (long long)source->count, o->gold, (long long)gold->count);
     else if (target && error.code == AT_OK)
         align(&j, translator, gold);

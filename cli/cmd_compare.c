@@ -60,7 +60,7 @@ static char *find_text(const char *name, bool *preset, at_error *error)
         }
     }
     if (strpbrk(name, "/."))
-        fail(error, AT_FAILED, "cannot read '%s': %s", name, strerror(ENOENT));
+        fail(error, AT_FILE, "cannot read '%s': %s", name, strerror(ENOENT));
     else
         at_unknown("file or comparison", name, names, count, error);
     return NULL;
@@ -117,7 +117,7 @@ static int count_runs(const compare_table *t, compare_state state)
     return count;
 }
 
-/* Whether all runs ended before they were done, and with one and the same sentence. */
+/* Whether all runs ended before they were done, and all with the same error message. */
 static bool ended_alike(const compare_table *t, compare_state state)
 {
     bool alike = count_runs(t, state) == t->run_count;
@@ -166,7 +166,7 @@ static bool compare(const compare_command *o, compare_table *t, const char *fold
                 add_output(&outputs, t->spec, "--html", o->html, compare_write_html, t, error);
     const bool made = good && mkdir(folder, 0777) == 0;
     if (good && !made && errno != EEXIST)
-        good = fail(error, AT_FAILED, "cannot make the folder '%s' for the runs: %s", folder, strerror(errno));
+        good = fail(error, AT_FILE, "cannot create the folder '%s' for the runs: %s", folder, strerror(errno));
     int lock = good ? compare_lock(folder, error) : -1;
     good = lock >= 0 && compare_data_ready(t->spec, folder, o->common.seed, t->data, error);
     if (made && lock >= 0 && !good)
@@ -189,7 +189,7 @@ static int run(void *options, int word_count, char **words)
              "attend compare needs a SPEC, a file or one that attend list compares shows, as in attend compare luong");
         return report(&error);
     }
-    char *text = find_text(words[0], &preset, &error), *folder = preset ? NULL : folder_of(words[0]), *place = NULL;
+    char *text = find_text(words[0], &preset, &error), *folder = preset ? NULL : folder_of(words[0]), *runs = NULL;
     if (text && o->print) {
         fputs(text, stdout);
         free(text);
@@ -202,16 +202,16 @@ static int run(void *options, int word_count, char **words)
                        .data = &data,
                        .threads = o->common.threads == UNSET ? 1 : o->common.threads,
                        .jobs = o->jobs == UNSET ? sysconf(_SC_NPROCESSORS_ONLN) : o->jobs};
-    if (o->directory ? !(place = strdup(o->directory)) : asprintf(&place, "%s.runs", words[0]) < 0)
-        fail(&error, AT_FAILED, "out of memory");
+    if (o->directory ? !(runs = strdup(o->directory)) : asprintf(&runs, "%s.runs", words[0]) < 0)
+        fail(&error, AT_MEMORY, "out of memory for the path of the runs");
     if (text && compare_spec_read(&spec, words[0], folder, text, &o->sets, &error))
-        compare(o, &t, place, &interrupted, &error);
+        compare(o, &t, runs, &interrupted, &error);
     if (interrupted && !o->common.quiet)
         fprintf(stderr, "interrupted and saved; the same command goes on from there\n");
     compare_runs_free(&t);
     compare_data_free(&data);
     compare_spec_free(&spec);
-    free(place);
+    free(runs);
     free(folder);
     free(text);
     return interrupted ? EXIT_INTERRUPTED : report(&error);

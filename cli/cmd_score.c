@@ -318,7 +318,7 @@ static bool check_counts(const score_options *options, const at_line_list *hypot
         const bool last = r == options->references.count;
         const at_line_list *list = last ? other : references[r];
         if (list && list->count != lines)
-            return fail(error, AT_FAILED,
+            return fail(error, AT_SHAPE,
                         "%s'%s' has %lld line%s, and the standard input has %lld; they must have the same number",
                         last ? "--compare: " : "", last ? options->compare : options->references.value[r],
                         (long long)list->count, list->count == 1 ? "" : "s", (long long)lines);
@@ -333,7 +333,7 @@ static bool group_lines(const score_options *options, const at_line_list *source
     if (!options->by_length.count)
         return true;
     if (source && source->count != reference->count)
-        return fail(error, AT_FAILED,
+        return fail(error, AT_SHAPE,
                     "--source: '%s' has %lld line%s, and there are %lld references; they must have the same number",
                     options->source, (long long)source->count, source->count == 1 ? "" : "s",
                     (long long)reference->count);

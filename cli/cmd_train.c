@@ -157,7 +157,7 @@ static void catch_signals(void)
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND | SA_RESTART};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a sentence, like a full disk */
+    signal(SIGXFSZ, SIG_IGN); /* a file over the size limit is an error message, like a full disk */
 }
 
 static void summarise(const at_train_result *r, const char *output, const char *metric)

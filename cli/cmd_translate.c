@@ -124,7 +124,7 @@ static bool flush(at_error *error)
     return fflush(stdout) == 0 || fail(error, AT_FILE, "cannot write to the standard output");
 }
 
-/* On a pipe, what has been written so far is translated before more is waited for, so that whoever waits for the answer
+/* On a pipe, what has been written so far is translated before more is waited for, so that a program that waits for the answer
  * to a line gets it before writing the next. */
 static at_stream next_line(void *context, at_line *line, at_error *error)
 {

@@ -114,7 +114,7 @@ static void print_ending(const char *command)
     print_notes("ENVIRONMENT", environment, COUNT(environment), command);
     puts(".SH EXIT STATUS");
     print_item("0", "Success.");
-    print_item("1", "Failure; a message on standard error gives the reason.");
+    print_item("1", "Failure; the reason is on the standard error.");
     print_item("2", "Wrong usage; the message says what would be right.");
     print_item("130", "Interrupted; what can be resumed was saved first.");
 }

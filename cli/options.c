@@ -177,7 +177,7 @@ static bool read_config_line(const cli_command *command, const char *path, int n
     }
     snprintf(label, sizeof label, "%s:%d: %s", path, number, key);
     bool good = option_assign(option, label, value, into, error);
-    if (!good && option->axis) { /* its sentence names no option, so it still needs the place */
+    if (!good && option->axis) { /* its message names no option, so file and line are still missing */
         snprintf(label, sizeof label, "%s:%d", path, number);
         fail_under(error, label);
     }
@@ -192,9 +192,9 @@ char *text_of_file(const char *path, at_error *error)
     ssize_t length = file ? getdelim(&text, &room, 0, file) : -1;
     bool good = file && !ferror(file);
     if (!good)
-        fail(error, AT_FAILED, "cannot read '%s': %s", path, strerror(errno));
+        fail(error, AT_FILE, "cannot read '%s': %s", path, strerror(errno));
     else if (length > 0 && !text[length - 1])
-        good = fail(error, AT_FAILED, "'%s' is no text, as there is a zero byte in it", path);
+        good = fail(error, AT_FORMAT, "'%s' is no text, as there is a zero byte in it", path);
     if (file)
         fclose(file);
     if (good && length >= 0) {
@@ -203,7 +203,7 @@ char *text_of_file(const char *path, at_error *error)
             memmove(text, text + 3, (size_t)length - 2);
         return text;
     }
-    free(text); /* getdelim gives -1 for an empty file */
+    free(text); /* getdelim returns -1 for an empty file */
     return good ? strdup("") : NULL;
 }
 
@@ -287,7 +287,7 @@ static bool read_line(const cli_command *command, int argc, char **argv, bool on
         count++;
     }
     opterr = 0;
-    optind = 0; /* starts anew, also a second time */
+    optind = 0; /* getopt_long starts again, also at a second call */
     while ((code = getopt_long(argc, argv, letters, long_options, NULL)) != -1) {
         char typed[100], label[100];
         int which = code == ':' ? optopt : code;

@@ -28,7 +28,7 @@ typedef struct cli_command {
     const char *examples;      /* lines of shell, or NULL */
     const at_setting *options; /* its own, ended by a record with neither name nor help; NULL: none */
     size_t size;               /* of its struct of options */
-    /* Or this gives the options, for a command whose options the library lists. */
+    /* Or this returns the options, for a command whose options the library lists. */
     const at_setting *(*list)(void);
     int (*run)(void *options, int word_count, char **words);
 } cli_command;
@@ -43,7 +43,7 @@ void options_free(const cli_command *command, void *options);
 /* The command's own options, then the common ones; NULL past the last. Headings come too. */
 const at_setting *option_at(const cli_command *command, int index);
 
-/* One of them by its name; NULL if there is none. And the names of all, MOST_OPTIONS at most; gives their count. */
+/* One of them by its name; NULL if there is none. And the names of all, MOST_OPTIONS at most; returns their count. */
 enum { MOST_OPTIONS = 160 };
 const at_setting *option_named(const cli_command *command, const char *name);
 int option_names(const cli_command *command, const char **names);

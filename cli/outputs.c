@@ -17,7 +17,7 @@ static bool check_parent(const char *option, const char *path, at_error *error)
 {
     char *parent = parent_of(path);
     struct stat about;
-    bool good = parent != NULL;
+    bool good = parent;
     if (!good)
         fail(error, AT_MEMORY, "out of memory for the name of a file");
     else if (stat(parent, &about) != 0)
@@ -60,7 +60,10 @@ static cli_output *add(cli_outputs *outputs, const char *option, char *path, at_
     struct stat about;
     cli_output *file = &outputs->file[outputs->count];
     if (!path || outputs->count == MOST_OUTPUTS) {
-        fail(error, AT_FAILED, "%s: too many files to write", option);
+        if (path)
+            fail(error, AT_UNSUPPORTED, "%s: more than %d files to write", option, MOST_OUTPUTS);
+        else
+            fail(error, AT_MEMORY, "out of memory for the path of %s", option);
         free(path);
         return NULL;
     }

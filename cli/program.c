@@ -62,12 +62,12 @@ int program_start(const cli_command *command, char **argv)
     else
         execvp(name, argv);
     if (errno == ENOENT || errno == ENOTDIR || errno == EACCES)
-        fail(&error, AT_FAILED,
+        fail(&error, AT_FILE,
              "attend %s is the program %s, which is neither beside attend nor in PATH; `make install` in attend's "
-             "source installs it (built unless cmake was given -DAT_BENCH=OFF)",
+             "source installs it (built unless cmake was called with -DAT_BENCH=OFF)",
              command->name, name);
     else
-        fail(&error, AT_FAILED, "cannot start %s: %s", name, strerror(errno));
+        fail(&error, AT_FILE, "cannot start %s: %s", name, strerror(errno));
     return report(&error);
 }
 

@@ -134,7 +134,7 @@ static bool split_tsv(compare_spec *spec, const char *folder, const char *name, 
             at_line text;
             if (!column_of(lines->line[i], column[side], &text))
                 good =
-                    fail(error, AT_FAILED, "line %lld of '%s' has no column %d", (long long)i + 1, tsv, column[side]);
+                    fail(error, AT_FORMAT, "line %lld of '%s' has no column %d", (long long)i + 1, tsv, column[side]);
             else
                 fprintf(f.stream[side], "%.*s\n", (int)text.size, text.text);
         }
@@ -255,10 +255,9 @@ static bool read_set(compare_data *data, int set, at_error *error)
         return false;
     const at_line_list *partner = data->links[set] && target->count == source->count ? data->links[set] : target;
     if (partner->count != source->count)
-        return fail(error, AT_FAILED, "'%s' has %lld lines and '%s' has %lld; they must have the same number",
-                    f->source, (long long)source->count, partner == target ? f->target : f->alignment,
-                    (long long)partner->count);
-    return source->count > 0 || fail(error, AT_FAILED, "'%s' has no line to test with", f->source);
+        return fail(error, AT_SHAPE, "'%s' has %lld lines and '%s' has %lld; they must have the same number", f->source,
+                    (long long)source->count, partner == target ? f->target : f->alignment, (long long)partner->count);
+    return source->count > 0 || fail(error, AT_FORMAT, "'%s' has no line to test with", f->source);
 }
 
 /* Scores empty lines against the links, so that invalid links are reported before the models are trained. */

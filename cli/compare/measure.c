@@ -172,7 +172,7 @@ static at_line_list *lines_of(const compare_run *run, const char *step, int64_t 
     snprintf(path, sizeof path, "%s/%s.txt", run->folder, step);
     at_line_list *lines = at_line_list_read(path, error);
     if (lines && lines->count != count) {
-        fail(error, AT_FAILED, "'%s' has %lld lines and should have %lld; delete its directory to run it again", path,
+        fail(error, AT_SHAPE, "'%s' has %lld lines and should have %lld; delete its directory to run it again", path,
              (long long)lines->count, (long long)count);
         at_line_list_free(lines);
         lines = NULL;

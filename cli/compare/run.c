@@ -329,7 +329,7 @@ int compare_lock(const char *folder, at_error *error)
     for (int tries = 0; file >= 0 && flock(file, LOCK_EX | LOCK_NB) != 0; tries++) {
         if (tries == 100) {
             close(file);
-            fail(error, AT_FAILED,
+            fail(error, AT_FILE,
                  "another attend compare is running in '%s'; wait for it, or choose another --directory", folder);
             return -1;
         }

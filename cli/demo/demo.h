@@ -35,8 +35,8 @@ void show_mixture(const double *weights, int count, const char *row_name, int ro
 /* Hands the settings that were given to `set`, one by one. */
 typedef bool demo_setter(void *target, const char *name, const char *value, at_error *error);
 bool demo_hand_over(const demo_options *options, demo_setter *set, void *target, at_error *error);
-/* The value given for a setting, or what the demo takes by itself. */
-const char *demo_setting(const demo_options *options, const char *name, const char *standard);
+/* The value given for a setting, or `fallback`. */
+const char *demo_setting(const demo_options *options, const char *name, const char *fallback);
 
 double seconds_now(void);
 

@@ -35,12 +35,12 @@ bool demo_hand_over(const demo_options *options, demo_setter *set, void *target,
     return true;
 }
 
-const char *demo_setting(const demo_options *options, const char *name, const char *standard)
+const char *demo_setting(const demo_options *options, const char *name, const char *fallback)
 {
     for (int i = 0; i < DEMO_SETTINGS; i++)
         if (strcmp(demo_settings[i + 1].name, name) == 0 && options->setting[i])
             return options->setting[i];
-    return standard;
+    return fallback;
 }
 
 double seconds_now(void)

@@ -125,7 +125,7 @@ static bool worked_example(at_error *error)
     step(3, "From likeness to weights: W = softmax(S), row by row");
     say("w_ij = exp(s_ij) / Σ_k exp(s_ik). Now every row adds up to 1: it is how a word (down) shares out its "
         "attention "
-        "among the words (across). To two places, the largest giving way so that the row still adds up:\n");
+        "among the words (across). Two decimals, the largest weight rounded so that each row sums to 1:\n");
     mix(S, W, Z);
     round_rows(W, shown);
     show_matrix(shown, WORDS, WORDS, 2, english);
@@ -141,7 +141,7 @@ static bool worked_example(at_error *error)
     if (!check(W, Z, error))
         return false;
     say("\nThat is self-attention, Z = softmax(X Xᵀ) X: queries, keys and values are all the same X. The operator "
-        "behind attend attention --score dot gives the same Z, to a millionth.");
+        "behind attend attention --score dot returns the same Z, to a millionth.");
     return true;
 }
 

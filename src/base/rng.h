@@ -1,5 +1,5 @@
 /* Random numbers from Philox 4x32-10 (Random123): a pure function of (seed, stream, counter), so the n-th number is the
- * same whoever draws it, in whatever order, on any number of threads. */
+ * same in whatever order it is drawn, on any number of threads. */
 #ifndef AT_RNG_H
 #define AT_RNG_H
 

@@ -70,7 +70,7 @@ static bool renew(void **array, int64_t count, size_t size)
 {
     free(*array);
     *array = malloc((size_t)(2 * count) * size);
-    return *array != NULL;
+    return *array;
 }
 
 static bool reserve(row_table *p, int64_t rows, int64_t capacity, at_error *error)

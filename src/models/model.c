@@ -31,7 +31,7 @@ bool at_model_entry(int index, at_entry *entry)
     const at_model_kind *kind = at_model_kind_at(index);
     if (kind)
         *entry = (at_entry){"model", kind->name, "", kind->formula, "", kind->paper};
-    return kind != NULL;
+    return kind;
 }
 
 at_added at_added_by(const at_model_settings *settings)
@@ -148,7 +148,7 @@ bool at_model_possible(const at_model_settings *settings, at_error *error)
     at_model_settings any = *settings;
     any.source_size = any.target_size = 1;
     at_model *model = declare_model(&any, error);
-    const bool possible = model != NULL;
+    const bool possible = model;
     at_model_free(model);
     return possible;
 }

@@ -112,7 +112,7 @@ static const char *find_word(const char *words, const char *name)
 
 bool at_model_uses(const at_model_kind *kind, const char *field)
 {
-    return find_word(kind->fields, field) != NULL;
+    return find_word(kind->fields, field);
 }
 
 bool at_model_says(const at_model_settings *settings, const at_model_kind *kind, const at_setting *row)

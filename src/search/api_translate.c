@@ -45,11 +45,11 @@ bool at_translate_stream(at_translator *translator, const at_search_settings *se
 bool at_align(at_translator *translator, const at_search_settings *settings, const at_line *sources,
               const at_line *targets, int64_t count, at_on_result *on_result, void *context, at_error *error)
 {
-    const bool alone = !translator->model->kind->has_source;
-    if (error->code == AT_OK && count > 0 && alone == (sources != NULL))
+    const bool has_source = translator->model->kind->has_source;
+    if (error->code == AT_OK && count > 0 && has_source == !sources)
         return at_fail(error, AT_USAGE,
-                       alone ? "model '%s' is a language model: it takes no sources beside the text"
-                             : "model '%s' translates: it needs the sources beside the targets",
+                       !has_source ? "model '%s' is a language model: it takes no sources beside the text"
+                                   : "model '%s' translates: it needs the sources beside the targets",
                        translator->model->kind->name);
     at_search_settings complete = {.first_line = settings->first_line,
                                    .batch = settings->batch,

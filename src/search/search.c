@@ -29,7 +29,7 @@ bool at_search_complete(at_search_settings *settings, at_error *error)
     settings->batch = settings->batch ? settings->batch : 64;
     settings->max_length_factor = settings->max_length_factor > 0 ? settings->max_length_factor : 2;
     if (settings->temperature == 0 && settings->n_best > settings->beam)
-        return at_fail(error, AT_USAGE, "a beam of %lld cannot give the %lld best; ask for fewer, or widen the beam",
+        return at_fail(error, AT_USAGE, "a beam of %lld cannot return the %lld best; ask for fewer, or widen the beam",
                        (long long)settings->beam, (long long)settings->n_best);
     return true;
 }
@@ -70,10 +70,10 @@ static bool open_work(at_search_work *work)
     for (; whole && work->member_count <= work->translator->more_count; work->member_count++) {
         at_member *member = &work->members[work->member_count];
         member->model = work->member_count ? work->translator->more[work->member_count - 1] : work->translator->model;
-        member->memory = at_saved_new();
+        member->encoded = at_saved_new();
         member->state = at_saved_new();
         member->cache = at_cache_new();
-        whole = member->memory && member->state && member->cache;
+        whole = member->encoded && member->state && member->cache;
     }
     return whole || at_search_no_memory(work);
 }
@@ -84,7 +84,7 @@ static void close_work(at_search_work *work)
     for (int m = 0; m < work->member_count; m++) {
         at_cache_free(work->members[m].cache);
         at_saved_free(work->members[m].state);
-        at_saved_free(work->members[m].memory);
+        at_saved_free(work->members[m].encoded);
     }
     free(work->members);
     at_arena_free(work->steps);

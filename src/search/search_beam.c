@@ -260,7 +260,7 @@ static bool lay_out(beam_batch *batch)
     batch->rows = rows;
     bool good = true;
     for (int m = 0; rows > 0 && good && m < batch->work->member_count; m++)
-        good = at_saved_select(batch->work->members[m].memory, batch->owner, rows, batch->work->error);
+        good = at_saved_select(batch->work->members[m].encoded, batch->owner, rows, batch->work->error);
     return good;
 }
 

@@ -81,9 +81,9 @@ bool at_search_start(at_search_work *work, const at_source *source)
         if (!tape)
             return false;
         at_pass pass = pass_of(work, member, tape);
-        at_parts memory = at_model_encode(member->model, &pass, source);
-        at_parts state = at_model_start(member->model, &pass, source, &memory);
-        if (!at_search_ok(work, tape) || !at_saved_store(member->memory, &memory, work->error) ||
+        at_parts encoded = at_model_encode(member->model, &pass, source);
+        at_parts state = at_model_start(member->model, &pass, source, &encoded);
+        if (!at_search_ok(work, tape) || !at_saved_store(member->encoded, &encoded, work->error) ||
             !at_saved_store(member->state, &state, work->error))
             return false;
     }
@@ -111,8 +111,8 @@ bool at_search_decode(at_search_work *work, at_tape *tape, const at_source *sour
     for (int m = 0; m < work->member_count; m++) {
         const at_member *member = &work->members[m];
         at_pass pass = pass_of(work, member, tape);
-        at_parts memory = at_saved_load(member->memory, tape), state = at_saved_load(member->state, tape);
-        at_decoded one = at_model_decode(member->model, &pass, source, &memory, &state, ids, n);
+        at_parts encoded = at_saved_load(member->encoded, tape), state = at_saved_load(member->state, tape);
+        at_decoded one = at_model_decode(member->model, &pass, source, &encoded, &state, ids, n);
         if (!at_search_ok(work, tape) || !at_saved_store(member->state, &state, work->error))
             return false;
         if (!one.weights && !work->without_weights)

@@ -27,8 +27,8 @@ typedef struct at_sentence {
 /* A model of the ensemble and what it stores between steps. */
 typedef struct at_member {
     at_model *model;
-    at_saved *memory, *state; /* the encoded source and the decoder's state */
-    at_cache *cache;          /* keys and values of both, for decoders that cache them */
+    at_saved *encoded, *state; /* the encoded source and the decoder's state */
+    at_cache *cache;           /* keys and values of both, for decoders that cache them */
 } at_member;
 
 typedef struct at_search_work at_search_work;

@@ -75,13 +75,13 @@ static bool add_pair(at_corpus *corpus, const at_lines *lines, int64_t index, co
     return true;
 }
 
-static bool none_left(const at_corpus_report *report, bool alone, const at_corpus_limits *limits, at_error *error)
+static bool none_left(const at_corpus_report *report, bool target_only, const at_corpus_limits *limits, at_error *error)
 {
     char reason[3][120];
     int count = 0;
     if (report->empty > 0)
         snprintf(reason[count++], sizeof *reason, "%lld %s (first line %lld)", (long long)report->empty,
-                 alone ? "are empty" : "have an empty side", (long long)report->first_empty);
+                 target_only ? "are empty" : "have an empty side", (long long)report->first_empty);
     if (report->too_long > 0)
         snprintf(reason[count++], sizeof *reason, "%lld are longer than %lld units (first line %lld)",
                  (long long)report->too_long, (long long)limits->max_length, (long long)report->first_too_long);
@@ -89,7 +89,7 @@ static bool none_left(const at_corpus_report *report, bool alone, const at_corpu
         snprintf(reason[count++], sizeof *reason,
                  "%lld have a side more than %g times as long as the other (first line %lld)",
                  (long long)report->unlike, limits->max_ratio, (long long)report->first_unlike);
-    return at_fail(error, AT_FORMAT, "no %s is left: of %lld, %s%s%s%s%s", alone ? "line" : "pair of lines",
+    return at_fail(error, AT_FORMAT, "no %s is left: of %lld, %s%s%s%s%s", target_only ? "line" : "pair of lines",
                    (long long)report->lines, reason[0],
                    count > 2   ? ", "
                    : count > 1 ? " and "

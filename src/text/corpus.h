@@ -11,7 +11,7 @@ typedef struct at_corpus_files {
     const char *source, *target;      /* parallel files; or */
     const char *tsv;                  /* one tab-separated file with */
     int source_column, target_column; /* these columns, counted from 1 */
-    bool alone;                       /* there is no source, only the target file or the target's column */
+    bool target_only;                 /* there is no source, only the target file or the target's column */
 } at_corpus_files;
 
 /* Which pairs are used. */

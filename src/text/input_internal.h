@@ -13,7 +13,7 @@ void at_input_free(at_input *input);
 const char *at_input_name(const at_input *input);
 /* Up to `size` (at least 1) bytes; 0 at the end, -1 with the error set. */
 ssize_t at_input_read(at_input *input, void *bytes, size_t size, at_error *error);
-/* Whether a read would return without waiting for whoever writes the input. */
+/* Whether a read would return without waiting for the writer of the input. */
 bool at_input_ready(const at_input *input);
 /* A file's size, as a guess of how much there is to read; 0 if it is not known. */
 size_t at_input_size(const at_input *input);

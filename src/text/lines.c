@@ -28,7 +28,7 @@ static bool cut_column(at_line line, int wanted, at_line *cell, int *columns)
 
 static bool read_columns(at_lines *lines, const at_corpus_files *files, at_error *error)
 {
-    const int wanted[2] = {files->source_column, files->target_column}, first = files->alone;
+    const int wanted[2] = {files->source_column, files->target_column}, first = files->target_only;
     if (wanted[first] < 1 || wanted[1] < 1)
         return at_fail(error, AT_USAGE, "columns count from 1, so there is no column %d",
                        wanted[first] < 1 ? wanted[first] : wanted[1]);
@@ -81,7 +81,7 @@ static bool read_parallel(at_lines *lines, const at_corpus_files *files, at_erro
 
 static bool read_files(at_lines *lines, const at_corpus_files *files, at_error *error)
 {
-    if (files->alone && files->target)
+    if (files->target_only && files->target)
         return read_file(lines, 1, files->target, error);
     if (!files->tsv && (!files->source || !files->target))
         return at_fail(error, AT_USAGE, "a corpus is a source file and a target file, or one tab-separated file");

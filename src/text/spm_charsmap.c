@@ -1,7 +1,7 @@
 /* The table is the trie's size in bytes (32 bits, little-endian), the trie, then texts that end in a NUL each.
  *
  * A unit of the trie is 32 bits: label in bits 0-7 with bit 31, "has a value" in bit 8, offset in bits 10-30, times 256
- * if bit 9 is set. From a unit at place p one goes to base = p xor offset; the value, if there is one, is there, in
+ * if bit 9 is set. From a unit at index p one goes to base = p xor offset; the value, if there is one, is there, in
  * bits 0-30; the child for a byte b is at base xor b if its label is b. A reader tests any byte, so base xor 0 .. 255
  * must all lie in the trie. SentencePiece keeps the values of at most 32 prefixes. */
 #include "text/spm_charsmap_internal.h"
@@ -42,7 +42,7 @@ static size_t base_of(size_t at, uint32_t unit)
     return at ^ ((size_t)(unit >> 10) << ((unit & 1u << 9) >> 6));
 }
 
-/* A value is the place of a text: clean, short, ended by a NUL. */
+/* A value is the offset of a text: clean, short, ended by a NUL. */
 static const char *text_fault(const trie *t, uint32_t value)
 {
     if (value >= t->text_size)

@@ -26,7 +26,7 @@ bool at_subwords_train(at_subwords *subwords, at_error *error);
 /* Takes over `bytes`, which is from malloc, also if it fails. */
 bool at_subwords_take(at_subwords *subwords, unsigned char *bytes, size_t size, const char *name, at_error *error);
 
-/* As at_vocabulary_encode, for clean UTF-8; -1 if out of memory. A place is without the blank before it, unless the
+/* As at_vocabulary_encode, for clean UTF-8; -1 if out of memory. An offset is that after the blank before the piece, unless the
  * piece is nothing but blank. `text`, if not NULL, gets the line as the model's normaliser left it. */
 int64_t at_subwords_encode(const at_subwords *subwords, const char *line, size_t size, int32_t *ids, int64_t room,
                            int32_t *offsets, at_buffer *text);

@@ -260,7 +260,7 @@ bool at_vocabulary_count(at_vocabulary *vocabulary, const char *line, size_t siz
     if (vocabulary->subwords && vocabulary->subwords->spm)
         return true; /* the pieces of a file are not counted */
     if (vocabulary->fixed)
-        return at_fail(error, AT_FAILED, "a fixed vocabulary cannot count more lines");
+        return at_fail(error, AT_USAGE, "a fixed vocabulary cannot count more lines");
     if (!at_vocabulary_cleans(vocabulary))
         return count_units(vocabulary, line, size, error);
     at_clean clean = {0};

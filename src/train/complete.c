@@ -23,7 +23,7 @@ static bool has_source(const char *model)
 
 static const char *const part_names[] = {[AT_TRAIN] = "training", [AT_VALID] = "validation"};
 
-/* Lines in memory take the place of files. */
+/* Lines in memory replace the files. */
 static bool check_lines(const at_train_settings *s, at_training_part part, at_error *error)
 {
     const at_corpus_files *files = part == AT_VALID ? &s->valid : &s->train;
@@ -95,18 +95,18 @@ static bool check_both_sides(const side_files *f, at_error *error)
 static bool complete_files(at_train_settings *s, const at_given *given, at_error *error)
 {
     at_corpus_files *both[] = {&s->train, &s->valid};
-    const bool alone = !has_source(s->model.model);
+    const bool target_only = !has_source(s->model.model);
     at_columns columns = s->columns;
-    if (alone && !is_set(given, "columns"))
+    if (target_only && !is_set(given, "columns"))
         columns = (at_columns){.source = 0, .target = 1};
     for (int i = 0; i < 2; i++) {
-        both[i]->alone = alone;
+        both[i]->target_only = target_only;
         both[i]->source_column = columns.source;
         both[i]->target_column = columns.target;
         const side_files f = {both[i], i ? "valid-" : "", i == 0 && !s->lines[i].targets, s->model.model};
         if (s->lines[i].targets && !check_lines(s, i, error))
             return false;
-        if (!(alone ? check_one_side(&f, given, error) : check_both_sides(&f, error)))
+        if (!(target_only ? check_one_side(&f, given, error) : check_both_sides(&f, error)))
             return false;
     }
     return true;
@@ -133,14 +133,15 @@ static bool check_use(const at_train_settings *s, const at_given *given, at_erro
         return at_fail(error, AT_USAGE, "`%s` needs `guided-alignment` FILE, the links that are to be learnt",
                        s->model.guided_head[0] ? "guided-head" : "guided-weight");
     if (s->guided_alignment && s->subword_sampling > 0)
-        return at_fail(error, AT_USAGE,
-                       "`guided-alignment` links units that stay as they are, and `subword-sampling` draws them anew");
+        return at_fail(
+            error, AT_USAGE,
+            "`guided-alignment` links units that stay as they are, and `subword-sampling` changes them in each epoch");
     if (s->average > 1 && s->optimiser.ema > 0)
         return at_fail(error, AT_USAGE, "`average` and `ema` are two means of the parameters; give one of them");
     for (int i = 0; i < 4 && !validates; i++)
         if (is_set(given, of_validation[i]))
             return at_fail(error, AT_USAGE, "`%s` needs %s`valid-target`, or `valid-tsv`", of_validation[i],
-                           s->train.alone ? "" : "`valid-source` and ");
+                           s->train.target_only ? "" : "`valid-source` and ");
     if (s->joint_vocabulary && strcmp(s->source_vocabulary, s->target_vocabulary) != 0)
         return at_fail(error, AT_USAGE, "`joint-vocab` needs `source-vocab` and `target-vocab` to be the same");
     return true;

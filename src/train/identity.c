@@ -91,7 +91,7 @@ static bool add_vocabulary(at_buffer *lines, const char *name, const at_vocabula
         at_buffer_print(lines, "%s of %lld units (%016llx)\n", name, (long long)at_vocabulary_size(vocabulary),
                         (unsigned long long)at_hash_text(json));
     free(json);
-    return json != NULL;
+    return json;
 }
 
 static bool add_data(const at_trainer *trainer, at_buffer *lines, at_error *error)
@@ -228,10 +228,11 @@ static void show_line(const char *line, bool missing, char *out, size_t size)
 
 static bool refuse(const at_trainer *trainer, const char *was, const char *is, at_error *error)
 {
-    return at_fail(error, AT_FAILED,
-                   "cannot go on from '%s', which was written with %s and not with %s; train anew without `resume`, or "
-                   "as before",
-                   trainer->state_path, was, is);
+    return at_fail(
+        error, AT_FAILED,
+        "cannot go on from '%s', which was written with %s and not with %s; train from the start without `resume`, or "
+        "as before",
+        trainer->state_path, was, is);
 }
 
 /* Two lines differ: names the setting whose values do, or shows both lines. */

@@ -119,7 +119,7 @@ static bool has_model(at_listing *listing, at_error *error)
         return false;
     listing->loss.model = listing->model;
     listing->optimiser = at_optimiser_new(&adam, listing->model->params, error);
-    return listing->optimiser != NULL;
+    return listing->optimiser;
 }
 
 bool at_listing_train(at_listing *listing, int64_t epochs, double *loss, at_error *error)

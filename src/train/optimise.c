@@ -58,7 +58,7 @@ at_optimiser *at_optimiser_new(const at_optimiser_settings *settings, at_params 
     if (error->code != AT_OK || !check(settings, error))
         return NULL;
     at_optimiser *o = calloc(1, sizeof *o);
-    bool whole = o != NULL;
+    bool whole = o;
     if (whole) {
         int64_t count = at_params_count(params), chunks = (count + CHUNK - 1) / CHUNK;
         *o = (at_optimiser){.settings = *settings, .params = params, .count = count, .chunks = chunks};

@@ -5,7 +5,7 @@
 static void note_report(at_trainer *trainer, const char *what, const at_corpus_report *r)
 {
     static const char *const rules[] = {"kept", "cut", "skipped"};
-    const bool one_sided = trainer->settings->train.alone;
+    const bool one_sided = trainer->settings->train.target_only;
     if (r->empty > 0)
         at_trainer_note(trainer, "%lld of the %lld %s %s and are skipped, the first in line %lld", (long long)r->empty,
                         (long long)r->lines, what, one_sided ? "lines are empty" : "pairs have an empty side",
@@ -65,7 +65,7 @@ static at_corpus *make_corpus(at_trainer *trainer, const at_lines *lines, const 
     else if (error->code != AT_OK)
         prefix_error(what, error);
     if (corpus && at_corpus_count(corpus) == 0)
-        at_fail(error, AT_FAILED, "none of the %lld %s pairs can be used", (long long)report.lines, what);
+        at_fail(error, AT_FORMAT, "none of the %lld %s pairs can be used", (long long)report.lines, what);
     return corpus;
 }
 
@@ -82,7 +82,7 @@ bool at_trainer_prepare_data(at_trainer *trainer, at_error *error)
     at_lines *lines = lines_of(&s->lines[AT_TRAIN], &s->train, error);
     if (lines) {
         bool joint = s->joint_vocabulary;
-        if (!s->train.alone)
+        if (!s->train.target_only)
             t->source = make_vocabulary(lines, s->source_vocabulary, s->cleaning, 0, joint ? 1 : 0, error);
         if (error->code == AT_OK)
             t->target = joint ? at_vocabulary_copy(t->source, error)

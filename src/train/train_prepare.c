@@ -83,7 +83,7 @@ static bool check_settings(const at_train_settings *s, at_error *error)
                        "a batch is measured in sentences or in tokens: set `batch-size` or `batch-tokens`, not both");
     if (s->early_stopping > 0 && !at_train_validates(s))
         return at_fail(error, AT_USAGE, "`early-stopping` needs validation data");
-    if (s->train.alone && at_metric_decodes(s->valid_metric))
+    if (s->train.target_only && at_metric_decodes(s->valid_metric))
         return at_fail(error, AT_USAGE,
                        "`valid-metric` %s scores translations, and a language model has no source to translate; use "
                        "loss or perplexity",
@@ -119,7 +119,7 @@ static bool check_output(const at_trainer *trainer, at_error *error)
 static bool can_write(const char *path, at_error *error)
 {
     at_writer *writer = at_writer_open(path, error);
-    const bool opened = writer != NULL;
+    const bool opened = writer;
     at_writer_cancel(writer);
     return opened;
 }

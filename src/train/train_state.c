@@ -117,7 +117,7 @@ static bool save_state(at_trainer *trainer, at_error *error)
  * again. */
 bool at_trainer_save(at_trainer *trainer, at_error *error)
 {
-    bool validates = trainer->valid != NULL;
+    bool validates = trainer->valid;
     return (!validates || save_model(trainer, trainer->last_path, false, error)) &&
            (trainer->progress.best_update > 0 || at_trainer_save_best(trainer, error)) && save_state(trainer, error);
 }

@@ -497,7 +497,7 @@ static void test_refusals(void **unused)
     at_error error = {0};
     at_search_settings settings = {.beam = 3, .n_best = 4};
     assert_false(at_search_complete(&settings, &error));
-    assert_string_equal(error.text, "a beam of 3 cannot give the 4 best; ask for fewer, or widen the beam");
+    assert_string_equal(error.text, "a beam of 3 cannot return the 4 best; ask for fewer, or widen the beam");
     error = (at_error){0};
     settings = (at_search_settings){.temperature = NAN};
     assert_false(at_search_complete(&settings, &error));

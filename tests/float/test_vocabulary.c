@@ -295,7 +295,7 @@ static void test_refusals(void **state)
     assert_int_equal(id, AT_UNKNOWN);
     assert_true(at_vocabulary_count(words, "a", 1, &error) && at_vocabulary_fix(words, &error));
     assert_false(at_vocabulary_count(words, "b", 1, &error));
-    expect_failure(&error, AT_FAILED, "a fixed vocabulary cannot count more lines");
+    expect_failure(&error, AT_USAGE, "a fixed vocabulary cannot count more lines");
     at_vocabulary_free(words);
     at_vocabulary_free(NULL);
 }
