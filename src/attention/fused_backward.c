@@ -120,7 +120,7 @@ static void load_rows(const at_job *j, const block *blk, const workspace *ws, ro
         x->dlog_prob[i] = dlog ? dlog[row] : 0;
         x->dcentre[i] = 0;
     }
-    x->offsets = (tile_table){.row = j->bias_row, .reach = j->reach, .place = blk->position};
+    x->offsets = (tile_table){.row = j->bias_row, .reach = j->reach, .position = blk->position};
     if (j->value_table) {
         int64_t each = at_round_up(count, width) * j->Dv;
         at_isa()->tile->multiply(blk->rows, j->Dv, blk->entries, ws->dout, ws->dv_row,
@@ -132,7 +132,7 @@ static void load_rows(const at_job *j, const block *blk, const workspace *ws, ro
         memset(ws->offsets, 0, (size_t)(blk->rows * ws->offsets_row) * sizeof *ws->offsets);
     }
     x->back = (tile_back){
-        .rule = j->rule->rule, .stat = x->stat, .delta = x->delta, .choice = x->choice, .pull = x->dlog_prob};
+        .rule = j->rule->rule, .stat = x->stat, .delta = x->delta, .choice = x->choice, .dlog_prob = x->dlog_prob};
 }
 
 /* Weights into ws->s and dW into ws->d for the tile at `from`. */
@@ -339,8 +339,8 @@ static void add_key_grads(const at_job *j, const workspace *ws, int64_t b, int64
         rows_of->add(dk + at_start_of(&j->k_rows, b, g, from), j->k_rows.row, ws->dk + from * ws->dk_row, ws->dk_row,
                      to - from, j->size, 1 / j->score_factor);
     if (dk && j->pairwise)
-        at_isa()->tile->add_turned(dk + at_start_of(&j->k_rows, b, g, from), j->k_rows.row, ws->dk + from * j->size,
-                                   j->size, to - from);
+        at_isa()->tile->add_transposed(dk + at_start_of(&j->k_rows, b, g, from), j->k_rows.row, ws->dk + from * j->size,
+                                       j->size, to - from);
 }
 
 static void start_head(const at_job *j, const workspace *ws, int64_t h)

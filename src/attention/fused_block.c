@@ -120,9 +120,10 @@ void at_block_load(const at_job *j, block *blk, cutter *scratch, int64_t b, int6
         blk->centre[r] = j->centre->value[at_row_of(j, b, h, blk->index[r])];
     blk->from = lowest / TILE_KEYS * TILE_KEYS;
     blk->to = highest;
-    blk->table = (tile_table){.reach = j->reach, .place = blk->position};
+    blk->table = (tile_table){.reach = j->reach, .position = blk->position};
     if (j->key_table)
-        blk->table = (tile_table){.at = tables + width, .row = j->bias_row, .reach = j->reach, .place = blk->position};
+        blk->table =
+            (tile_table){.at = tables + width, .row = j->bias_row, .reach = j->reach, .position = blk->position};
     else if (j->bias)
         blk->table.at = j->bias_table + h * j->bias_row + width;
 }

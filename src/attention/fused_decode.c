@@ -100,7 +100,7 @@ void at_decode_task(void *context, int64_t index, int worker)
     blk.from = blk.from / TILE_KEYS * TILE_KEYS;
     rows_of->copy(ws.q, ws.q_row, j->size_panels, j->q->value + at_start_of(&j->q_rows, b, first, 0), j->size, rows,
                   j->size, j->scale * j->score_factor, NULL);
-    blk.table = (tile_table){.row = j->bias_row, .reach = j->reach, .place = blk.position};
+    blk.table = (tile_table){.row = j->bias_row, .reach = j->reach, .position = blk.position};
     if (j->bias)
         blk.table.at = j->bias_table + first * j->bias_row + k->width;
     for (int64_t h = 0; j->key_table && h < rows; h++) {

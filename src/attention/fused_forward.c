@@ -102,7 +102,7 @@ static void pass_online(const at_job *j, const block *blk, const workspace *ws, 
     bool collects = collects_summaries(j);
     tile_state state = {.top = ws->top,
                         .sum = ws->sum,
-                        .lean = collects && j->asked->entropy ? ws->exponent_sums : NULL,
+                        .exponent_sum = collects && j->asked->entropy ? ws->exponent_sums : NULL,
                         .argmax = collects && j->asked->argmax ? argmax : NULL,
                         .out = ws->out,
                         .out_row = ws->out_row,
@@ -125,7 +125,7 @@ static void pass_online(const at_job *j, const block *blk, const workspace *ws, 
         bool empty = blk->lo[i] >= blk->hi[i];
         factor[i] = j->rule->end(ws->top[i], ws->sum[i], empty, j->keeps_stat ? &j->stat[row] : NULL);
         /* -sum w ln w = ln 2 (log2 sum - mean exponent) */
-        if (state.lean)
+        if (state.exponent_sum)
             j->asked->entropy[row] = empty ? 0 : LN2 * (AT_REAL(log2)(ws->sum[i]) - ws->exponent_sums[i] / ws->sum[i]);
         if (state.argmax)
             j->asked->argmax[row] = argmax[i];

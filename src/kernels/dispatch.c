@@ -33,7 +33,7 @@ static bool has(const isa *set)
     return true; /* NEON is part of every aarch64 */
 }
 
-/* The set of that name; NULL: there is none, or this CPU has not got it. */
+/* The set of that name; NULL: there is none, or this CPU does not have it. */
 static const isa *find(const char *name)
 {
     for (int i = 0; name && i < SETS; i++)

@@ -1,4 +1,4 @@
-/* The product: which loops, and who does which part. */
+/* The product: which loops, and which thread computes which part. */
 #include "kernels/gemm.h"
 
 #include "base/threads.h"

@@ -9,8 +9,8 @@ enum { AT_GEMM_THIN = 3 }; /* rows up to which a product is bound by reading B *
 typedef struct gemm_kernels {
     int64_t width; /* columns of a panel */
     void (*pack)(const at_real *b, int64_t b_row, int64_t b_col, int64_t k, int64_t n, at_real *packed);
-    /* A product, or a piece of one: some of its rows and columns. `scratch`: as many numbers as the function of that name
-     * returns for the whole product. */
+    /* A product, or a piece of one: some of its rows and columns. `scratch`: as many numbers as the function of that
+     * name returns for the whole product. */
     void (*piece)(const at_gemm *piece, at_real *scratch);
     int64_t (*scratch)(const at_gemm *gemm);
     void (*thin)(const at_gemm *gemm); /* few rows against B by rows or columns */

@@ -1,5 +1,6 @@
-/* The product's inner loops. Blocks change where numbers wait, never the order in which they are summed. Sizes are for
- * a 32 KB L1 and a 512 KB L2: a panel of B, DEPTH x WIDTH, stays in L1 while BLOCK rows of A, DEPTH deep, pass it from L2.
+/* The product's inner loops. Blocking changes where numbers are stored, never the order in which they are summed. Sizes
+ * are for a 32 KB L1 and a 512 KB L2: a panel of B, DEPTH x WIDTH, stays in L1 while BLOCK rows of A, DEPTH deep, pass
+ * it from L2.
  *
  * A as it is    for sums up to DEPTH, or few columns: a block of C stays in L2 for all DEPTHS parts of a chunk of B,
  *               which is CHUNK columns wide.
@@ -82,7 +83,7 @@ static void pack_columns(const at_real *a, int64_t a_col, const row_groups *grou
     }
 }
 
-/* The same for a group of any layout: blocks of contiguous rows are turned in registers. */
+/* The same for a group of any layout: blocks of contiguous rows are transposed in registers. */
 static void pack_group(const at_real *a, int64_t a_row, int64_t a_col, int64_t rows, int64_t depth, at_real *to)
 {
     int64_t p = 0;
@@ -180,7 +181,8 @@ static int64_t few_rows(const at_gemm *g, const chunk *c)
     return j;
 }
 
-/* A block of rows of A and C, in groups of nearly equal size: group g is rows [rows g / groups, rows (g + 1) / groups). */
+/* A block of rows of A and C, in groups of nearly equal size: group g is rows
+ * [rows g / groups, rows (g + 1) / groups). */
 typedef struct row_block {
     int64_t from, rows, groups;
     const at_real *a; /* row 0 of group g, part d of k: a + group_start * a_row + d * a_part + g * a_group */
@@ -214,9 +216,9 @@ static void copy_rows(at_real *to, int64_t to_row, const at_real *from, int64_t 
         memcpy(to + i * to_row, from + i * from_row, (size_t)columns * sizeof *to);
 }
 
-/* One panel of C, columns [j, j + WIDTH) of the chunk, for a block of rows and the parts [d0, d1) of k. From part to part
- * the sums wait in a block of their own, and not in C: the rows of C may be a power of two apart, where they would evict
- * each other and the panel of B from L1. A panel of fewer than WIDTH columns is there from beginning to end. */
+/* One panel of C, columns [j, j + WIDTH) of the chunk, for a block of rows and the parts [d0, d1) of k. From part to
+ * part the sums are kept in a block of their own, not in C: the rows of C may be a power of two apart, where they would
+ * evict each other and the panel of B from L1. A panel of fewer than WIDTH columns is there from beginning to end. */
 static void panel_rows(const at_gemm *g, const chunk *c, const row_block *r, int64_t j, int d0, int d1)
 {
     at_real sums[BLOCK * WIDTH] __attribute__((aligned(64))), padded[WIDTH] = {0};
@@ -367,7 +369,7 @@ static void finish_row(const at_gemm *g, at_real *c)
     }
 }
 
-/* Row-major B: eight rows of it at a time stream through, C waits in L1. */
+/* Row-major B: eight rows of it at a time stream through, C stays in L1. */
 static void thin_row(const at_gemm *g, const at_real *a, at_real *c)
 {
     int64_t p = 0;
@@ -377,12 +379,12 @@ static void thin_row(const at_gemm *g, const at_real *a, at_real *c)
         thin_rows(1, a + p * g->a_col, g->a_col, g->b + p * g->b_row, g->b_row, c, g->n);
 }
 
-/* B by columns: turned as it is read. */
-static void thin_turned(const at_gemm *g, const at_real *a, at_real *c)
+/* B by columns: transposed as it is read. */
+static void thin_transposed(const at_gemm *g, const at_real *a, at_real *c)
 {
     int64_t j = 0;
     for (; j + WIDTH <= g->n; j += WIDTH)
-        turned_panel(g->k, a, g->a_col, g->b + j * g->b_col, g->b_col, c + j, true);
+        transposed_panel(g->k, a, g->a_col, g->b + j * g->b_col, g->b_col, c + j, true);
     for (; j < g->n; j++)
         for (int64_t p = 0; p < g->k; p++)
             c[j] = a[p * g->a_col] * g->b[p + j * g->b_col] + c[j];
@@ -395,7 +397,7 @@ static void thin(const at_gemm *g)
         at_real *c = g->c + i * g->c_row;
         if (!g->accumulate)
             memset(c, 0, (size_t)g->n * sizeof *c);
-        (g->b_col == 1 ? thin_row : thin_turned)(g, g->a + i * g->a_row, c);
+        (g->b_col == 1 ? thin_row : thin_transposed)(g, g->a + i * g->a_row, c);
         finish_row(g, c);
     }
 }

@@ -1,4 +1,5 @@
-/* The tables that each compilation of the isa_*.c files exports: "plain" everywhere, and the fast set of the machine. */
+/* The tables that each compilation of the isa_*.c files exports: "plain" everywhere, and the fast set of the
+ * machine. */
 #ifndef AT_ISA_INTERNAL_H
 #define AT_ISA_INTERNAL_H
 

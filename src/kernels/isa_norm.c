@@ -1,11 +1,11 @@
-/* Dropout's choice, layer norm and the softmax of a cross-entropy, row by row. A row is read two or three times, and
+/* Dropout masks, layer norm and the softmax of a cross-entropy, row by row. A row is read two or three times, and
  * from the second time on it is in the cache. */
 #include "base/rng.h"
 #include "kernels/isa_internal.h"
 #include "kernels/passes.h"
 #include "kernels/vec_internal.h"
 
-/* ---- Which numbers stay ---- */
+/* ---- Dropout masks ---- */
 
 enum { DRAWN = 8, WORDS = 4 * DRAWN }; /* lanes of Philox at a time */
 
@@ -167,7 +167,7 @@ INLINE void back_sums(const norm_back *j, int64_t c, int64_t n, vec *sum, vec *a
         v_store_first(j->bias_grad + c, v_load_first(j->bias_grad + c, n) + g, n);
 }
 
-/* ds = r (h - mean(h) - z mean(h z)) + g_sum,  dx = ds,  dy = ds where it was let through */
+/* ds = r (h - mean(h) - z mean(h z)) + g_sum,  dx = ds,  dy = ds where y was kept */
 INLINE void back_lanes(const norm_back *j, at_real mean_h, at_real mean_hz, int64_t c, int64_t n)
 {
     vec z = (v_load_first(j->s + c, n) - j->mean) * j->r, h = v_load_first(j->g + c, n) * v_load_first(j->gain + c, n);

@@ -67,9 +67,9 @@ INLINE void weigh_rows(int rows, const tile *t, int64_t i, int64_t first, int64_
 }
 
 static void weigh(const tile *t, int64_t size, const at_real *v, int64_t keys, at_real *out, int64_t out_row,
-                  bool fresh, bool careful)
+                  bool fresh, bool own_keys_only)
 {
-    if (fresh && careful)
+    if (fresh && own_keys_only)
         zero_rows(out, out_row, 0, t->rows, size);
     for (int g = 0; fresh && g < t->groups; g++)
         if (t->first[g] >= t->last[g])
@@ -79,7 +79,7 @@ static void weigh(const tile *t, int64_t size, const at_real *v, int64_t keys, a
         for (int g = 0; g < t->groups; g++) {
             int64_t i = t->start[g], first = t->first[g], last = t->last[g];
             at_real *c = out + i * out_row + d;
-            if (!careful) {
+            if (!own_keys_only) {
                 if (first < last)
                     weigh_rows(
                         (int)(t->start[g + 1] - i), t, i, first, last,
@@ -126,11 +126,11 @@ INLINE void gather_keys(const gathering *g, int64_t c, int64_t n, int64_t r0, in
 }
 
 static void gather(const tile *t, int64_t size, const at_real *x, int64_t x_row, at_real *sums, int64_t sums_row,
-                   bool fresh, bool careful)
+                   bool fresh, bool own_keys_only)
 {
     const gathering what = {.t = t, .size = size, .x = x, .x_row = x_row, .sums = sums, .sums_row = sums_row};
     int64_t columns = t->to - t->from, a, b;
-    if (careful) {
+    if (own_keys_only) {
         if (fresh)
             zero_rows(sums, sums_row, t->from, t->to, size);
         for (int64_t r = 0; r < t->rows; r++)
@@ -193,14 +193,15 @@ static void score_heads(const tile *t, int64_t size, const at_real *q, int64_t q
                 continue;
             at_real *s = t->s + h * t->s_row + c - t->from;
             if (straight)
-                turned_panel(size, q + h * q_row, 1, keys[0] + column, k->row, s, false);
+                transposed_panel(size, q + h * q_row, 1, keys[0] + column, k->row, s, false);
             else
-                turned_rows(size, q + h * q_row, keys, column, s);
+                transposed_rows(size, q + h * q_row, keys, column, s);
         }
     }
 }
 
-/* to[0..panels*WIDTH) += sum_r s[r] (row from + r of v at `column`), for rows anywhere in memory: micro_wide's chain. */
+/* to[0..panels*WIDTH) += sum_r s[r] (row from + r of v at `column`), for rows anywhere in memory:
+ * micro_wide's chain. */
 INLINE void weigh_lines(const int panels, int64_t n, const at_real *s, const tile_lines *v, int64_t from,
                         int64_t column, at_real *to)
 {
@@ -285,7 +286,7 @@ static void multiply(int64_t rows, int64_t size, int64_t columns, const at_real 
         }
 }
 
-static void add_turned(at_real *to, int64_t to_row, const at_real *panels, int64_t size, int64_t keys)
+static void add_transposed(at_real *to, int64_t to_row, const at_real *panels, int64_t size, int64_t keys)
 {
     for (int64_t key = 0; key < keys; key += LANES) {
         const at_real *panel = panels + key / WIDTH * WIDTH * size + key % WIDTH;
@@ -343,7 +344,7 @@ const tile_kernels AT_ISA_NAME(at_tile_kernels) = {
     .weigh = weigh,
     .gather = gather,
     .multiply = multiply,
-    .add_turned = add_turned,
+    .add_transposed = add_transposed,
     .key_sums = key_sums,
     .weights = AT_ISA_NAME(at_tile_weights),
     .dscore = AT_ISA_NAME(at_tile_dscore),

@@ -79,7 +79,7 @@ INLINE vec v_sqrt(vec x)
  *   entmax15         ds = r (d - delta), r = √w     delta = sum r d / sum r
  *   sigmoid          ds = d w (1 - w)
  *   relu             ds = stat (d - delta), w > 0   delta = sum w d
- *   hard             ds = pull ([j chosen] - w)     the one-hot itself has no gradient, its log-probability has */
+ *   hard             ds = dlog_prob ([j chosen] - w)     the one-hot itself has no gradient, its log-probability has */
 INLINE vec dscore_lanes(vec w, vec d, vec stat, vec delta, const tile_rule rule)
 {
     switch (rule) {
@@ -122,12 +122,12 @@ static void dscore_hard(const tile *t, at_real *d, const tile_back *back)
         int64_t a, b;
         if (!row_columns(t, i, &a, &b))
             continue;
-        at_real pull = back->pull ? back->pull[i] : 0, *ds = d + i * t->s_row;
+        at_real dlog_prob = back->dlog_prob ? back->dlog_prob[i] : 0, *ds = d + i * t->s_row;
         for (int64_t c = panel_floor(a); c < panel_ceil(b); c++)
-            ds[c] = -pull * t->s[i * t->s_row + c];
+            ds[c] = -dlog_prob * t->s[i * t->s_row + c];
         int64_t chosen = back->choice[i] - t->from;
         if (chosen >= a && chosen < b)
-            ds[chosen] += pull;
+            ds[chosen] += dlog_prob;
         fence(ds, a, b, 0);
     }
 }

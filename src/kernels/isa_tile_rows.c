@@ -11,7 +11,7 @@ void AT_ISA_NAME(at_tile_look_up)(const tile *t, const tile_table *table)
         if (!row_columns(t, i, &a, &b))
             continue;
         at_real *s = t->s + i * t->s_row;
-        int64_t offset = t->from - table->place[i];
+        int64_t offset = t->from - table->position[i];
         for (int64_t c = panel_floor(a); c < panel_ceil(b); c += LANES)
             v_store(s + c, v_load(s + c) + table_lanes(table, i, offset + c));
     }
@@ -84,7 +84,7 @@ INLINE vec row_top(const tile *t, int64_t i, int64_t a, int64_t b, const bool bi
     vec top = v_set(-INFINITY), other = top;
     if (biased) {
         /* Left of the band and right of it the clipped table is constant: [from, left) and [right, to). */
-        int64_t offset = t->from - table->place[i];
+        int64_t offset = t->from - table->position[i];
         int64_t left = clamp(panel_floor(-table->reach - offset + 1), from, to);
         int64_t right = clamp(panel_ceil(table->reach - offset), left, to);
         const at_real *at = table->at + i * table->row;
@@ -119,11 +119,11 @@ static int64_t find(const at_real *s, int64_t a, int64_t b, at_real value)
     return c;
 }
 
-/* s = 2^(s - top) over [a,b) in whole panels; returns the sum of each lane, and with `leaning` the sum of the powers
- * times their exponents. */
-INLINE vec row_powers(at_real *s, int64_t a, int64_t b, at_real top, const bool leaning, vec *lean)
+/* s = 2^(s - top) over [a,b) in whole panels; returns the sum of each lane, and if `with_exponents` the sum of the
+ * powers times their exponents. */
+INLINE vec row_powers(at_real *s, int64_t a, int64_t b, at_real top, const bool with_exponents, vec *exponents)
 {
-    vec shift = v_set(top), sum0 = v_set(0), sum1 = sum0, lean0 = sum0, lean1 = sum0;
+    vec shift = v_set(top), sum0 = v_set(0), sum1 = sum0, exponents0 = sum0, exponents1 = sum0;
     for (int64_t c = panel_floor(a); c < panel_ceil(b); c += WIDTH) {
         vec x0 = v_max(v_set(-127), v_load(s + c) - shift), x1 = v_max(v_set(-127), v_load(s + c + LANES) - shift);
         vec p0 = v_exp2_near(x0), p1 = v_exp2_near(x1);
@@ -131,12 +131,12 @@ INLINE vec row_powers(at_real *s, int64_t a, int64_t b, at_real top, const bool 
         v_store(s + c + LANES, p1);
         sum0 += p0;
         sum1 += p1;
-        if (leaning) {
-            lean0 = v_fma(p0, x0, lean0);
-            lean1 = v_fma(p1, x1, lean1);
+        if (with_exponents) {
+            exponents0 = v_fma(p0, x0, exponents0);
+            exponents1 = v_fma(p1, x1, exponents1);
         }
     }
-    *lean = lean0 + lean1;
+    *exponents = exponents0 + exponents1;
     return sum0 + sum1;
 }
 
@@ -153,42 +153,42 @@ static void scale_row(at_real *x, int64_t count, at_real factor)
  * once costs a few instructions a row; folding one takes as long as eight steps of the exponential. */
 INLINE vec fold_top(const at_real *lanes)
 {
-    at_real turned[LANES * LANES] __attribute__((aligned(VECTOR_BYTES)));
-    transpose_block(lanes, LANES, turned, LANES);
-    vec top = v_load(turned);
+    at_real transposed[LANES * LANES] __attribute__((aligned(VECTOR_BYTES)));
+    transpose_block(lanes, LANES, transposed, LANES);
+    vec top = v_load(transposed);
 #pragma GCC unroll 8
     for (int l = 1; l < LANES; l++)
-        top = v_max(top, v_load(turned + l * LANES));
+        top = v_max(top, v_load(transposed + l * LANES));
     return top;
 }
 INLINE vec fold_sum(const at_real *lanes)
 {
-    at_real turned[LANES * LANES] __attribute__((aligned(VECTOR_BYTES)));
-    transpose_block(lanes, LANES, turned, LANES);
-    vec sum = v_load(turned);
+    at_real transposed[LANES * LANES] __attribute__((aligned(VECTOR_BYTES)));
+    transpose_block(lanes, LANES, transposed, LANES);
+    vec sum = v_load(transposed);
 #pragma GCC unroll 8
     for (int l = 1; l < LANES; l++)
-        sum += v_load(turned + l * LANES);
+        sum += v_load(transposed + l * LANES);
     return sum;
 }
 
 /* sum 2^(s - top') = 2^(top - top') sum 2^(s - top), and the same for all that was weighted so far. */
 static void rescale(const tile_state *state, int64_t i, at_real before, at_real factor)
 {
-    if (state->lean)
-        state->lean[i] = factor * (state->lean[i] + (before - state->top[i]) * state->sum[i]);
+    if (state->exponent_sum)
+        state->exponent_sum[i] = factor * (state->exponent_sum[i] + (before - state->top[i]) * state->sum[i]);
     state->sum[i] *= factor;
     scale_row(state->out + i * state->out_row, state->out_size, factor);
     if (state->offsets)
         scale_row(state->offsets + i * state->offsets_row, state->offsets_size, factor);
 }
 
-/* LANES rows from i on, of which `rows` are there. */
-INLINE void softmax_rows(const tile *t, int64_t i, int64_t rows, const bool biased, const bool leaning,
+/* LANES rows from i on, of which `rows` exist. */
+INLINE void softmax_rows(const tile *t, int64_t i, int64_t rows, const bool biased, const bool with_exponents,
                          const tile_table *table, const tile_state *state)
 {
     at_real lanes[LANES * LANES] __attribute__((aligned(VECTOR_BYTES))),
-        tilt[LANES * LANES] __attribute__((aligned(VECTOR_BYTES)));
+        exponent_lanes[LANES * LANES] __attribute__((aligned(VECTOR_BYTES)));
     at_real top[LANES], factor[LANES], before[LANES];
     int64_t a[LANES], b[LANES];
     bool used[LANES];
@@ -203,7 +203,7 @@ INLINE void softmax_rows(const tile *t, int64_t i, int64_t rows, const bool bias
     v_store(top, new_top);
     v_store(factor, v_exp2_below(old - new_top));
     for (int64_t r = 0; r < LANES; r++) {
-        vec lean = v_set(0), sum = v_set(0);
+        vec exponents = v_set(0), sum = v_set(0);
         if (used[r]) {
             if (top[r] != before[r]) {
                 if (state->argmax)
@@ -212,33 +212,33 @@ INLINE void softmax_rows(const tile *t, int64_t i, int64_t rows, const bool bias
                 if (before[r] != -INFINITY)
                     rescale(state, i + r, before[r], factor[r]);
             }
-            sum = row_powers(t->s + (i + r) * t->s_row, a[r], b[r], top[r], leaning, &lean);
+            sum = row_powers(t->s + (i + r) * t->s_row, a[r], b[r], top[r], with_exponents, &exponents);
         }
         v_store(lanes + r * LANES, sum);
-        if (leaning)
-            v_store(tilt + r * LANES, lean);
+        if (with_exponents)
+            v_store(exponent_lanes + r * LANES, exponents);
     }
-    at_real sums[LANES], leans[LANES];
+    at_real sums[LANES], exponent_sums[LANES];
     v_store(sums, fold_sum(lanes));
-    if (leaning)
-        v_store(leans, fold_sum(tilt));
+    if (with_exponents)
+        v_store(exponent_sums, fold_sum(exponent_lanes));
     for (int64_t r = 0; r < rows; r++) {
         state->sum[i + r] += used[r] ? sums[r] : 0;
-        if (leaning)
-            state->lean[i + r] += used[r] ? leans[r] : 0;
+        if (with_exponents)
+            state->exponent_sum[i + r] += used[r] ? exponent_sums[r] : 0;
     }
 }
 
 void AT_ISA_NAME(at_tile_softmax)(const tile *t, const tile_table *table, const tile_state *state)
 {
-    bool biased = table->at != NULL, leaning = state->lean != NULL;
+    bool biased = table->at != NULL, with_exponents = state->exponent_sum != NULL;
     for (int64_t i = 0; i < t->rows; i += LANES) {
         int64_t rows = t->rows - i < LANES ? t->rows - i : LANES;
-        if (biased && leaning)
+        if (biased && with_exponents)
             softmax_rows(t, i, rows, true, true, table, state);
         else if (biased)
             softmax_rows(t, i, rows, true, false, table, state);
-        else if (leaning)
+        else if (with_exponents)
             softmax_rows(t, i, rows, false, true, table, state);
         else
             softmax_rows(t, i, rows, false, false, table, state);
@@ -320,7 +320,8 @@ void AT_ISA_NAME(at_tile_prior)(const tile *t, const at_real *centre, at_real si
     }
 }
 
-void AT_ISA_NAME(at_tile_by_offset)(const tile *t, const int32_t *place, int64_t reach, at_real *sums, int64_t sums_row)
+void AT_ISA_NAME(at_tile_by_offset)(const tile *t, const int32_t *position, int64_t reach, at_real *sums,
+                                    int64_t sums_row)
 {
     for (int64_t i = 0; i < t->rows; i++) {
         int64_t a, b;
@@ -329,7 +330,7 @@ void AT_ISA_NAME(at_tile_by_offset)(const tile *t, const int32_t *place, int64_t
         const at_real *s = t->s + i * t->s_row;
         at_real *sum = sums + i * sums_row;
         /* Columns below `left` lie at or beyond -reach, those from `right` on at or beyond +reach. */
-        int64_t middle = place[i] - t->from, left = middle - reach + 1, right = middle + reach;
+        int64_t middle = position[i] - t->from, left = middle - reach + 1, right = middle + reach;
         left = left < a ? a : left > b ? b : left;
         right = right < left ? left : right > b ? b : right;
         vec below = v_set(0), above = below;

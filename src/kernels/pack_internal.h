@@ -13,7 +13,7 @@
 #define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (veci){__VA_ARGS__})
 #endif
 
-/* LANES rows of LANES numbers turned in registers: column[j][i] = row[i][j]. */
+/* LANES rows of LANES numbers transposed in registers: column[j][i] = row[i][j]. */
 INLINE void turn_lanes(const vec *row, vec *column)
 {
 #if AT_LANES == 2
@@ -63,13 +63,13 @@ INLINE void transpose_lanes(const at_real *in, int64_t from, vec *column)
     turn_lanes(row, column);
 }
 
-/* The same of rows anywhere in memory, from offset `place` of each. */
-INLINE void transpose_rows(const at_real *const *in, int64_t place, vec *column)
+/* The same of rows anywhere in memory, from offset `offset` of each. */
+INLINE void transpose_rows(const at_real *const *in, int64_t offset, vec *column)
 {
     vec row[LANES];
 #pragma GCC unroll 8
     for (int i = 0; i < LANES; i++)
-        row[i] = v_load(in[i] + place);
+        row[i] = v_load(in[i] + offset);
     turn_lanes(row, column);
 }
 
@@ -117,10 +117,10 @@ INLINE void pack_panel(const at_real *b, int64_t b_row, int64_t b_col, int64_t k
             to[p * WIDTH + j] = j < columns ? b[p * b_row + j * b_col] : 0;
 }
 
-/* c = (load ? c : 0) + a B for one row and WIDTH columns of a B whose columns are contiguous, b_col apart: blocks of it are
- * turned in registers. Lanes are columns and k runs inside, the same chain as the micro kernel's. */
-INLINE void turned_panel(int64_t k, const at_real *a, int64_t a_col, const at_real *b, int64_t b_col, at_real *c,
-                         bool load)
+/* c = (load ? c : 0) + a B for one row and WIDTH columns of a B whose columns are contiguous, b_col apart: blocks of it
+ * are transposed in registers. Lanes are columns and k runs inside, the same chain as the micro kernel's. */
+INLINE void transposed_panel(int64_t k, const at_real *a, int64_t a_col, const at_real *b, int64_t b_col, at_real *c,
+                             bool load)
 {
     vec sum0 = load ? v_load(c) : v_set(0), sum1 = load ? v_load(c + LANES) : v_set(0);
     int64_t p = 0;
@@ -148,15 +148,15 @@ INLINE void turned_panel(int64_t k, const at_real *a, int64_t a_col, const at_re
     v_store(c + LANES, sum1);
 }
 
-/* c = a B for columns of B anywhere in memory, from offset `place` of each: the same chain. */
-INLINE void turned_rows(int64_t k, const at_real *a, const at_real *const *b, int64_t place, at_real *c)
+/* c = a B for columns of B anywhere in memory, from offset `offset` of each: the same chain. */
+INLINE void transposed_rows(int64_t k, const at_real *a, const at_real *const *b, int64_t offset, at_real *c)
 {
     vec sum0 = v_set(0), sum1 = sum0;
     int64_t p = 0;
     for (; p + LANES <= k; p += LANES) {
         vec low[LANES], high[LANES];
-        transpose_rows(b, place + p, low);
-        transpose_rows(b + LANES, place + p, high);
+        transpose_rows(b, offset + p, low);
+        transpose_rows(b + LANES, offset + p, high);
 #pragma GCC unroll 8
         for (int l = 0; l < LANES; l++) {
             vec x = v_set(a[p + l]);
@@ -167,8 +167,8 @@ INLINE void turned_rows(int64_t k, const at_real *a, const at_real *const *b, in
     for (; p < k; p++) {
         vec low, high, x = v_set(a[p]);
         for (int l = 0; l < LANES; l++) {
-            low[l] = b[l][place + p];
-            high[l] = b[LANES + l][place + p];
+            low[l] = b[l][offset + p];
+            high[l] = b[LANES + l][offset + p];
         }
         sum0 = v_fma(x, low, sum0);
         sum1 = v_fma(x, high, sum1);

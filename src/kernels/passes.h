@@ -20,8 +20,8 @@ typedef struct norm_row {
     at_real mean, r;    /* results */
 } norm_row;
 
-/* Its backward pass: from g = dL/dout and g_sum = dL/ds (NULL: 0) to x and y, and to the sums for gain and bias (NULL: not
- * needed). */
+/* Its backward pass: from g = dL/dout and g_sum = dL/ds (NULL: 0) to x and y, and to the sums for gain and bias (NULL:
+ * not needed). */
 typedef struct norm_back {
     int64_t size;
     const at_real *s, *g, *g_sum, *mask, *gain;

@@ -48,22 +48,22 @@ typedef struct tile {
 
 /* What a row knows of the keys it has seen so far. */
 typedef struct tile_state {
-    at_real *top, *sum; /* [rows]: largest score (log2 scale) and sum of 2^(score - top) */
-    at_real *lean;      /* [rows] sum of 2^(score - top) (score - top), for the entropy; NULL: not wanted */
-    int32_t *argmax;    /* [rows] or NULL */
+    at_real *top, *sum;    /* [rows]: largest score (log2 scale) and sum of 2^(score - top) */
+    at_real *exponent_sum; /* [rows] sum of 2^(score - top) (score - top), for the entropy; NULL: not wanted */
+    int32_t *argmax;       /* [rows] or NULL */
     at_real *out;
     int64_t out_row, out_size; /* rescaled when top moves */
     at_real *offsets;
     int64_t offsets_row, offsets_size; /* likewise; NULL: none */
 } tile_state;
 
-/* A table looked up by clipped offset: row i, key j gets at[clip(j - place[i], -reach, reach)]. The memory is padded by
- * the panel width on both sides with the end values, so that a vector may be read at any clipped offset. */
+/* A table looked up by clipped offset: row i, key j gets at[clip(j - position[i], -reach, reach)]. The memory is padded
+ * by the panel width on both sides with the end values, so that a vector may be read at any clipped offset. */
 typedef struct tile_table {
     const at_real *at; /* points at offset -reach of row 0; NULL: no table */
     int64_t row;       /* distance of the rows' tables; 0: shared */
     int64_t reach;
-    const int32_t *place; /* [rows] position of each query */
+    const int32_t *position; /* [rows] position of each query */
 } tile_table;
 
 /* How weights follow from scores once a row's statistics are known, and scores' gradients from weights'. */
@@ -74,7 +74,7 @@ typedef struct tile_back {
     const at_real *stat;   /* [rows]: softmax, hard: log2 of the sum; relu: 1/sum; sparsemax, entmax15: the threshold */
     const at_real *delta;  /* [rows]: what the rule subtracts, see rule's formula */
     const int32_t *choice; /* [rows]: hard: the chosen key, -1: none */
-    const at_real *pull;   /* [rows]: hard: gradient of the log-probability; NULL: 0 */
+    const at_real *dlog_prob; /* [rows]: hard: gradient of the log-probability; NULL: 0 */
 } tile_back;
 
 typedef struct tile_kernels {
@@ -83,8 +83,8 @@ typedef struct tile_kernels {
     void (*begin)(tile *t);
     /* s_ij = q_i . k_j. q [rows, q_row]; kt: all keys as panels [panel][size][width]. */
     void (*score)(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *kt);
-    /* The same where every row is another head, over keys that are not packed: `group` rows share a key head, and key heads are
-     * `size` apart. */
+    /* The same where every row is another head, over keys that are not packed: `group` rows share a key head, and key
+     * heads are `size` apart. */
     void (*score_heads)(const tile *t, int64_t size, const at_real *q, int64_t q_row, const tile_lines *k,
                         int64_t group);
     /* s_ij = sum_a v_a act(q_ia + k_ja) */
@@ -107,25 +107,25 @@ typedef struct tile_kernels {
     at_real (*threshold)(const at_real *row, int64_t lo, int64_t hi, tile_rule rule);
     /* s_ij *= exp(-(j - centre_i)^2 / (2 sigma^2)) */
     void (*prior)(const tile *t, const at_real *centre, at_real sigma);
-    /* sums_i[clip(j - place_i)] += s_ij: sums [rows, sums_row], 2*reach+1 each */
-    void (*by_offset)(const tile *t, const int32_t *place, int64_t reach, at_real *sums, int64_t sums_row);
+    /* sums_i[clip(j - position_i)] += s_ij: sums [rows, sums_row], 2*reach+1 each */
+    void (*by_offset)(const tile *t, const int32_t *position, int64_t reach, at_real *sums, int64_t sums_row);
 
     /* out_i += sum_j s_ij v_j: v as panels [panel][keys][width] with `keys` rows in all; out [rows, out_row] padded to
-     * whole panels. `fresh`: out starts from 0. `careful`: a row touches its own keys only, for values that are not
-     * finite. */
+     * whole panels. `fresh`: out starts from 0. `own_keys_only`: a row touches its own keys only, for values that are
+     * not finite. */
     void (*weigh)(const tile *t, int64_t size, const at_real *v, int64_t keys, at_real *out, int64_t out_row,
-                  bool fresh, bool careful);
+                  bool fresh, bool own_keys_only);
     /* The same where every row is another head, over values that are not packed; a row touches its own keys only. */
     void (*weigh_heads)(const tile *t, int64_t size, const tile_lines *v, int64_t group, at_real *out, int64_t out_row);
     /* sums_j += sum_i s_ij x_i, for the tile's keys j: x [rows, x_row] padded, sums [keys, sums_row] padded */
     void (*gather)(const tile *t, int64_t size, const at_real *x, int64_t x_row, at_real *sums, int64_t sums_row,
-                   bool fresh, bool careful);
+                   bool fresh, bool own_keys_only);
     /* c = (load ? c : 0) + a B for a few rows: a [rows, a_row], B as panels [panel][..][width] `step` apart of which
      * the first `size` rows count, c [rows, c_row] padded to whole panels of its `columns` */
     void (*multiply)(int64_t rows, int64_t size, int64_t columns, const at_real *a, int64_t a_row, const at_real *b,
                      int64_t step, at_real *c, int64_t c_row, bool load);
     /* Row j of `to`, [keys, to_row], += what the panels [panel][size][width] hold in column j. */
-    void (*add_turned)(at_real *to, int64_t to_row, const at_real *panels, int64_t size, int64_t keys);
+    void (*add_transposed)(at_real *to, int64_t to_row, const at_real *panels, int64_t size, int64_t keys);
     /* sums_j += sum_i factor_i s_ij */
     void (*key_sums)(const tile *t, const at_real *factor, at_real *sums);
 

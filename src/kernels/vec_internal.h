@@ -1,7 +1,7 @@
-/* One vector of numbers, by the vector types of GCC and clang, so that one source compiles to AVX2 with FMA, to NEON and
- * to plain code, in float and, for the gradient checks, in double. Included by the isa_*.c files only, which are compiled
- * once per instruction set. The transcendental functions are inlined polynomials with error bounds that a test checks
- * against libm; in double they are libm's own, since only exactness counts there. */
+/* One vector of numbers, by the vector types of GCC and clang, so that one source compiles to AVX2 with FMA, to NEON
+ * and to plain code, in float and, for the gradient checks, in double. Included by the isa_*.c files only, which are
+ * compiled once per instruction set. The transcendental functions are inlined polynomials with error bounds that a test
+ * checks against libm; in double they are libm's own, since only exactness counts there. */
 #ifndef AT_VEC_INTERNAL_H
 #define AT_VEC_INTERNAL_H
 

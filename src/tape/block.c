@@ -15,7 +15,7 @@ void *at_room(at_tape *tape, size_t size)
 void *at_keep(at_tape *tape, const void *bytes, size_t size)
 {
     void *kept = at_room(tape, size);
-    return kept && size ? memcpy(kept, bytes, size) : kept; /* of nothing there may be no address */
+    return kept && size ? memcpy(kept, bytes, size) : kept; /* without bytes the pointer may be NULL */
 }
 
 at_tensor *at_record_one(const at_op *op, at_tensor *output, at_tensor *const *inputs, int input_count, void *saved)

@@ -4,16 +4,18 @@
 
 #include "tape/tape.h"
 
-/* `return AT_REFUSE(tape, AT_SHAPE, "matmul: ...", ...)`: records the error on the tape; NULL for the caller to return. */
+/* `return AT_REFUSE(tape, AT_SHAPE, "matmul: ...", ...)`: records the error,
+ * and is NULL. */
 #define AT_REFUSE(tape, code, ...) (at_fail(at_tape_error(tape), code, __VA_ARGS__), NULL)
 /* `return AT_NO_MEMORY(tape, "the operation %s", name)`: the same for AT_MEMORY, "out of memory for ...". */
 #define AT_NO_MEMORY(tape, ...) (at_no_memory(at_tape_error(tape), __VA_ARGS__), NULL)
 /* A shape as text that lives to the end of the enclosing block. */
 #define AT_TEXT(shape) at_shape_text(shape, (char[200]){0}, 200)
 
-/* A copy of `size` bytes in the tape's arena, for at_record's `saved`; NULL with an error message if there is no memory. */
+/* A copy of `size` bytes in the tape's arena, for at_record's `saved`; NULL with an error message if out of
+ * memory. */
 void *at_keep(at_tape *tape, const void *bytes, size_t size);
-/* Uninitialised memory in the tape's arena; NULL with an error message if there is no memory. */
+/* Uninitialised memory in the tape's arena; NULL with an error message if out of memory. */
 void *at_room(at_tape *tape, size_t size);
 
 /* Records an operation with one output. */

@@ -1,4 +1,4 @@
-/* Two-sided operations. The shapes are laid against each other from the right, and a dimension of 1, or one that is not
+/* Two-sided operations. The shapes are aligned at the right, and a dimension of 1, or one that is not
  * there, is repeated. */
 #include "tape/block.h"
 #include "tape/ops.h"
@@ -67,7 +67,7 @@ static walk plan_walk(at_shape shape, at_shape a, at_shape b)
     return w; /* dimension 0 is the innermost */
 }
 
-/* Where each side stands at the start of the result's row. */
+/* The offset of each side at the start of the result's row. */
 static void row_start(const walk *w, int64_t row, int64_t at[2])
 {
     at[0] = at[1] = 0;
@@ -173,7 +173,7 @@ static void pair_back(at_node *node, int side, bool times_other, at_real factor)
         back_range(&job, 0, job.walk.count);
 }
 
-/* The three ways a row can go: both sides move, or one of them stands still. */
+/* The three kinds of row: both sides advance, or one of them is repeated. */
 #define PAIR_LOOPS(sign)                                                                                               \
     if (a_step && b_step) {                                                                                            \
         for (int64_t i = 0; i < count; i++)                                                                            \

@@ -12,7 +12,7 @@
  * t_nv = (1 - s) [v = c] + s / V, so a row's loss is  L - (1 - s) z_c - (s / V) sum_v z_v,  L = log sum_v e^(z_v),
  * with L = max + log sum_v e^(z_v - max), which cannot overflow. Rows with target -1 are not read.
  *
- * There is no larger tensor than the logits, so their gradient takes their place where nobody else needs them. */
+ * There is no larger tensor than the logits, so their gradient overwrites them where nothing else needs them. */
 
 typedef struct entropy_row {
     at_real max, sum; /* of e^(z - max) */

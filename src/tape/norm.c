@@ -8,8 +8,8 @@
 
 /* ---- layer_norm, residual_norm: LN(s), s = x or x + dropout(y) ----
  *
- * Over each row: out = gain (s - mean) r + bias, r = 1 / sqrt(variance + eps). Saved for the backward pass are s and a mean
- * and an r for each row; what dropout let through is drawn again. */
+ * Over each row: out = gain (s - mean) r + bias, r = 1 / sqrt(variance + eps). Saved for the backward pass are s and a
+ * mean and an r for each row; the dropout mask is drawn again. */
 
 enum { BLOCK = 32 }; /* rows whose gradients of gain and bias are one sum, whatever the threads */
 

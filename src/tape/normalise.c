@@ -1,6 +1,7 @@
 /* The normalisers: scores e [B,H,Q,K] become weights w of the same shape, row by row, over the keys of the row's span.
- * Outside the span w is 0 and e is never read, so a NaN there stays there; the result of an empty span is zeros and no gradient.
- * Sums run in double whatever at_real is: these rows are the judge of the fused path. */
+ * Outside the span w is 0 and e is never read, so a NaN there stays there; an empty span has zeros and no
+ * gradient.
+ * Sums run in double whatever at_real is: the fused path is tested against these rows. */
 #include <math.h>
 
 #include "tape/block.h"
@@ -91,9 +92,9 @@ at_tensor *at_softmax(at_tensor *e, const at_spans *spans)
 }
 
 /* ---- sparsemax: w_j = max(0, e_j - tau), tau such that sum w = 1 ---------------------------------------------------
- * Michelot's way: tau of all candidates, drop those below it, again until none is dropped. Every pass but the last
- * drops at least one key, so it ends, and the end is exact. The largest score is 0 after the shift and its weight at
- * most 1, so tau >= -1 and only scores above -1 are candidates at all. */
+ * Michelot's algorithm: tau of all candidates, drop those below it, again until none is dropped. Every pass but the
+ * last drops at least one key, so it ends, and the end is exact. The largest score is 0 after the shift and its weight
+ * at most 1, so tau >= -1 and only scores above -1 are candidates at all. */
 
 static void sparsemax_row(const at_real *e, at_real *w, int64_t n)
 {

@@ -1,4 +1,4 @@
-/* Operations that know where a query and a key stand: query i at position start + i, key j at position j. */
+/* Operations that depend on positions: query i at position start + i, key j at position j. */
 #include <math.h>
 #include <string.h>
 

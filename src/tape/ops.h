@@ -1,5 +1,5 @@
-/* The operations, about forty. Each is one block in one place: formula, forward, backward, constructor with a shape
- * check that speaks. NULL in, NULL out. Shapes broadcast from the right, as in NumPy, where it says so. */
+/* The operations, about forty. Each is one block of code: formula, forward, backward, constructor with a shape
+ * check and its error message. NULL in, NULL out. Shapes broadcast from the right, as in NumPy, where it says so. */
 #ifndef AT_OPS_H
 #define AT_OPS_H
 
@@ -27,8 +27,8 @@ at_tensor *at_matmul(at_tensor *a, at_tensor *b, bool transpose_a,
                      bool transpose_b); /* [...,m,k] x [...,k,n]; batch dims broadcast */
 at_tensor *at_linear(at_tensor *x, at_tensor *w, at_tensor *b,
                      at_act act); /* act(x w^T + b): x [...,in], w [out,in], b [out] or NULL */
-/* For operations with weights [out,in] of their own, in the backward pass: dW += dz^T x, dz [rows,out], x [rows,in]. Of a
- * parameter with few rows it waits until the walk ends; dz and x must then stay. */
+/* For operations with weights [out,in] of their own, in the backward pass: dW += dz^T x, dz [rows,out], x
+ * [rows,in]. For a parameter with few rows it is deferred to the end of the backward pass; dz and x must then stay. */
 void at_weights_grad(at_tape *tape, at_tensor *weights, int64_t rows, const at_real *dz, const at_real *x);
 bool at_weights_wait(const at_tensor *weights, int64_t rows);
 
@@ -55,8 +55,8 @@ at_tensor *at_layer_norm(at_tensor *x, at_tensor *gain, at_tensor *bias, at_real
 at_tensor *at_residual_norm(at_tensor *x, at_tensor *y, at_tensor *gain, at_tensor *bias, at_real eps, at_real keep,
                             at_rng *rng, at_tensor **sum);
 
-/* entropy.c: [N,V] -> summed loss [1]; target -1: ignored. If nothing else reads the logits, their gradient takes the
- * place of their values in the backward pass. */
+/* entropy.c: [N,V] -> summed loss [1]; target -1: ignored. If nothing else reads the logits, their gradient
+ * overwrites their values in the backward pass. */
 at_tensor *at_cross_entropy(at_tensor *logits, const int32_t *targets, at_real smoothing);
 
 /* normalise.c: over the last dimension of e [B,H,Q,K], only the keys of each row's span; zeros elsewhere */
@@ -70,8 +70,8 @@ at_tensor *at_relu_span(at_tensor *e, const at_spans *spans);    /* divided by t
  * function's; the one-hot itself passes none. */
 at_tensor *at_hard(at_tensor *e, const at_spans *spans, bool sample, uint64_t seed, at_tensor **log_prob);
 
-/* For writing normalisers: the rule of one row, `n` scores that are all inside the span, and its gradient, which is added
- * to de. */
+/* For writing normalisers: the rule of one row, `n` scores that are all inside the span, and its gradient, added to
+ * de. */
 typedef void at_row_rule(const at_real *e, at_real *w, int64_t n);
 typedef void at_row_rule_back(const at_real *e, const at_real *w, const at_real *dw, at_real *de, int64_t n);
 at_tensor *at_normalise(const at_op *op, at_tensor *e, const at_spans *spans, at_row_rule *row);
@@ -87,8 +87,8 @@ at_tensor *at_additive(at_tensor *qa, at_tensor *ka, at_tensor *v, at_act act, c
 /* x [B,K,...] with the keys that no span reaches set to zero, so that a NaN there survives no product; x itself if all
  * are seen. */
 at_tensor *at_seen(at_tensor *x, const at_spans *spans);
-/* For writing operations: do the spans cover the rows of e [B,H,Q,K] and inside its keys? Says so on the tape if
- * not. */
+/* For writing operations: do the spans cover the rows of e [B,H,Q,K] and stay inside its keys? Records an
+ * error on the tape if not. */
 bool at_spans_fit(const char *op, at_tensor *e, const at_spans *spans);
 
 /* offset.c: a pair of transposes, over the clipped offset r = clip(j - (start + i), -R, R) + R */
@@ -100,8 +100,8 @@ at_tensor *at_gaussian(at_tensor *p, int64_t keys, at_real sigma);
 
 /* rotate.c: rope, D even */
 at_tensor *at_rotate(at_tensor *x, int64_t start); /* [B,n,H,D]: row i at position start + i */
-/* [N,width], of which the first `heads` heads of `size` turn: row i at position start + places[i]. The places must stay
- * until the backward pass. */
-at_tensor *at_rotate_rows(at_tensor *x, const int32_t *places, int64_t start, int64_t heads, int64_t size);
+/* [N,width], of which the first `heads` heads of `size` are rotated: row i at position start + positions[i]. The array
+ * must stay until the backward pass. */
+at_tensor *at_rotate_rows(at_tensor *x, const int32_t *positions, int64_t start, int64_t heads, int64_t size);
 
 #endif

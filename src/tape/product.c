@@ -1,4 +1,4 @@
-/* Products of matrices, forward and back, all through the one gemm. */
+/* Products of matrices, forward and backward, all by the one gemm. */
 #include <string.h>
 
 #include "kernels/isa.h"
@@ -231,7 +231,7 @@ static const at_real *packed_weights(at_tensor *w, bool transposed)
     return w->params ? at_params_packed(w->params, w->param, transposed) : NULL;
 }
 
-/* gz = g act'(z) in the place of g, and the sum of its rows for the bias: a sum for each block of rows, then the sum of
+/* gz = g act'(z) overwriting g, and the sum of its rows for the bias: a sum for each block of rows, then the sum of
  * those in order, whatever the threads. */
 enum { BLOCK = 32 };
 
@@ -269,7 +269,7 @@ static void act_back(at_tensor *y, int64_t rows, int64_t size, at_act act, at_re
     at_arena_release(at_tape_arena(y->tape), mark);
 }
 
-/* The gradient of weights that a loop uses step by step, dW += dz^T x, is put off until all steps are there and then
+/* The gradient of weights that a loop uses step by step, dW += dz^T x, is deferred until all steps are known and then
  * made as one product: a step's few rows would read and write all of dW for little work. */
 typedef struct step {
     struct step *next;
@@ -277,12 +277,12 @@ typedef struct step {
     int64_t rows;
 } step;
 
-typedef struct put_off {
-    struct put_off *next;
+typedef struct deferred {
+    struct deferred *next;
     at_real *w_grad;
     int64_t in, out, rows;
     step *first, **last;
-} put_off;
+} deferred;
 
 enum { FEW_ROWS = 256 }; /* with more, a product pays by itself */
 
@@ -307,7 +307,7 @@ static void weights_back(at_tape *tape, at_real *w_grad, int64_t in, int64_t out
 /* Steps side by side, in the order they came, then one product for each matrix of weights. */
 static void make_up(at_tape *tape, void *kept)
 {
-    for (put_off *w = kept; w && at_tape_ok(tape); w = w->next) {
+    for (deferred *w = kept; w && at_tape_ok(tape); w = w->next) {
         at_mark mark = at_arena_mark(at_tape_arena(tape));
         at_real *dz = at_room(tape, (size_t)(w->rows * w->out) * sizeof *dz);
         at_real *x = at_room(tape, (size_t)(w->rows * w->in) * sizeof *x);
@@ -337,15 +337,15 @@ void at_weights_grad(at_tape *tape, at_tensor *weights, int64_t rows, const at_r
         weights_back(tape, w_grad, in, out, rows, dz, x);
         return;
     }
-    put_off **at = (put_off **)at_tape_put_off(tape, make_up);
+    deferred **at = (deferred **)at_tape_defer(tape, make_up);
     while (*at && (*at)->w_grad != w_grad)
         at = &(*at)->next;
     step *here = at_room(tape, sizeof *here);
-    put_off *w = *at ? *at : at_room(tape, sizeof *w);
+    deferred *w = *at ? *at : at_room(tape, sizeof *w);
     if (!here || !w)
         return;
     if (!*at) {
-        *w = (put_off){.w_grad = w_grad, .in = in, .out = out};
+        *w = (deferred){.w_grad = w_grad, .in = in, .out = out};
         w->last = &w->first;
         *at = w;
     }

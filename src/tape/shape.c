@@ -1,5 +1,5 @@
 /* Operations that move numbers without changing them. Where the numbers lie in the right order already, the result is a
- * view: it costs nothing, and needs no way back because it shares its base's gradient. */
+ * view: it costs nothing, and needs no backward pass because it shares its base's gradient. */
 #include <string.h>
 
 #include "tape/block.h"
@@ -66,7 +66,7 @@ static permutation plan_permutation(at_shape x, const int *order)
     return p;
 }
 
-/* Where x stands at the start of y's row. */
+/* The offset in x at the start of y's row. */
 static int64_t permuted_row(const permutation *p, int64_t row)
 {
     int64_t at = 0;
@@ -93,7 +93,7 @@ static void permute_range(void *context, int64_t from, int64_t to)
     }
 }
 
-/* Every number of x has one place in y, so the rows of y write to different numbers of x. */
+/* Every number of x has one position in y, so the rows of y write to different numbers of x. */
 static void permute_back_range(void *context, int64_t from, int64_t to)
 {
     const permutation *p = context;

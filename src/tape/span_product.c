@@ -1,12 +1,12 @@
 /* Products between queries and keys, row by row over each row's span. A key outside the span is neither read nor given
  * a gradient, so whatever lies there (padding, NaN) stays there. G key heads serve H query heads: head h reads key head
- * h / (H/G). Plain loops: this is the specification that the fused path is judged by. */
+ * h / (H/G). Plain loops: the fused path is tested against them. */
 #include <math.h>
 
 #include "tape/block.h"
 #include "tape/ops.h"
 
-/* Do the spans lie over e's rows and inside its keys? e is [B,H,Q,K]. */
+/* Do the spans cover e's rows and stay inside its keys? e is [B,H,Q,K]. */
 bool at_spans_fit(const char *op, at_tensor *e, const at_spans *spans)
 {
     at_error *error = at_tape_error(e->tape);
@@ -15,11 +15,11 @@ bool at_spans_fit(const char *op, at_tensor *e, const at_spans *spans)
         return at_fail(error, AT_SHAPE, "%s: needs [B,H,Q,K], has %s", op, shape);
     const int64_t *dim = e->shape.dim;
     if (spans->batch != dim[0] || (spans->heads != 1 && spans->heads != dim[1]) || spans->rows != dim[2])
-        return at_fail(error, AT_SHAPE, "%s: spans [%lld,%lld,%lld] do not lie over the rows of %s", op,
+        return at_fail(error, AT_SHAPE, "%s: spans [%lld,%lld,%lld] do not cover the rows of %s", op,
                        (long long)spans->batch, (long long)spans->heads, (long long)spans->rows, shape);
     for (int64_t r = 0; r < spans->batch * spans->heads * spans->rows; r++)
         if (spans->hi[r] > spans->lo[r] && (spans->lo[r] < 0 || spans->hi[r] > dim[3]))
-            return at_fail(error, AT_SHAPE, "%s: the span [%d,%d) leaves the %lld keys", op, (int)spans->lo[r],
+            return at_fail(error, AT_SHAPE, "%s: the span [%d,%d) exceeds the %lld keys", op, (int)spans->lo[r],
                            (int)spans->hi[r], (long long)dim[3]);
     return true;
 }
@@ -30,25 +30,24 @@ typedef struct sizes {
     at_spans spans;
 } sizes;
 
-/* One row's place: its number in [B,H,Q], the number of its key head in [B,G], its span. */
-typedef struct place {
+/* One query row: its index in [B,H,Q], its head, the index of its key head in [B,G], its span. */
+typedef struct query_row {
     int64_t row, head, key_head, lo, hi;
-} place;
+} query_row;
 
 static int64_t row_count(const sizes *s)
 {
     return s->B * s->H * s->Q;
 }
 
-static place place_of(const sizes *s, int64_t row)
+static query_row query_row_of(const sizes *s, int64_t row)
 {
     int64_t b = row / (s->H * s->Q), h = row / s->Q % s->H;
     int64_t r = at_span_row(&s->spans, b, h, row % s->Q);
-    return (place){row, h, b * s->G + h / (s->H / s->G), s->spans.lo[r], s->spans.hi[r]};
+    return (query_row){row, h, b * s->G + h / (s->H / s->G), s->spans.lo[r], s->spans.hi[r]};
 }
 
-/* x [B,H,Q,·] against y [B,G,K,·]: B equal, G divides H, the spans fit [B,H,Q,K]. NULL: it was said what does not fit.
- */
+/* x [B,H,Q,·] against y [B,G,K,·]: B equal, G divides H, the spans fit [B,H,Q,K]. NULL with an error message if not. */
 static sizes *sizes_of(const char *op, at_tensor *x, at_tensor *y, const at_spans *spans)
 {
     at_tape *tape = x->tape;
@@ -76,7 +75,7 @@ static void span_dot_backward(at_node *node)
     at_real *dq = at_tensor_grad(q), *dk = at_tensor_grad(k);
     /* dq_i += de_ij k_j,  dk_j += de_ij q_i */
     for (int64_t row = 0; row < row_count(s); row++) {
-        place p = place_of(s, row);
+        query_row p = query_row_of(s, row);
         const at_real *de = node->outputs[0]->grad + row * s->K, *qi = q->value + row * D;
         for (int64_t j = p.lo; j < p.hi; j++) {
             int64_t key = (p.key_head * s->K + j) * D;
@@ -107,7 +106,7 @@ at_tensor *at_span_dot(at_tensor *q, at_tensor *k, const at_spans *spans)
     if (!e)
         return NULL;
     for (int64_t row = 0; row < row_count(s); row++) {
-        place p = place_of(s, row);
+        query_row p = query_row_of(s, row);
         for (int64_t j = 0; j < s->K; j++) {
             at_real sum = 0;
             if (p.lo <= j && j < p.hi)
@@ -129,7 +128,7 @@ static void span_sum_backward(at_node *node)
     at_real *dw = at_tensor_grad(w), *dv = at_tensor_grad(v);
     /* dw_ij += dc_i . v_j,  dv_j += w_ij dc_i */
     for (int64_t row = 0; row < row_count(s); row++) {
-        place p = place_of(s, row);
+        query_row p = query_row_of(s, row);
         const at_real *dc = node->outputs[0]->grad + row * Dv;
         for (int64_t j = p.lo; j < p.hi; j++) {
             int64_t key = (p.key_head * s->K + j) * Dv;
@@ -163,7 +162,7 @@ at_tensor *at_span_sum(at_tensor *w, at_tensor *v, const at_spans *spans)
     if (!c)
         return NULL;
     for (int64_t row = 0; row < row_count(s); row++) {
-        place p = place_of(s, row);
+        query_row p = query_row_of(s, row);
         at_real *ci = c->value + row * Dv;
         for (int64_t d = 0; d < Dv; d++)
             ci[d] = 0;
@@ -219,7 +218,7 @@ static void additive_backward(at_node *node)
     at_real *dqa = at_tensor_grad(qa), *dka = at_tensor_grad(ka), *dv = at_tensor_grad(v);
     /* with y = act(qa_ia + ka_ja):  dv_a += de_ij y,  dqa_ia += de_ij v_a act'(y),  dka_ja the same */
     for (int64_t row = 0; row < row_count(s); row++) {
-        place p = place_of(s, row);
+        query_row p = query_row_of(s, row);
         int64_t vh = v->shape.rank == 2 ? p.head * A : 0;
         for (int64_t j = p.lo; j < p.hi; j++) {
             at_real de = node->outputs[0]->grad[row * s->K + j];
@@ -258,7 +257,7 @@ at_tensor *at_additive(at_tensor *qa, at_tensor *ka, at_tensor *v, at_act act, c
     if (!saved || !e)
         return NULL;
     for (int64_t row = 0; row < row_count(s); row++) {
-        place p = place_of(s, row);
+        query_row p = query_row_of(s, row);
         const at_real *vh = v->value + (v->shape.rank == 2 ? p.head * A : 0);
         for (int64_t j = 0; j < s->K; j++) {
             at_real sum = 0;
@@ -271,7 +270,7 @@ at_tensor *at_additive(at_tensor *qa, at_tensor *ka, at_tensor *v, at_act act, c
     return at_record(qa->tape, &additive_op, &e, 1, (at_tensor *[]){qa, ka, v}, 3, saved);
 }
 
-/* ---- seen: the keys that some row sees, zeros in place of the others ----
+/* ---- seen: the keys that some row sees, zeros for the others ----
  * A product with a parameter (U k, W_K k) multiplies every key in the parameter's gradient: 0 x NaN would leak from a
  * key that nobody sees. Zeroed first, it cannot. */
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Memory that the way back has no more use for; the record lies in it. */
+/* Memory that the backward pass no longer needs; this record is stored in it. */
 typedef struct spare_block {
     struct spare_block *next;
     size_t bytes;
@@ -14,9 +14,9 @@ struct at_tape {
     spare_block *spare;
     at_error error;
     bool records;
-    bool walked; /* at_backward was here: intermediate gradients are used up */
+    bool walked; /* at_backward has run: intermediate gradients are used up */
     at_node *last;
-    void (*finish)(at_tape *tape, void *kept); /* of what was put off, see at_tape_put_off */
+    void (*finish)(at_tape *tape, void *kept); /* the deferred work, see at_tape_defer */
     void *kept;
 };
 
@@ -45,7 +45,7 @@ bool at_tape_ok(const at_tape *tape)
     return tape && tape->error.code == AT_OK;
 }
 
-void **at_tape_put_off(at_tape *tape, void (*finish)(at_tape *tape, void *kept))
+void **at_tape_defer(at_tape *tape, void (*finish)(at_tape *tape, void *kept))
 {
     tape->finish = finish;
     return &tape->kept;
@@ -133,7 +133,7 @@ static void give_spare(at_tape *tape, at_real *numbers, at_shape shape)
 }
 
 /* A node that has been walked was the last to need what it made: earlier nodes read their own results and what those
- * were made of. Its values and gradients become memory for the gradients still to come, unless work was put off that
+ * were made of. Its values and gradients become memory for the gradients still to come, unless deferred work
  * reads some of them at the end. */
 static void reuse_outputs(at_tape *tape, const at_node *node)
 {
@@ -209,7 +209,7 @@ at_tensor *at_leaf(at_tape *tape, at_shape shape, const at_real *value, at_real 
     return tensor;
 }
 
-/* A view of a view hangs on the first one's base: there is one place where the gradient lies. */
+/* A view of a view has the first one's base: the gradient exists once. */
 at_tensor *at_tensor_view(at_tensor *base, int64_t offset, at_shape shape)
 {
     if (!base)
@@ -253,7 +253,7 @@ static at_tensor *root_of(at_tensor *tensor)
     return tensor->base ? tensor->base : tensor;
 }
 
-/* Whether the tensor wants a gradient that nobody has touched yet, and is all of its base. */
+/* Whether the tensor wants a gradient that has not been touched yet, and is all of its base. */
 static bool untouched(at_tensor *tensor)
 {
     if (!tensor || !tensor->wants_grad)
@@ -283,7 +283,7 @@ at_real *at_tensor_grad_over(at_tensor *tensor, bool *add)
     return at_tensor_grad(tensor);
 }
 
-/* ---- Recording and the way back ---- */
+/* ---- Recording and the backward pass ---- */
 
 at_tensor *at_record(at_tape *tape, const at_op *op, at_tensor *const *outputs, int output_count,
                      at_tensor *const *inputs, int input_count, void *saved)
@@ -322,7 +322,7 @@ at_tensor *at_record(at_tape *tape, const at_op *op, at_tensor *const *outputs, 
     return outputs[0];
 }
 
-/* Whether anything came back to the node; if so, its other outputs get their zeros. */
+/* Whether a gradient reached the node; if so, its other outputs get zeros. */
 static bool reached(at_node *node)
 {
     bool any = false;
@@ -347,9 +347,9 @@ bool at_backward_from(at_tensor *tensor, const at_real *seed)
                        "backward: this tape does not record; make one that does to get gradients");
     if (tape->walked)
         return at_fail(&tape->error, AT_USAGE,
-                       "backward: this tape has been walked back already; a further pass needs a new tape");
+                       "backward: the backward pass of this tape has run already; another one needs a new tape");
     tape->walked = true;
-    root_of(tensor)->owned = false; /* where the walk starts is there to look at afterwards */
+    root_of(tensor)->owned = false; /* the caller may read the start tensor afterwards */
     at_real *grad = at_tensor_grad(tensor);
     int64_t count = at_shape_count(tensor->shape);
     for (int64_t i = 0; grad && i < count; i++)

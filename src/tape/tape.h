@@ -1,8 +1,8 @@
-/* The tape: an eager record of operations over an arena, and the way back along it.
+/* The tape: an eager record of operations over an arena, and the backward pass over it.
  *
  * A tensor is immutable once made. An operation computes at once; if the tape records, it also leaves a node, and
  * at_backward walks the nodes from the last to the first. A tape that does not record is inference: the same model code
- * trains and translates. Errors are sticky on the tape; a failed operation gives NULL, and NULL passes through every
+ * trains and translates. Errors are sticky on the tape; a failed operation returns NULL, and NULL passes through every
  * operation, so only the end of a computation needs a check. */
 #ifndef AT_TAPE_H
 #define AT_TAPE_H
@@ -25,7 +25,7 @@ struct at_tensor {
     at_tape *tape;
     at_shape shape;
     at_real *value;  /* dense, last dimension contiguous */
-    at_real *grad;   /* dL/dvalue; NULL until somebody adds to it: use at_tensor_grad */
+    at_real *grad;   /* dL/dvalue; NULL until something is added: use at_tensor_grad */
     at_tensor *base; /* a view shares this tensor's memory, starting at `offset` */
     int64_t offset;
     bool wants_grad;          /* it depends on a parameter or a marked leaf, on a recording tape */
@@ -71,11 +71,11 @@ bool at_backward_from(at_tensor *tensor, const at_real *seed);
 
 /* ---- For writing operations ---- */
 
-/* Work put off to the end of the way back: `finish` is called once, after the last node, with what lies in the slot.
+/* Work deferred to the end of the backward pass: `finish` is called once, after the last node, with the slot's value.
  * The slot, NULL at first, belongs to the one operation that uses it; its memory is the tape's arena. */
-void **at_tape_put_off(at_tape *tape, void (*finish)(at_tape *tape, void *kept));
+void **at_tape_defer(at_tape *tape, void (*finish)(at_tape *tape, void *kept));
 
-/* A fresh tensor, values uninitialised. NULL when memory is out or the tape has failed. */
+/* A fresh tensor, values uninitialised. NULL when out of memory or the tape has failed. */
 at_tensor *at_tensor_make(at_tape *tape, at_shape shape);
 /* The same over memory that is already there (a caller's output buffer). */
 at_tensor *at_tensor_over(at_tape *tape, at_shape shape, at_real *value);
@@ -83,16 +83,16 @@ at_tensor *at_tensor_over(at_tape *tape, at_shape shape, at_real *value);
 at_tensor *at_tensor_view(at_tensor *base, int64_t offset, at_shape shape);
 /* The gradient to add to: zeros at first touch. NULL if the tensor wants none. */
 at_real *at_tensor_grad(at_tensor *tensor);
-/* The same for an operation that goes through all of it: *add false says that nobody has been there, so the memory is
+/* The same for an operation that goes through all of it: *add false says that nothing was added yet: the memory is
  * uninitialised and is to be written; else it is to be added to. */
 at_real *at_tensor_grad_whole(at_tensor *tensor, bool *add);
 
 /* The same for an operation that reads the values for the last time: if it is their only reader and the tensor is
- * `spare`, the gradient takes their place. */
+ * `spare`, the gradient overwrites them. */
 at_real *at_tensor_grad_over(at_tensor *tensor, bool *add);
 
 /* Records the operation if the tape records and any input wants a gradient; marks the outputs as wanting one. `saved`
- * lives in the tape's arena. Gives outputs[0], or NULL if the tape has failed. */
+ * lives in the tape's arena. Returns outputs[0], or NULL if the tape has failed. */
 at_tensor *at_record(at_tape *tape, const at_op *op, at_tensor *const *outputs, int output_count,
                      at_tensor *const *inputs, int input_count, void *saved);
 

@@ -353,8 +353,8 @@ static void wrong_shapes_are_named(void **state)
     static const at_spans two = {.batch = B, .heads = 1, .rows = 2}, empty = {B, 1, K, zeros, zeros};
     static const char *const says[] = {
         "softmax: needs [B,H,Q,K], has [3,7]",
-        "hard: spans [2,1,2] do not lie over the rows of [2,4,3,7]",
-        "entmax15: the span [0,7) leaves the 6 keys",
+        "hard: spans [2,1,2] do not cover the rows of [2,4,3,7]",
+        "entmax15: the span [0,7) exceeds the 6 keys",
         "span_dot: the batches must be equal and the key heads divide the query heads ([2,4,3,7] with [2,3,7,2])",
         "span_dot: query size 7 and key size 2 differ",
         "span_sum: weights of 6 keys meet 7 values",

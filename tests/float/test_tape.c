@@ -151,11 +151,11 @@ static void shapes_that_do_not_fit(void **state)
             at_by_offset(T(1, 1, 3, 5), 2, 2, 0));
     REFUSES("sum_by_offset: the weights are [2,3] and must be [B,H,Q,K], the reach 1 and 0 or more",
             at_sum_by_offset(T(2, 3), 1, 0));
-    REFUSES("rotate: the input is [1,1,2,3] and must be [B,n,H,D] with an even D, since pairs turn",
+    REFUSES("rotate: the input is [1,1,2,3] and must be [B,n,H,D] with an even D, since pairs are rotated",
             at_rotate(T(1, 1, 2, 3), 0));
-    REFUSES(
-        "rotate: the input is [2,5] and must be [N,width] with 2 heads of 4 numbers, an even number, since pairs turn",
-        at_rotate_rows(T(2, 5), ids, 0, 2, 4));
+    REFUSES("rotate: the input is [2,5] and must be [N,width] with 2 heads of 4 numbers, an even number, since pairs "
+            "are rotated",
+            at_rotate_rows(T(2, 5), ids, 0, 2, 4));
     REFUSES("gaussian: the centres are [2] and must be [B,H,Q], sigma 0 and above 0", at_gaussian(T(2), 3, 0));
     /* Sizes whose product fits no integer. */
     REFUSES("out of memory for the values of shape [4294967296,4294967296], 9223372036854775807 numbers of 4 bytes",
@@ -182,7 +182,7 @@ static void ways_back_that_are_refused(void **state)
     assert_true(at_backward(y));
     assert_false(at_backward(y));
     assert_string_equal(at_tape_error(tape)->text,
-                        "backward: this tape has been walked back already; a further pass needs a new tape");
+                        "backward: the backward pass of this tape has run already; another one needs a new tape");
     at_arena_free(arena);
 }
 
