@@ -8,34 +8,40 @@
 
 typedef struct align_options {
     cli_common common;
-    const char *model, *source, *target, *level, *head, *gold;
+    const char *model, *source, *target, *head, *gold;
+    int level;
     int64_t batch_size;
     bool scores, coverage;
 } align_options;
 
+enum { LEVEL_WORD, LEVEL_SUBWORD };
+static const char *const levels[] = {[LEVEL_WORD] = "word", [LEVEL_SUBWORD] = "subword", NULL};
+
 static const at_setting table[] = {
     {AT_SETTING_HEADING, .help = "The model and the pairs of lines"},
-    {AT_SETTING_TEXT, "model", "FILE", offsetof(align_options, model), .help = "what attend train left", .letter = 'm'},
-    {AT_SETTING_TEXT, "source", "FILE", offsetof(align_options, source),
-     .help = "lines to translate from; - for stdin"},
-    {AT_SETTING_TEXT, "target", "FILE", offsetof(align_options, target), .help = "their translations, line by line"},
+    {AT_SETTING_TEXT, "model", "FILE", offsetof(align_options, model),
+     .help = "the model file, written by attend train", .letter = 'm'},
+    {AT_SETTING_TEXT, "source", "FILE", offsetof(align_options, source), .help = "the source lines; - for stdin"},
+    {AT_SETTING_TEXT, "target", "FILE", offsetof(align_options, target),
+     .help = "the target lines, one for each source line"},
     {AT_SETTING_COUNT, "batch-size", "N", offsetof(align_options, batch_size), "64", 1, 100000,
-     .help = "pairs at a time; the output is the same for any number"},
+     .help = "pairs in a batch; the output is the same for any number"},
 
     {AT_SETTING_TEXT, "head", "HEAD", offsetof(align_options, head),
-     .help = "whose weights: average of all layers and heads, LAYER.HEAD such as 2.1, or best, the one with the lowest "
-             "AER by --gold; without it the head that training guided, or the one whose links agree most in both "
-             "directions (default: the guided head, or average)"},
+     .help = "the attention weights to use: average of all layers and heads, LAYER.HEAD such as 2.1, or best: the head "
+             "with the lowest AER on --gold; without --gold the head trained with --guided-alignment, or the one whose "
+             "links agree most in both directions (default: the guided head, or average)"},
     {AT_SETTING_TEXT, "gold", "FILE", offsetof(align_options, gold),
-     .help = "links that are known, a line for each pair, to choose --head best by"},
+     .help = "reference alignments, one line for each pair, for --head best"},
 
     {AT_SETTING_HEADING, .help = "What is written"},
-    {AT_SETTING_TEXT, "level", "LEVEL", offsetof(align_options, level), "word",
-     .help = "word: links of words, what stands between blanks; subword: of the model's units, such as characters"},
+    {AT_SETTING_CHOICE, "level", "LEVEL", offsetof(align_options, level), "word", .choices = levels,
+     .help =
+         "word: links between words, which are separated by blanks; subword: between the units of the vocabularies"},
     {AT_SETTING_SWITCH, "scores", .offset = offsetof(align_options, scores),
      .help = "after the links: ||| and the log-probability of the target"},
     {AT_SETTING_SWITCH, "coverage", .offset = offsetof(align_options, coverage),
-     .help = "after that: ||| for each source word the sum of its weights over the target words, ||| and the numbers "
+     .help = "after that: ||| for each source word the sum of its weights over the target words, ||| and the indices "
              "of those with less than 0.1"},
     {0},
 };
@@ -76,10 +82,8 @@ static bool check(const align_options *o, at_error *error)
                     !o->model    ? "a model: -m FILE"
                     : !o->source ? "--source FILE"
                                  : "--target FILE");
-    if (strcmp(o->level, "word") != 0 && strcmp(o->level, "subword") != 0)
-        return fail(error, AT_USAGE, "--level is word or subword, not '%s'", o->level);
     if (o->gold && (!o->head || strcmp(o->head, "best") != 0))
-        return fail(error, AT_USAGE, "--gold is what --head best is chosen by, which is not asked for");
+        return fail(error, AT_USAGE, "--gold is for --head best only");
     return true;
 }
 
@@ -106,7 +110,7 @@ static int run(void *options, int word_count, char **words)
     at_line_list *source = translator ? at_line_list_read(o->source, &error) : NULL;
     at_line_list *target = source ? at_line_list_read(o->target, &error) : NULL;
     at_line_list *gold = target && o->gold ? at_line_list_read(o->gold, &error) : NULL;
-    job j = {o, source, target, &error, strcmp(o->level, "subword") == 0};
+    job j = {o, source, target, &error, o->level == LEVEL_SUBWORD};
     if (target && source->count != target->count)
         fail(&error, AT_FORMAT, "'%s' has %lld lines and '%s' has %lld; they must be pairs", o->source,
              (long long)source->count, o->target, (long long)target->count);
@@ -126,9 +130,8 @@ const cli_command command_align = {
     .name = "align",
     .words = "",
     .line = "align translations with their sources by a trained model",
-    .text =
-        "Feeds the decoder the translations that are there and writes, line by line, where its attention was: pairs "
-        "source-target, counted from 0, like 0-0 1-2 2-1.",
+    .text = "Runs forced decoding of the target lines and writes the alignment of each by the attention weights: pairs "
+            "source-target, counted from 0, such as 0-0 1-2 2-1.",
     .examples = "  attend align -m de-en.safetensors --source test.de --target test.en > links.txt\n"
                 "  attend align -m de-en.safetensors --source test.de --target test.en --head best --gold links.gold",
     .options = table,

@@ -15,7 +15,7 @@ static int run(void *options, int word_count, char **words)
     if (word_count < 2)
         fail(&error, AT_USAGE, "attend average needs two model files or more");
     else if (!o->output)
-        fail(&error, AT_USAGE, "attend average needs -o FILE, where the mean shall go");
+        fail(&error, AT_USAGE, "attend average needs -o FILE, the model to write");
     else
         at_models_average((const char *const *)words, word_count, o->output, &error);
     return report(&error);
@@ -23,8 +23,7 @@ static int run(void *options, int word_count, char **words)
 
 static const at_setting table[] = {
     {AT_SETTING_HEADING, .help = "Averaging"},
-    {AT_SETTING_TEXT, "output", "FILE", offsetof(average_options, output),
-     .help = "the model whose parameters are the mean", .letter = 'o'},
+    {AT_SETTING_TEXT, "output", "FILE", offsetof(average_options, output), .help = "the model to write", .letter = 'o'},
     {0},
 };
 
@@ -32,11 +31,10 @@ const cli_command command_average = {
     .name = "average",
     .words = "MODEL MODEL...",
     .most_words = INT_MAX,
-    .line = "write the mean of trained models as a model",
-    .text =
-        "Writes a model whose every parameter is the mean of the models' own. They must have equal settings and "
-        "vocabularies, and the mean is good only if they come from one run of training, such as FILE and FILE.last, "
-        "or copies of FILE.last made on the way. attend train --average N does the same while it trains.",
+    .line = "average the parameters of trained models",
+    .text = "Writes a model whose parameters are the mean of those of the models. They must have the same settings and "
+            "vocabularies. The mean is useful only if they come from one training run, such as FILE and FILE.last, or "
+            "copies of FILE.last made during training. attend train --average N does the same during training.",
     .examples = "  attend average de-en.safetensors de-en.safetensors.last -o mean.safetensors",
     .options = table,
     .size = sizeof(average_options),

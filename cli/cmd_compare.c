@@ -1,4 +1,4 @@
-/* attend compare: a grid of settings at an equal budget, and one table of what came of it. */
+/* attend compare: a grid of settings at an equal budget, and one table of the results. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,18 +19,19 @@ typedef struct compare_command {
 static const at_setting table[] = {
     {AT_SETTING_HEADING, .help = "The runs"},
     {AT_SETTING_COUNT, "jobs", "N", offsetof(compare_command, jobs), NULL, 1, 1024,
-     .help = "runs at a time, each with --threads threads, 1 if that is not given (default: the cores there are)"},
+     .help = "runs in parallel, each with --threads threads, 1 by default (default: the number of cores)"},
     {AT_SETTING_TEXT, "directory", "DIR", offsetof(compare_command, directory),
-     .help = "where the runs are kept; what is there already is not done again (default: SPEC.runs)"},
+     .help = "the folder of the runs; finished runs in it are not repeated (default: SPEC.runs)"},
     {AT_SETTING_TEXTS, "set", "KEY=VALUE", offsetof(compare_command, sets),
-     .help = "a line of the SPEC set otherwise, such as updates=500; may be repeated"},
+     .help = "overrides a line of the SPEC, as in updates=500; may be repeated"},
 
     {AT_SETTING_HEADING, .help = "What is written"},
     {AT_SETTING_TEXT, "json", "FILE", offsetof(compare_command, json),
-     .help = "the table unrounded, with every run and the line that repeats it"},
-    {AT_SETTING_TEXT, "html", "FILE", offsetof(compare_command, html), .help = "the table as one page, with a plot"},
+     .help = "the table with unrounded numbers, every run and the command line that repeats it"},
+    {AT_SETTING_TEXT, "html", "FILE", offsetof(compare_command, html),
+     .help = "the table as an HTML page, with a plot"},
     {AT_SETTING_SWITCH, "print", .offset = offsetof(compare_command, print),
-     .help = "print the SPEC instead, to be changed and kept in a file of one's own"},
+     .help = "print the SPEC and run nothing; a start for a SPEC of one's own"},
     {0},
 };
 
@@ -228,16 +229,16 @@ const cli_command command_compare = {
     .words = "SPEC",
     .most_words = 1,
     .word_at = preset_name_at,
-    .line = "train a grid of settings and show in one table what came of it",
+    .line = "train a grid of settings and show the results in one table",
     .text =
-        "SPEC is a file of `key = value` lines, or the name of a comparison that comes along: attend list compares. "
-        "The keys are options of attend train; where one has several values, with blanks between, every combination is "
-        "trained, once for each of the seeds, and tried on a test set. The other keys name the data or the task that "
-        "makes it, what is measured, and rows that are no product; doc/compare.md has them all.\n\n"
-        "The table has the quality with its spread over the seeds and by the length of the source, the alignment "
-        "error where links are known, parameters, time, memory and words a second. Every run is an ordinary attend "
-        "train in a process of its own, which --verbose shows. After an interrupt or a crash the same command does "
-        "what is missing; a run that fails is shown as failed, and the others go on.",
+        "SPEC is a file of `key = value` lines, or the name of a built-in comparison (attend list compares). "
+        "The keys are options of attend train; where one has several values, separated by blanks, every combination is "
+        "trained, once for each seed, and evaluated on a test set. The other keys name the data or the task that "
+        "generates it, what is measured, and rows outside the grid; doc/compare.md lists them all.\n\n"
+        "The table shows the quality with its spread over the seeds and by the length of the source, the alignment "
+        "error if there are reference alignments, parameters, time, memory and words per second. Every run is an "
+        "ordinary attend train in its own process, which --verbose shows. After an interrupt or a crash the same "
+        "command runs what is missing; a run that fails is shown as failed, and the others continue.",
     .examples = "  attend compare shaw-k\n"
                 "  attend compare --print luong > mine.spec\n"
                 "  attend compare mine.spec --jobs 2 --json mine.json --html mine.html\n"

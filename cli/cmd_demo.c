@@ -50,7 +50,8 @@ const cli_command command_demo = {
     .most_words = 1,
     .word_at = name_at,
     .line = "explain a mechanism step by step, with its numbers",
-    .text = "Explains a mechanism step by step; every number shown is computed as you watch. Without a NAME the demos "
+    .text = "Explains a mechanism step by step; every number shown is computed when the demo runs. Without a NAME the "
+            "demos "
             "are listed.",
     .examples = "  attend demo self-attention",
     .options = demo_settings,

@@ -14,14 +14,14 @@ typedef struct encode_options {
 
 static const at_setting table[] = {
     {AT_SETTING_HEADING, .help = "The model and the arrays"},
-    {AT_SETTING_TEXT, "model", "FILE", offsetof(encode_options, model), .help = "what attend train left",
-     .letter = 'm'},
+    {AT_SETTING_TEXT, "model", "FILE", offsetof(encode_options, model),
+     .help = "the model file, written by attend train", .letter = 'm'},
     {AT_SETTING_TEXT, "output", "FILE", offsetof(encode_options, output),
-     .help = "where the arrays go: FILE.safetensors or FILE.npy", .letter = 'o'},
+     .help = "the file to write: FILE.safetensors or FILE.npy", .letter = 'o'},
     {AT_SETTING_SWITCH, "mean", .offset = offsetof(encode_options, mean),
      .help = "one array [lines,d] with the mean of each line's units; a line without a unit has zeros"},
     {AT_SETTING_COUNT, "batch-size", "N", offsetof(encode_options, batch_size), "64", 1, 100000,
-     .help = "lines at a time; the arrays are the same for any number"},
+     .help = "lines in a batch; the arrays are the same for any number"},
     {0},
 };
 
@@ -125,9 +125,10 @@ static int run(void *options, int word_count, char **words)
 const cli_command command_encode = {
     .name = "encode",
     .words = "",
-    .line = "write what a trained model's encoder makes of lines, as arrays",
-    .text = "Reads lines from the standard input and writes the features of each, one row [d] for every unit: the rows "
-            "of a transformer's last layer, or the states that a recurrent model attends to. In a safetensors file the "
+    .line = "write the output of a trained model's encoder as arrays",
+    .text = "Reads lines from the standard input and writes the encoder's output for each, one row [d] for every unit: "
+            "the output of a transformer's last layer, or the states that a recurrent model attends to. In a "
+            "safetensors file the "
             "arrays [units,d] are named 1, 2, 3 and so on by their lines; with --mean there is one array [lines,d], "
             "named mean. A .npy file holds one array. All arrays are held in memory until the file is written.",
     .examples = "  attend encode -m de-en.safetensors -o features.safetensors < test.de\n"

@@ -23,8 +23,8 @@ const cli_command command_info = {
     .words = "MODEL",
     .most_words = 1,
     .line = "show what a model file holds: settings, sizes, history",
-    .text =
-        "Shows a trained model's settings, the sizes of its vocabularies and parameters, and how its training went.",
+    .text = "Shows a trained model's settings, the sizes of its vocabularies and parameters, and the history of its "
+            "training.",
     .examples = "  attend info de-en.safetensors",
     .size = sizeof(cli_common),
     .run = run,

@@ -404,27 +404,27 @@ static const at_setting options_table[] = {
     {AT_SETTING_TEXTS, "reference", "FILE", offsetof(score_options, references),
      .help = "the reference translations, one line for each line read; may be given several times"},
     {AT_SETTING_TEXT, "model", "FILE", offsetof(score_options, model),
-     .help = "for perplexity: the model, as attend train wrote it", .letter = 'm'},
+     .help = "for perplexity: the model file, written by attend train", .letter = 'm'},
     {AT_SETTING_TEXT, "source", "FILE", offsetof(score_options, source),
      .help = "for perplexity: the sources of the references, unless it is a language model; for --by-length: the lines "
-             "to count the words of"},
+             "whose words are counted"},
     {AT_SETTING_TEXT, "tokenise", "NAME", offsetof(score_options, tokenise),
-     .help = "how bleu finds words: 13a | none (split at white space) | char | zh (default: 13a)"},
+     .help = "the tokeniser of bleu: 13a | none (split at white space) | char | zh (default: 13a)"},
     {AT_SETTING_SWITCH, "lowercase", .offset = offsetof(score_options, lowercase),
      .help = "lower-case both sides first; ter always does"},
     {AT_SETTING_SWITCH, "sentence", .offset = offsetof(score_options, sentence),
      .help = "a score for each line instead of the whole text; several metrics are separated by tabs"},
     {AT_SETTING_COUNT, "confidence", "[N]", offsetof(score_options, confidence), .implied = "1000", .least = 1,
      .most = 10000000,
-     .help = "mean and 95% interval of N bootstrap samples of the lines (1000 if N is left out), sampled by --seed"},
+     .help = "mean and 95% confidence interval of N bootstrap samples of the lines (1000 if N is left out), sampled by "
+             "--seed"},
     {AT_SETTING_TEXT, "compare", "FILE", offsetof(score_options, compare),
      .help = "the lines of another system: its score, the difference with its 95% interval, and the p-value "
              "(paired bootstrap)"},
     {AT_SETTING_COUNTS, "by-length", "[N|A,B...]", offsetof(score_options, by_length), .implied = "10", .least = 1,
      .most = 1000000000,
-     .help =
-         "the scores of groups of lines by the number of words in their first reference, or in their --source: groups "
-         "of N words (10 if left out), or up to A words, up to B words and so on"},
+     .help = "scores for groups of lines by the number of words in their first reference, or in their --source: groups "
+             "of N words (10 if left out), or up to A words, up to B words and so on"},
     {AT_SETTING_COUNT, "decimals", "N", offsetof(score_options, decimals), .most = 15,
      .help = "decimals of the scores (default: 1 with a signature, else 2)"},
     {AT_SETTING_SWITCH, "json", .offset = offsetof(score_options, json),
@@ -440,7 +440,7 @@ static const char more[] =
     "1?3.\n\n"
     "perplexity is a property of a model, computed by forced decoding of --reference (and --source, unless it is a "
     "language model): e to the power of the mean negative log-probability of a unit, and of a word; the end of each "
-    "line counts as one of either. Nothing is read from the standard input then.";
+    "line counts as one of either. It reads nothing from the standard input.";
 
 /* The help lists the metrics that the library has. */
 static const char *make_text(void)

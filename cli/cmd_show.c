@@ -13,13 +13,15 @@ typedef struct show_options {
 
 static const at_setting table[] = {
     {AT_SETTING_HEADING, .help = "The model and the text"},
-    {AT_SETTING_TEXT, "model", "FILE", offsetof(show_options, model), .help = "what attend train left", .letter = 'm'},
+    {AT_SETTING_TEXT, "model", "FILE", offsetof(show_options, model), .help = "the model file, written by attend train",
+     .letter = 'm'},
     {AT_SETTING_TEXT, "target", "TEXT", offsetof(show_options, target),
-     .help = "a translation to look at (default: the model's own)"},
+     .help = "draw this translation (default: the model's own)"},
     {AT_SETTING_COUNT, "beam", "N", offsetof(show_options, beam), "1", 1, 10000,
-     .help = "hypotheses kept side by side; 1 is greedy"},
+     .help = "size of the beam; 1 is greedy decoding"},
     {AT_SETTING_TEXT, "head", "HEAD", offsetof(show_options, head),
-     .help = "whose weights: average, or LAYER.HEAD such as 2.1 (default: the head that training guided, or average)"},
+     .help = "the attention weights to draw: average, or LAYER.HEAD such as 2.1 (default: the head that training "
+             "guided, or average)"},
     {0},
 };
 
@@ -88,10 +90,10 @@ const cli_command command_show = {
     .name = "show",
     .words = "TEXT",
     .most_words = 1,
-    .line = "draw where a trained model looks while it translates a text",
+    .line = "draw a trained model's attention weights for a text",
     .text =
-        "Translates the text, or takes the translation given by --target, and draws the attention: the source across, "
-        "the target down, </s> being the end of it.",
+        "Translates the text, or takes the translation of --target, and draws the attention weights: a column for each "
+        "source unit, a row for each target unit; </s> is the end of the line.",
     .examples = "  attend show -m de-en.safetensors \"ich mochte ein bier\"\n"
                 "  attend show -m de-en.safetensors \"ich mochte ein bier\" --target \"i want a beer\"",
     .options = table,

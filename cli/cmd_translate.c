@@ -9,11 +9,16 @@
 typedef struct translate_options {
     cli_common common;
     at_texts models;
-    const char *alignment, *head;
+    const char *head;
+    int alignment;
     int64_t beam, n_best, batch_size, max_length;
     double length_penalty, sample, max_length_factor, min_length_factor;
     bool scores, replace_unknown, prefix, coverage;
 } translate_options;
+
+enum { NO_ALIGNMENT, ALIGNMENT_HARD, ALIGNMENT_SOFT };
+static const char *const alignments[] = {
+    [NO_ALIGNMENT] = "", [ALIGNMENT_HARD] = "hard", [ALIGNMENT_SOFT] = "soft", NULL};
 
 static const at_setting table[] = {
     {AT_SETTING_HEADING, .help = "The model and the search"},
@@ -45,7 +50,7 @@ static const at_setting table[] = {
      .help = "up to N lines for each line: LINENO ||| text ||| F0= log-probability ||| what it was ranked by"},
     {AT_SETTING_SWITCH, "scores", .offset = offsetof(translate_options, scores),
      .help = "after the text: ||| F0= log-probability ||| what it was ranked by"},
-    {AT_SETTING_TEXT, "alignment", "FORM", offsetof(translate_options, alignment),
+    {AT_SETTING_CHOICE, "alignment", "FORM", offsetof(translate_options, alignment), .choices = alignments,
      .help = "after the text: ||| and the alignment of its units; hard: pairs source-target like 0-0 1-2, soft: target "
              "units set apart by blanks, source weights by commas"},
     {AT_SETTING_TEXT, "head", "HEAD", offsetof(translate_options, head),
@@ -124,8 +129,8 @@ static bool flush(at_error *error)
     return fflush(stdout) == 0 || fail(error, AT_FILE, "cannot write to the standard output");
 }
 
-/* On a pipe, what has been written so far is translated before more is waited for, so that a program that waits for the answer
- * to a line gets it before writing the next. */
+/* On a pipe, what has been written so far is translated before more is waited for, so that a program that waits for the
+ * answer to a line gets it before writing the next. */
 static at_stream next_line(void *context, at_line *line, at_error *error)
 {
     job *j = context;
@@ -169,8 +174,6 @@ static bool check(const translate_options *o, at_error *error)
 {
     if (!o->models.count)
         return fail(error, AT_USAGE, "attend translate needs a model: -m FILE");
-    if (o->alignment && strcmp(o->alignment, "hard") != 0 && strcmp(o->alignment, "soft") != 0)
-        return fail(error, AT_USAGE, "--alignment is hard or soft, not '%s'", o->alignment);
     if (o->head && !o->alignment && !o->coverage && !o->replace_unknown)
         return fail(
             error, AT_USAGE,
@@ -193,8 +196,8 @@ static int run(void *options, int word_count, char **words)
     const translate_options *o = options;
     at_error error = {0};
     job j = {.options = o, .error = &error, .ranked = o->n_best != UNSET};
-    j.soft = o->alignment && strcmp(o->alignment, "soft") == 0;
-    j.hard = o->alignment && !j.soft;
+    j.soft = o->alignment == ALIGNMENT_SOFT;
+    j.hard = o->alignment == ALIGNMENT_HARD;
     at_translator *translator = check(o, &error) ? at_translator_load(o->models.value[0], &error) : NULL;
     for (int i = 1; translator && i < o->models.count && error.code == AT_OK; i++)
         at_translator_add(translator, o->models.value[i], &error);

@@ -248,7 +248,7 @@ typedef struct at_training_option {
     const char *group;    /* "The data", "The model" ...: options of a group follow each other */
     const char *name;     /* "learning-rate" */
     const char *argument; /* "RATE"; NULL for a switch, whose value is true or false */
-    const char *standard; /* the default, as one would type it; NULL: none */
+    const char *fallback; /* the default, as one would type it; NULL: none */
     const char *help;
 } at_training_option;
 /* In a fixed order; NULL past the last. */

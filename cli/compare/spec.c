@@ -23,7 +23,7 @@ static const at_setting keys[] = {
      .help = "every cell is run with each seed"},
     {AT_SETTING_TEXT, "metrics", "NAME...", offsetof(compare_spec, metrics), "accuracy wer",
      .help = "the first by length"},
-    {AT_SETTING_TEXT, "tokenise", "NAME", offsetof(compare_spec, tokenise), .help = "how bleu finds words"},
+    {AT_SETTING_TEXT, "tokenise", "NAME", offsetof(compare_spec, tokenise), .help = "the tokeniser of bleu"},
     {AT_SETTING_COUNT, "beam", "N", offsetof(compare_spec, beam), "1", 1, 1000, .help = "of the translations"},
     {AT_SETTING_NUMBER, "length-penalty", "A", offsetof(compare_spec, length_penalty), "0", -100, 100,
      .help = "of the translations"},

@@ -91,7 +91,7 @@ refuse 2 "model 'rnn-plain' does not attend to a source, so --guided-alignment h
     train --source source --target target --output no --model rnn-plain --guided-alignment links
 refuse 1 "there is no head 3.1: the model has 2 layers of 2 heads" align -m free --source s --target t --head 3.1
 refuse 2 "--head is best, average or LAYER.HEAD such as 2.1, not 'x'" align -m free --source s --target t --head x
-refuse 2 "--gold is what --head best is chosen by, which is not asked for" align -m free --source s --target t --gold gold
+refuse 2 "--gold is for --head best only" align -m free --source s --target t --gold gold
 
 # ---- encode: one array for each line, the same bytes in any batch; the mean of a line is its array's.
 printf 'a b c\n\nd\n' >three

@@ -91,7 +91,7 @@ equal "attend: cannot go on from 'a.state', which was written with --ema 0 --ave
 run average a b.last -o mean
 equal 40 "$("$attend" translate -m mean --quiet <few | wc -l)" "lines by a mean"
 refuse 2 "attend average needs two model files or more" average a -o mean
-refuse 2 "attend average needs -o FILE, where the mean shall go" average a b
+refuse 2 "attend average needs -o FILE, the model to write" average a b
 refuse 1 "'t' and 'a' have different source vocabularies, so their parameters stand for different words: they have no mean" \
     average a t -o no
 

@@ -144,14 +144,14 @@ refuse 1 "'alone' is a 'transformer-lm', which cannot be in an ensemble with a '
 refuse 2 "attend translate needs a model: -m FILE" translate
 refuse 2 "--model needs a value: --model FILE" translate -m
 refuse 1 "cannot read 'missing': No such file or directory" translate -m missing
-refuse 2 "--alignment is hard or soft, not 'firm'" translate -m model --alignment firm
+refuse 2 "--alignment takes hard or soft, not 'firm'" translate -m model --alignment firm
 refuse 2 "--n-best 3 needs a --beam of at least as many" translate -m model --n-best 3 --beam 2
 refuse 2 "--sample samples instead of searching, so it cannot be combined with --beam" translate -m model --sample 1 --beam 2
 refuse 2 "--sample takes a temperature above 0; leave it out to search" translate -m model --sample 0
 refuse 2 "--length-penalty takes a number from -100 to 100, not 'much'" translate -m model --length-penalty much
 refuse 2 "--min-length-factor takes a number from 0 to 1000, not '-1'" translate -m model --min-length-factor -1
 refuse 2 "attend align needs --target FILE" align -m model --source s
-refuse 2 "--level is word or subword, not 'letter'" align -m model --source s --target t --level letter
+refuse 2 "--level takes word or subword, not 'letter'" align -m model --source s --target t --level letter
 refuse 2 "attend show needs a text, in quotes if it has blanks" show -m model
 refuse 2 "attend info needs a model file" info
 head -c 1000 model >cut
