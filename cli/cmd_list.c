@@ -24,16 +24,15 @@ static const char *topic_at(int index)
     return index < TOPICS ? topics[index].name : NULL;
 }
 
-static bool entry_at(const char *axis, int index, at_entry *out)
+/* The index-th entry of an axis; NULL past the last. */
+static const at_entry *entry_at(const char *axis, int index)
 {
     if (strcmp(axis, "model") == 0)
-        return at_model_entry(index, out);
+        return at_model_entry(index);
     for (int i = 0; at_catalogue(i); i++)
-        if (strcmp(at_catalogue(i)->axis, axis) == 0 && index-- == 0) {
-            *out = *at_catalogue(i);
-            return true;
-        }
-    return false;
+        if (strcmp(at_catalogue(i)->axis, axis) == 0 && index-- == 0)
+            return at_catalogue(i);
+    return NULL;
 }
 
 /* The index-th line of a topic; false past the last. */
@@ -59,13 +58,13 @@ static bool line_at(const struct topic *topic, int index, table_line *out)
         out->parameters = out->paper = "";
         return true;
     }
-    at_entry entry;
-    if (!entry_at(topic->axis, index, &entry))
+    const at_entry *entry = entry_at(topic->axis, index);
+    if (!entry)
         return false;
-    entry_typed(&entry, out->name);
-    out->formula = entry.formula;
-    out->parameters = entry.parameters;
-    out->paper = entry.paper;
+    entry_typed(entry, out->name);
+    out->formula = entry->formula;
+    out->parameters = entry->parameters;
+    out->paper = entry->paper;
     return true;
 }
 

@@ -19,11 +19,10 @@ static void print_entry(const at_entry *entry)
 
 int main(void)
 {
-    at_entry model;
     printf("attend %s\n", at_version());
     for (int i = 0; at_catalogue(i); i++)
         print_entry(at_catalogue(i));
-    for (int i = 0; at_model_entry(i, &model); i++)
-        print_entry(&model);
+    for (int i = 0; at_model_entry(i); i++)
+        print_entry(at_model_entry(i));
     return 0;
 }

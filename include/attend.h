@@ -1,15 +1,24 @@
 /* attend.h: attention in C.
  *
- * The one public header, in the order data flows: version, errors, threads, arrays and their files, the attention
- * operator, its catalogue, lines of text, training, trained models, scores, pictures. Reading it from top to bottom is reading the manual.
+ * The public header and its manual, in the order data flows: version, errors, threads, arrays and their files, the
+ * attention operator, its catalogue, lines of text, training, trained models, scores, pictures. Each section has a
+ * program in examples/ that compiles as C and as C++.
  *
- * Three habits hold throughout:
+ * Conventions:
  *   - Nothing here prints, exits or aborts on bad input. A function that can fail takes an `at_error *` (never NULL)
- *     and gives false or NULL; the error then holds one whole sentence. Errors are sticky: once set, the first
- *     sentence stays, and further calls with the same error do nothing and fail.
- *   - `_new` and `_read` give you an object that you release with the `_free` of the same name; `_free(NULL)` is fine.
+ *     and returns false or NULL; the error then holds a code and one message. Errors are sticky: once set, the first
+ *     message stays, and further calls with the same error do nothing and fail.
+ *   - `_new`, `_read`, `_open` and `_load` return an object to release with the `_free` of the same name; `_free(NULL)`
+ *     does nothing.
+ *   - What can be listed is listed by index: `const T *f(int index)` returns NULL past the last, and what it returns is
+ *     never released.
  *   - Rows are vectors and the last dimension is contiguous. B batch, H heads, G key/value heads, Q queries, K keys,
  *     D size of a head, Dv size of a head's values.
+ *   - Threads: calls on different objects, each with its own at_error, may run at the same time. Sections that allow
+ *     less or more say so.
+ *
+ * The ABI: until 1.0 the soname has the minor version (libattend.so.0.1). Within one minor version functions may be
+ * added and none is changed or removed; doc/design.md has the rule and how it is checked.
  */
 #ifndef ATTEND_H
 #define ATTEND_H
@@ -60,8 +69,9 @@ typedef struct at_error {
 
 /* ---- Threads -------------------------------------------------------------------------------------------------- */
 
-/* How many threads the library may use from now on, 64 at most; 0 means the cores there are. Results have the same bits
- * for any number: threads share out output rows, they never share a sum. */
+/* How many threads the library may use from now on, 64 at most; 0 means one per core. Results have the same bits for any
+ * number: threads divide output rows among them, never a sum. One pool serves all calls of the process: a call that
+ * finds it busy computes in its own thread. May be called at any time. */
 AT_API void at_threads_set(int threads);
 AT_API int at_threads(void);
 
@@ -86,12 +96,14 @@ AT_API int64_t at_array_count(const at_array *array);
 /* The same values as float32 in a new array. */
 AT_API at_array *at_array_to_f32(const at_array *array, at_error *error);
 
-/* NumPy .npy files: versions 1 to 3, little-endian, C order. Reading refuses what it does not know by name; writing is
- * atomic: the file appears whole or not at all. */
+/* NumPy .npy files: versions 1 to 3, little-endian, C order. AT_FILE: it cannot be opened, read or written; AT_FORMAT:
+ * truncated or damaged; AT_UNSUPPORTED: a valid file with a type or an order that the library does not have, which the
+ * message names. Writing is atomic: the file is complete, or it is not there. */
 AT_API at_array *at_npy_read(const char *path, at_error *error);
 AT_API bool at_npy_write(const char *path, const at_array *array, at_error *error);
 
-/* A safetensors file: named arrays and string metadata. */
+/* A safetensors file: named arrays and string metadata. Fails as .npy files do. Reading one object from several threads
+ * is fine while none changes it. */
 typedef struct at_tensors at_tensors;
 AT_API at_tensors *at_tensors_new(void);
 AT_API at_tensors *at_tensors_read(const char *path, at_error *error);
@@ -110,8 +122,8 @@ AT_API bool at_tensors_set_meta(at_tensors *tensors, const char *key, const char
 
 /* out_i = sum_j w_ij v_j,  w_i = normalise_j(score(q_i, k_j) + position) over the keys of the window.
  *
- * Five free choices, each a name from at_catalogue() with its number after a colon where it takes one. A NULL or 0
- * field takes the default written beside it. */
+ * Five independent choices, each a name from at_catalogue() with its number after a colon where it takes one. A NULL or
+ * 0 field takes the default written beside it. */
 typedef struct at_settings {
     const char *score;      /* "scaled"   dot | scaled | general | additive[:tanh|sigmoid|relu] */
     const char *normaliser; /* "softmax"  softmax | sparsemax | entmax15 | sigmoid | relu | hard */
@@ -167,22 +179,23 @@ typedef struct at_call {
     const float *grad_log_prob; /* like log_prob, hard only: the score-function (REINFORCE) signal */
     float *grad_query, *grad_key, *grad_value;
 
-    /* Memory for the call's own needs. NULL: taken from the system and given back. What memory_used says afterwards,
-     * aligned to 64 bytes, is enough for the same call on as many threads. */
+    /* Memory for the call itself. NULL: allocated and released by the call. What memory_used says afterwards, aligned to
+     * 64 bytes, is enough for the same call on as many threads. */
     void *memory;
     size_t memory_size;
     size_t memory_used; /* filled in: the most the call held at any time */
 } at_call;
 
-/* Runs the operator. False with a sentence in `error` if the settings or shapes do not fit (nothing is written then).
- */
+/* Runs the operator. AT_USAGE: no such name, or names that cannot be combined; AT_SHAPE: sizes do not fit, or a
+ * parameter has another shape; AT_MEMORY. Nothing is written then. Calls may run at the same time if the memory they
+ * write to differs. */
 AT_API bool at_attend(const at_settings *settings, at_call *call, at_error *error);
 
 /* ---- The catalogue -------------------------------------------------------------------------------------------- */
 
-/* What there is to choose from: one line for each score, normaliser, window and position. */
+/* What can be chosen: one entry for each score, normaliser, window and position. */
 typedef struct at_entry {
-    const char *axis;       /* "score", "normaliser", "window", "position" */
+    const char *axis;       /* "score", "normaliser", "window", "position", "model" */
     const char *name;       /* "sliding" */
     const char *argument;   /* "W", "" if it takes none, "[BUCKETS]" if optional */
     const char *formula;    /* one line of UTF-8 */
@@ -192,8 +205,8 @@ typedef struct at_entry {
 
 /* The entries in a fixed order; NULL past the last. */
 AT_API const at_entry *at_catalogue(int index);
-/* The models that can be trained, in the same form (axis "model"); false past the last. */
-AT_API bool at_model_entry(int index, at_entry *entry);
+/* The models that can be trained, in the same form; NULL past the last. */
+AT_API const at_entry *at_model_entry(int index);
 
 /* ---- Lines of text ---------------------------------------------------------------------------------------------- */
 
@@ -515,7 +528,7 @@ AT_API bool at_score_lines(const char *metric, const at_line *hypotheses, const 
 
 /* ---- Pictures ------------------------------------------------------------------------------------------------- */
 
-/* A heat map of weights in the terminal as UTF-8 text: columns across, rows down, values legible. Gives a string to
+/* A heat map of weights in the terminal as UTF-8 text: columns across, rows down, values legible. Returns a string to
  * release with at_text_free. With `colour` false it is plain text of shades and figures. */
 typedef struct at_heatmap {
     int64_t rows, columns;

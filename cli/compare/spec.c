@@ -77,10 +77,9 @@ static bool is_model(const char *word, at_error *error)
 {
     enum { MOST_MODELS = 32 };
     const char *names[MOST_MODELS];
-    at_entry entry;
     int count = 0;
-    while (count < MOST_MODELS && at_model_entry(count, &entry)) {
-        names[count] = entry.name;
+    while (count < MOST_MODELS && at_model_entry(count)) {
+        names[count] = at_model_entry(count)->name;
         if (strcmp(names[count++], word) == 0)
             return true;
     }

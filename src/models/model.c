@@ -26,12 +26,15 @@ const at_model_kind *at_model_kind_at(int index)
     return index >= 0 && index < KINDS ? kinds[index] : NULL;
 }
 
-bool at_model_entry(int index, at_entry *entry)
+/* Filled in again at each call with the same values; each thread has its own. */
+const at_entry *at_model_entry(int index)
 {
+    static _Thread_local at_entry entries[KINDS];
     const at_model_kind *kind = at_model_kind_at(index);
-    if (kind)
-        *entry = (at_entry){"model", kind->name, "", kind->formula, "", kind->paper};
-    return kind;
+    if (!kind)
+        return NULL;
+    entries[index] = (at_entry){"model", kind->name, "", kind->formula, "", kind->paper};
+    return &entries[index];
 }
 
 at_added at_added_by(const at_model_settings *settings)

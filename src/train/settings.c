@@ -149,7 +149,7 @@ void *at_training_fields(at_train_settings *settings, int index)
     return at_model_setting(index - BEFORE) ? (void *)&settings->model : settings;
 }
 
-/* Filled in at each call with the same values, so threads cannot disagree about them. */
+/* Filled in again at each call with the same values; each thread has its own. */
 const at_training_option *at_training_option_at(int index)
 {
     static _Thread_local at_training_option options[AT_MOST_SETTINGS];

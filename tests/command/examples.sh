@@ -91,6 +91,10 @@ epoch 3, update 3: loss [0-9.]+ per token
 EXPECTED
     refuses 2 "^train: no setting 'epochss'; did you mean 'epochs'\?$" train lines lines own.model epochss=3
     ./translate own.model <lines >/dev/null
+    rm -f digits.*
+    prints train_memory digits.model <<'EXPECTED'
+four seven two
+EXPECTED
     ./translate model <lines | grep -v '^  ' >output || true
     diff translated output || fail "translate compiled by '$*' prints something else"
     refuses '[1-8]' '^translate: ' translate lines
