@@ -1,7 +1,7 @@
 /* Activations: the backward pass of those of a product, and those whose slope needs the input. */
+#include "kernels/activate.h"
 #include "kernels/activate_internal.h"
 #include "kernels/isa_internal.h"
-#include "kernels/passes.h"
 #include "kernels/vec_internal.h"
 
 /* ---- Of a product ---- */

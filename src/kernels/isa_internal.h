@@ -3,9 +3,11 @@
 #ifndef AT_ISA_INTERNAL_H
 #define AT_ISA_INTERNAL_H
 
+#include "kernels/activate.h"
 #include "kernels/isa.h"
 #include "kernels/passes.h"
 #include "kernels/tile.h"
+#include "kernels/update.h"
 
 #define AT_ISA_TABLES(set)                                                                                             \
     extern const gemm_kernels at_gemm_kernels_##set;                                                                   \

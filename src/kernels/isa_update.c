@@ -1,6 +1,6 @@
 /* Passes over the whole block of parameters, written as plain loops for the compiler to lay out in vectors. */
 #include "kernels/isa_internal.h"
-#include "kernels/passes.h"
+#include "kernels/update.h"
 #include "kernels/vec_internal.h"
 
 /* Moments of what has no gradient any more fade until they are denormal, and there they would stay, at several times

@@ -1,14 +1,14 @@
-/* Whole passes over rows that are bound by memory, each read and written once: dropout's choice, layer norm around a
- * residual, the softmax of a cross-entropy, the backward pass of activations. */
+/* Passes over rows that are bound by memory, each read and written once: dropout masks, layer norm around a residual,
+ * the softmax of a cross-entropy. */
 #ifndef AT_PASSES_H
 #define AT_PASSES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernels/gemm.h"
+#include "base/real.h"
 
-/* One row of LN(s), s = x + y where `mask` lets it through:
+/* One row of LN(s), s = x + mask y:
  * out = gain (s - mean) r + bias, r = 1 / sqrt(variance + eps). */
 typedef struct norm_row {
     int64_t size;
@@ -51,35 +51,5 @@ typedef struct pass_kernels {
     void (*softmax_back)(at_real *to, const at_real *z, int64_t size, at_real max, at_real factor, at_real each,
                          bool add);
 } pass_kernels;
-
-typedef struct act_kernels {
-    /* g = g act'(z) over rows [rows, size], with y = act(z); the sum of the rows is added to `sums` (NULL: not wanted)
-     */
-    void (*back)(at_real *g, const at_real *y, int64_t rows, int64_t size, at_act act, at_real *sums);
-    /* y = f(x); gx += g f'(x) */
-    void (*gelu)(at_real *y, const at_real *x, int64_t count);
-    void (*gelu_back)(at_real *gx, const at_real *g, const at_real *x, int64_t count);
-    void (*swish)(at_real *y, const at_real *x, int64_t count);
-    void (*swish_back)(at_real *gx, const at_real *g, const at_real *x, int64_t count);
-} act_kernels;
-
-/* ---- Over the block of parameters ---- */
-
-/* The numbers of one update by Adam. */
-typedef struct adam_pass {
-    at_real scale; /* of every gradient */
-    at_real beta1, beta2, epsilon;
-    at_real step;    /* rate / (1 - beta1^t) */
-    at_real correct; /* 1 / (1 - beta2^t) */
-    at_real shrink;  /* of every parameter: 1, or less with weight decay */
-    at_real keep;    /* of the moving average */
-} adam_pass;
-
-typedef struct update_kernels {
-    /* Parameters w, their gradients, which are zeroed, moments m and v, moving average (NULL: none). */
-    void (*adam)(const adam_pass *pass, at_real *w, at_real *grad, at_real *m, at_real *v, at_real *average,
-                 int64_t count);
-    double (*squares)(const at_real *x, int64_t count); /* their sum */
-} update_kernels;
 
 #endif

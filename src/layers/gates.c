@@ -1,5 +1,6 @@
 #include "layers/gates_internal.h"
 
+#include "kernels/activate.h"
 #include "kernels/rows.h"
 
 /* ---- rnn: h = tanh(x + u) ---- */
@@ -16,7 +17,7 @@ static void rnn_backward(const at_gate_back *back, int64_t hidden)
 {
     const at_real *h = back->row.h1;
     for (int64_t i = 0; i < hidden; i++) {
-        back->x_grad[i] = back->u_grad[i] = back->h1_grad[i] * (1 - h[i] * h[i]);
+        back->x_grad[i] = back->u_grad[i] = back->h1_grad[i] * at_tanh_slope(h[i]);
         back->h0_grad[i] = 0;
     }
 }
@@ -53,9 +54,9 @@ static void gru_backward(const at_gate_back *back, int64_t hidden)
     at_real *x_grad = back->x_grad;
     for (int64_t i = 0; i < hidden; i++) {
         at_real dh = back->h1_grad[i];
-        at_real dz = dh * (back->row.h0[i] - n[i]) * (z[i] * (1 - z[i]));
+        at_real dz = dh * (back->row.h0[i] - n[i]) * at_sigmoid_slope(z[i]);
         x_grad[hidden + i] = back->u_grad[hidden + i] = dz;
-        x_grad[2 * hidden + i] = back->u_reset_grad[i] = dh * (1 - z[i]) * (1 - n[i] * n[i]);
+        x_grad[2 * hidden + i] = back->u_reset_grad[i] = dh * (1 - z[i]) * at_tanh_slope(n[i]);
         back->h0_grad[i] = dh * z[i];
     }
 }
@@ -65,7 +66,7 @@ static void gru_reset_backward(const at_gate_back *back, int64_t hidden)
 {
     const at_real *r = back->row.saved, *d = back->reset_grad;
     for (int64_t i = 0; i < hidden; i++) {
-        back->x_grad[i] = back->u_grad[i] = d[i] * back->row.h0[i] * (r[i] * (1 - r[i]));
+        back->x_grad[i] = back->u_grad[i] = d[i] * back->row.h0[i] * at_sigmoid_slope(r[i]);
         back->h0_grad[i] += d[i] * r[i];
     }
 }
@@ -96,9 +97,9 @@ static void gru_after_backward(const at_gate_back *back, int64_t hidden)
     const at_real *r = back->row.saved, *z = r + hidden, *n = z + hidden, *u_n = n + hidden;
     at_real *x_grad = back->x_grad, *u_grad = back->u_grad;
     for (int64_t i = 0; i < hidden; i++) {
-        at_real dh = back->h1_grad[i], dn = dh * (1 - z[i]) * (1 - n[i] * n[i]);
-        at_real dr = dn * u_n[i] * (r[i] * (1 - r[i]));
-        at_real dz = dh * (back->row.h0[i] - n[i]) * (z[i] * (1 - z[i]));
+        at_real dh = back->h1_grad[i], dn = dh * (1 - z[i]) * at_tanh_slope(n[i]);
+        at_real dr = dn * u_n[i] * at_sigmoid_slope(r[i]);
+        at_real dz = dh * (back->row.h0[i] - n[i]) * at_sigmoid_slope(z[i]);
         x_grad[i] = u_grad[i] = dr;
         x_grad[hidden + i] = u_grad[hidden + i] = dz;
         x_grad[2 * hidden + i] = dn;
@@ -133,11 +134,11 @@ static void lstm_backward(const at_gate_back *back, int64_t hidden)
                   *t = g + hidden;
     at_real *x_grad = back->x_grad;
     for (int64_t i = 0; i < hidden; i++) {
-        at_real dh = back->h1_grad[i], d = back->c1_grad[i] + dh * out[i] * (1 - t[i] * t[i]);
-        x_grad[i] = d * g[i] * (in[i] * (1 - in[i]));
-        x_grad[hidden + i] = d * back->row.c0[i] * (forget[i] * (1 - forget[i]));
-        x_grad[2 * hidden + i] = dh * t[i] * (out[i] * (1 - out[i]));
-        x_grad[3 * hidden + i] = d * in[i] * (1 - g[i] * g[i]);
+        at_real dh = back->h1_grad[i], d = back->c1_grad[i] + dh * out[i] * at_tanh_slope(t[i]);
+        x_grad[i] = d * g[i] * at_sigmoid_slope(in[i]);
+        x_grad[hidden + i] = d * back->row.c0[i] * at_sigmoid_slope(forget[i]);
+        x_grad[2 * hidden + i] = dh * t[i] * at_sigmoid_slope(out[i]);
+        x_grad[3 * hidden + i] = d * in[i] * at_tanh_slope(g[i]);
         back->c0_grad[i] = d * forget[i];
         back->h0_grad[i] = 0;
     }

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/activate.h"
 #include "kernels/isa.h"
-#include "kernels/passes.h"
 #include "kernels/rows.h"
 #include "tape/block.h"
 #include "tape/ops.h"
@@ -100,12 +100,11 @@ at_tensor *at_scale(at_tensor *x, at_real factor)
 
 /* ---- y = tanh x ---- */
 
-/* y' = 1 - y^2 */
 static void tanh_back(at_real *gx, const at_real *g, const at_real *x, const at_real *y, int64_t count)
 {
     (void)x;
     for (int64_t i = 0; i < count; i++)
-        gx[i] += g[i] * (1 - y[i] * y[i]);
+        gx[i] += g[i] * at_tanh_slope(y[i]);
 }
 
 static void tanh_backward(at_node *node)
@@ -122,12 +121,11 @@ at_tensor *at_tanh(at_tensor *x)
 
 /* ---- y = 1 / (1 + e^-x) ---- */
 
-/* y' = y (1 - y) */
 static void sigmoid_back(at_real *gx, const at_real *g, const at_real *x, const at_real *y, int64_t count)
 {
     (void)x;
     for (int64_t i = 0; i < count; i++)
-        gx[i] += g[i] * (y[i] * (1 - y[i]));
+        gx[i] += g[i] * at_sigmoid_slope(y[i]);
 }
 
 static void sigmoid_backward(at_node *node)
@@ -147,10 +145,10 @@ at_tensor *at_sigmoid(at_tensor *x)
 static void relu_row(at_real *y, const at_real *x, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
-        y[i] = x[i] < 0 ? 0 : x[i];
+        y[i] = at_act_value(AT_ACT_RELU, x[i]);
 }
 
-/* y' = 1 for x > 0, else 0 */
+/* y' = 1 for x > 0, else 0: where it is 0, so is the product, even if g is not finite */
 static void relu_back(at_real *gx, const at_real *g, const at_real *x, const at_real *y, int64_t count)
 {
     (void)y;

@@ -1,8 +1,8 @@
 /* Products of matrices, forward and backward, all by the one gemm. */
 #include <string.h>
 
+#include "kernels/activate.h"
 #include "kernels/isa.h"
-#include "kernels/passes.h"
 #include "tape/block.h"
 #include "tape/ops.h"
 #include "tape/params.h"

@@ -1,8 +1,7 @@
 /* Products between queries and keys, row by row over each row's span. A key outside the span is neither read nor given
  * a gradient, so whatever lies there (padding, NaN) stays there. G key heads serve H query heads: head h reads key head
  * h / (H/G). Plain loops: the fused path is tested against them. */
-#include <math.h>
-
+#include "kernels/activate.h"
 #include "tape/block.h"
 #include "tape/ops.h"
 
@@ -180,35 +179,6 @@ typedef struct additive_saved {
     at_act act;
 } additive_saved;
 
-static at_real act_of(at_act act, at_real x)
-{
-    switch (act) {
-    case AT_ACT_TANH:
-        return AT_REAL(tanh)(x);
-    case AT_ACT_SIGMOID:
-        return 1 / (1 + AT_REAL(exp)(-x));
-    case AT_ACT_RELU:
-        return x < 0 ? 0 : x;
-    default:
-        return x;
-    }
-}
-
-/* d act / dx, from y = act(x) */
-static at_real act_slope(at_act act, at_real y)
-{
-    switch (act) {
-    case AT_ACT_TANH:
-        return 1 - y * y;
-    case AT_ACT_SIGMOID:
-        return y * (1 - y);
-    case AT_ACT_RELU:
-        return y > 0;
-    default:
-        return 1;
-    }
-}
-
 static void additive_backward(at_node *node)
 {
     const additive_saved *saved = node->saved;
@@ -224,8 +194,8 @@ static void additive_backward(at_node *node)
             at_real de = node->outputs[0]->grad[row * s->K + j];
             int64_t key = (p.key_head * s->K + j) * A;
             for (int64_t a = 0; a < A; a++) {
-                at_real y = act_of(saved->act, qa->value[row * A + a] + ka->value[key + a]);
-                at_real dx = de * v->value[vh + a] * act_slope(saved->act, y);
+                at_real y = at_act_value(saved->act, qa->value[row * A + a] + ka->value[key + a]);
+                at_real dx = de * v->value[vh + a] * at_act_slope(saved->act, y);
                 if (dv)
                     dv[vh + a] += de * y;
                 if (dqa)
@@ -263,7 +233,8 @@ at_tensor *at_additive(at_tensor *qa, at_tensor *ka, at_tensor *v, at_act act, c
             at_real sum = 0;
             if (p.lo <= j && j < p.hi)
                 for (int64_t a = 0; a < A; a++)
-                    sum += vh[a] * act_of(act, qa->value[row * A + a] + ka->value[(p.key_head * s->K + j) * A + a]);
+                    sum +=
+                        vh[a] * at_act_value(act, qa->value[row * A + a] + ka->value[(p.key_head * s->K + j) * A + a]);
             e->value[row * s->K + j] = sum;
         }
     }

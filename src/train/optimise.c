@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "kernels/isa.h"
-#include "kernels/passes.h"
+#include "kernels/update.h"
 #include "tape/block.h"
 
 enum { CHUNK = 1 << 14 };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "kernels/activate.h"
 #include "kernels/isa.h"
 #include "kernels/passes.h"
 #include "kernels/rows.h"
