@@ -83,15 +83,29 @@ static at_tensor *additive_score(const at_job *j)
                        (at_act)j->attention.argument[AT_SCORE], &j->spans);
 }
 
+static tile_additive additive_job(const at_pairwise *p)
+{
+    return (tile_additive){.size = p->size,
+                           .q = p->q,
+                           .q_row = p->q_row,
+                           .kt = p->kt,
+                           .v = p->v,
+                           .act = (at_act)p->argument,
+                           .dq = p->dq,
+                           .dkt = p->dkt,
+                           .dv = p->dv};
+}
+
 static void additive_tile(const tile *t, const at_pairwise *p)
 {
-    at_isa()->tile->additive(t, p->size, p->q, p->q_row, p->kt, p->v, (at_act)p->argument);
+    const tile_additive job = additive_job(p);
+    at_isa()->tile->additive(t, &job);
 }
 
 static void additive_tile_back(const tile *ds, const at_pairwise *p)
 {
-    at_isa()->tile->additive_back(ds, p->size, p->q, p->q_row, p->kt, p->v, (at_act)p->argument, p->dq, p->q_row,
-                                  p->dkt, p->dv);
+    const tile_additive job = additive_job(p);
+    at_isa()->tile->additive_back(ds, &job);
 }
 
 static const at_fused_score additive_fused = {

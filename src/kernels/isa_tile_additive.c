@@ -2,9 +2,10 @@
  * array of the formula only ever exists a vector at a time. */
 #include "kernels/tile_rows_internal.h"
 
-INLINE void additive_by(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *kt,
-                        const at_real *v, const at_act act)
+INLINE void additive_by(const tile *t, const tile_additive *job, const at_act act)
 {
+    const int64_t size = job->size, q_row = job->q_row;
+    const at_real *q = job->q, *kt = job->kt, *v = job->v;
     for (int64_t c = 0; c < t->to - t->from; c += WIDTH) {
         const at_real *panel = kt + (t->from + c) * size; /* [size][WIDTH] */
         for (int64_t i = 0; i < t->rows; i++) {
@@ -23,21 +24,20 @@ INLINE void additive_by(const tile *t, int64_t size, const at_real *q, int64_t q
     }
 }
 
-void AT_ISA_NAME(at_tile_additive)(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *kt,
-                                   const at_real *v, at_act act)
+void AT_ISA_NAME(at_tile_additive)(const tile *t, const tile_additive *job)
 {
-    switch (act) {
+    switch (job->act) {
     case AT_ACT_TANH:
-        additive_by(t, size, q, q_row, kt, v, AT_ACT_TANH);
+        additive_by(t, job, AT_ACT_TANH);
         break;
     case AT_ACT_SIGMOID:
-        additive_by(t, size, q, q_row, kt, v, AT_ACT_SIGMOID);
+        additive_by(t, job, AT_ACT_SIGMOID);
         break;
     case AT_ACT_RELU:
-        additive_by(t, size, q, q_row, kt, v, AT_ACT_RELU);
+        additive_by(t, job, AT_ACT_RELU);
         break;
     case AT_ACT_NONE:
-        additive_by(t, size, q, q_row, kt, v, AT_ACT_NONE);
+        additive_by(t, job, AT_ACT_NONE);
         break;
     }
 }
@@ -45,9 +45,11 @@ void AT_ISA_NAME(at_tile_additive)(const tile *t, int64_t size, const at_real *q
 /* With g = ds act'(q + k): dq_a += v_a sum_j g, dk_a += v_a sum_i g, dv_a += sum_ij ds act(q + k). A panel holds keys
  * that this row does not see; ds is 0 there, but 0 times the act(q + k) of a NaN key is NaN, so their act(q + k) counts
  * as 0. */
-INLINE void additive_back_by(const tile *ds, int64_t size, const at_real *q, int64_t q_row, const at_real *kt,
-                             const at_real *v, const at_act act, at_real *dq, int64_t dq_row, at_real *dkt, at_real *dv)
+INLINE void additive_back_by(const tile *ds, const tile_additive *job, const at_act act)
 {
+    const int64_t size = job->size, q_row = job->q_row;
+    const at_real *q = job->q, *kt = job->kt, *v = job->v;
+    at_real *dq = job->dq, *dkt = job->dkt, *dv = job->dv;
     for (int64_t i = 0; i < ds->rows; i++) {
         int64_t a, b;
         if (!row_columns(ds, i, &a, &b))
@@ -65,28 +67,26 @@ INLINE void additive_back_by(const tile *ds, int64_t size, const at_real *q, int
                 v_store(dpanel + e * WIDTH, v_fma(weight, g0, v_load(dpanel + e * WIDTH)));
                 v_store(dpanel + e * WIDTH + LANES, v_fma(weight, g1, v_load(dpanel + e * WIDTH + LANES)));
                 v_store(dv + e * LANES, v_fma(d1, y1, v_fma(d0, y0, v_load(dv + e * LANES))));
-                dq[i * dq_row + e] += v[e] * v_sum(g0 + g1);
+                dq[i * q_row + e] += v[e] * v_sum(g0 + g1);
             }
         }
     }
 }
 
-void AT_ISA_NAME(at_tile_additive_back)(const tile *ds, int64_t size, const at_real *q, int64_t q_row,
-                                        const at_real *kt, const at_real *v, at_act act, at_real *dq, int64_t dq_row,
-                                        at_real *dkt, at_real *dv)
+void AT_ISA_NAME(at_tile_additive_back)(const tile *ds, const tile_additive *job)
 {
-    switch (act) {
+    switch (job->act) {
     case AT_ACT_TANH:
-        additive_back_by(ds, size, q, q_row, kt, v, AT_ACT_TANH, dq, dq_row, dkt, dv);
+        additive_back_by(ds, job, AT_ACT_TANH);
         break;
     case AT_ACT_SIGMOID:
-        additive_back_by(ds, size, q, q_row, kt, v, AT_ACT_SIGMOID, dq, dq_row, dkt, dv);
+        additive_back_by(ds, job, AT_ACT_SIGMOID);
         break;
     case AT_ACT_RELU:
-        additive_back_by(ds, size, q, q_row, kt, v, AT_ACT_RELU, dq, dq_row, dkt, dv);
+        additive_back_by(ds, job, AT_ACT_RELU);
         break;
     case AT_ACT_NONE:
-        additive_back_by(ds, size, q, q_row, kt, v, AT_ACT_NONE, dq, dq_row, dkt, dv);
+        additive_back_by(ds, job, AT_ACT_NONE);
         break;
     }
 }

@@ -77,6 +77,18 @@ typedef struct tile_back {
     const at_real *dlog_prob; /* [rows]: hard: gradient of the log-probability; NULL: 0 */
 } tile_back;
 
+/* The operands of the additive score, and their gradients for its backward pass. */
+typedef struct tile_additive {
+    int64_t size;
+    const at_real *q; /* [rows, q_row] */
+    int64_t q_row;
+    const at_real *kt; /* all keys as panels [panel][size][width] */
+    const at_real *v;  /* [size] */
+    at_act act;
+    at_real *dq, *dkt; /* laid out like q and kt */
+    at_real *dv;       /* [size, lanes] */
+} tile_additive;
+
 typedef struct tile_kernels {
     int64_t width; /* of a panel */
 
@@ -88,11 +100,9 @@ typedef struct tile_kernels {
     void (*score_heads)(const tile *t, int64_t size, const at_real *q, int64_t q_row, const tile_lines *k,
                         int64_t group);
     /* s_ij = sum_a v_a act(q_ia + k_ja) */
-    void (*additive)(const tile *t, int64_t size, const at_real *q, int64_t q_row, const at_real *kt, const at_real *v,
-                     at_act act);
-    /* Its backward pass from ds: dq_i += ..., dkt (panels like kt) += ..., dv [size * lanes] += ... */
-    void (*additive_back)(const tile *ds, int64_t size, const at_real *q, int64_t q_row, const at_real *kt,
-                          const at_real *v, at_act act, at_real *dq, int64_t dq_row, at_real *dkt, at_real *dv);
+    void (*additive)(const tile *t, const tile_additive *job);
+    /* Its backward pass from ds: adds to dq, dkt and dv. */
+    void (*additive_back)(const tile *ds, const tile_additive *job);
     /* s_ij += table, inside the spans */
     void (*look_up)(const tile *t, const tile_table *table);
     /* Zeros where a row has no keys but its neighbours do: in the group's columns, or in all of them. */

@@ -77,10 +77,8 @@ INLINE vec table_lanes(const tile_table *table, int64_t i, int64_t offset)
 }
 
 #define TILE_ROW_FUNCTIONS(isa)                                                                                        \
-    void at_tile_additive_##isa(const tile *, int64_t, const at_real *, int64_t, const at_real *, const at_real *,     \
-                                at_act);                                                                               \
-    void at_tile_additive_back_##isa(const tile *, int64_t, const at_real *, int64_t, const at_real *,                 \
-                                     const at_real *, at_act, at_real *, int64_t, at_real *, at_real *);               \
+    void at_tile_additive_##isa(const tile *, const tile_additive *);                                                  \
+    void at_tile_additive_back_##isa(const tile *, const tile_additive *);                                             \
     void at_tile_look_up_##isa(const tile *, const tile_table *);                                                      \
     void at_tile_blank_##isa(const tile *, bool);                                                                      \
     void at_tile_softmax_##isa(const tile *, const tile_table *, const tile_state *);                                  \
