@@ -3,6 +3,7 @@
 #define AT_DTYPE_H
 
 #include "attend.h"
+#include "base/real.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endian and are copied as they are");
 
@@ -16,6 +17,9 @@ typedef struct at_dtype_row {
 
 enum { AT_DTYPES = AT_U8 + 1 };
 extern const at_dtype_row at_dtype_rows[AT_DTYPES];
+
+/* The number type of at_real. */
+#define AT_REAL_DTYPE (sizeof(at_real) == sizeof(double) ? AT_F64 : AT_F32)
 
 /* The number of elements of a shape and of their bytes; false if a dimension is negative or either number overflows,
  * whatever the order of the dimensions and even if one of them is 0. */

@@ -7,7 +7,6 @@
 #include "io/dtype.h"
 
 #define VERSION "1"
-static const at_dtype real_type = sizeof(at_real) == sizeof(double) ? AT_F64 : AT_F32;
 
 /* ---- Marks ---------------------------------------------------------------------------------------------------- */
 
@@ -42,7 +41,7 @@ bool at_params_put(at_params *params, at_tensors *file, at_error *error)
 {
     for (int i = 0; i < at_params_number(params); i++) {
         at_shape shape = at_params_shape(params, i);
-        at_array array = {.dtype = real_type, .rank = shape.rank, .data = at_params_value(params, i)};
+        at_array array = {.dtype = AT_REAL_DTYPE, .rank = shape.rank, .data = at_params_value(params, i)};
         memcpy(array.dim, shape.dim, sizeof array.dim);
         if (!at_tensors_put(file, at_params_name(params, i), &array, error))
             return false;
@@ -62,9 +61,9 @@ static bool params_fit(const at_params *params, const at_tensors *file, const ch
         char is[AT_SHAPE_TEXT], needs[AT_SHAPE_TEXT];
         if (!array)
             return at_fail(error, AT_FORMAT, "'%s' lacks the parameter '%s' that its settings need", path, name);
-        if (array->dtype != real_type)
+        if (array->dtype != AT_REAL_DTYPE)
             return at_fail(error, AT_FORMAT, "the parameter '%s' of '%s' is %s, and must be %s", name, path,
-                           at_dtype_rows[array->dtype].name, at_dtype_rows[real_type].name);
+                           at_dtype_rows[array->dtype].name, at_dtype_rows[AT_REAL_DTYPE].name);
         if (array->rank != shape.rank || memcmp(array->dim, shape.dim, (size_t)shape.rank * sizeof *shape.dim) != 0)
             return at_fail(error, AT_FORMAT,
                            "the parameter '%s' of '%s' is %s, and its settings and vocabularies need %s", name, path,

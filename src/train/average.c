@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/dtype.h"
 #include "tape/block.h"
 
 #define VALUES  "training.validated"
@@ -18,8 +19,6 @@ struct at_average {
     int64_t *updates;          /* [count] of [most]: the update of each copy */
     at_real *mean;
 };
-
-static const at_dtype real_type = sizeof(at_real) == sizeof(double) ? AT_F64 : AT_F32;
 
 at_average *at_average_new(int64_t most, at_params *params, at_error *error)
 {
@@ -98,7 +97,7 @@ bool at_average_save(const at_average *average, at_tensors *tensors, at_error *e
 {
     char name[40];
     for (int64_t i = 0; i < average->count; i++) {
-        at_array array = {.dtype = real_type, .rank = 1, .dim = {average->size}, .data = average->copy[i]};
+        at_array array = {.dtype = AT_REAL_DTYPE, .rank = 1, .dim = {average->size}, .data = average->copy[i]};
         name_of(i, name);
         if (!at_tensors_put(tensors, name, &array, error))
             return false;
@@ -121,7 +120,7 @@ bool at_average_load(at_average *average, const at_tensors *tensors, at_error *e
     for (int64_t i = 0; i < updates->dim[0]; i++) { /* check all before copying the first */
         name_of(i, name);
         const at_array *copy = at_tensors_get(tensors, name);
-        if (!copy || copy->dtype != real_type || copy->rank != 1 || copy->dim[0] != a->size)
+        if (!copy || copy->dtype != AT_REAL_DTYPE || copy->rank != 1 || copy->dim[0] != a->size)
             return at_fail(error, AT_FORMAT, "'%s' of the training state does not hold %lld numbers, one per parameter",
                            name, (long long)a->size);
     }

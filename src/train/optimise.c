@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/dtype.h"
 #include "kernels/isa.h"
 #include "kernels/update.h"
 #include "tape/block.h"
@@ -234,8 +235,6 @@ at_real *at_optimiser_ema(at_optimiser *optimiser)
 
 /* ---- In a training state -------------------------------------------------------------------------------------- */
 
-static const at_dtype real_type = sizeof(at_real) == sizeof(double) ? AT_F64 : AT_F32;
-
 /* The blocks by their names in the file. */
 typedef struct named_block {
     const char *name;
@@ -255,7 +254,7 @@ bool at_optimiser_save(const at_optimiser *optimiser, at_tensors *tensors, at_er
     named_block block[BLOCKS];
     list_blocks(optimiser, block);
     for (int i = 0; i < BLOCKS; i++) {
-        at_array array = {.dtype = real_type, .rank = 1, .dim = {optimiser->count}, .data = block[i].values};
+        at_array array = {.dtype = AT_REAL_DTYPE, .rank = 1, .dim = {optimiser->count}, .data = block[i].values};
         if (block[i].values && !at_tensors_put(tensors, block[i].name, &array, error))
             return false;
     }
@@ -278,7 +277,7 @@ bool at_optimiser_load(at_optimiser *optimiser, const at_tensors *tensors, at_er
             return at_fail(error, AT_FORMAT,
                            "the training state %s '%s': it was written with another `optimiser` or `ema`",
                            from[i] ? "has" : "lacks", block[i].name);
-        if (from[i] && (from[i]->dtype != real_type || from[i]->rank != 1 || from[i]->dim[0] != optimiser->count))
+        if (from[i] && (from[i]->dtype != AT_REAL_DTYPE || from[i]->rank != 1 || from[i]->dim[0] != optimiser->count))
             return at_fail(error, AT_FORMAT, "'%s' of the training state does not hold %lld numbers, one per parameter",
                            block[i].name, (long long)optimiser->count);
     }
