@@ -109,8 +109,14 @@ static void load_rows(const at_job *j, const block *blk, const workspace *ws, ro
     const row_kernels *k = at_isa()->rows;
     int64_t width = at_isa()->tile->width, count = 2 * j->reach + 1;
     int64_t at = at_start_of(&j->out_rows, blk->b, blk->h, blk->index[0]); /* the block's rows follow each other */
-    k->copy(ws->dout, ws->dv_row, j->value_panels, dout ? dout + at : NULL, dout ? j->out_rows.row : 0, blk->rows,
-            dout ? j->Dv : 0, 1, NULL);
+    k->copy(&(row_copy){.to = ws->dout,
+                        .to_row = ws->dv_row,
+                        .padded = j->value_panels,
+                        .from = dout ? dout + at : NULL,
+                        .from_row = dout ? j->out_rows.row : 0,
+                        .rows = blk->rows,
+                        .size = dout ? j->Dv : 0,
+                        .factor = 1});
     for (int64_t i = 0; i < blk->rows; i++) {
         int64_t row = at_row_of(j, blk->b, blk->h, blk->index[i]);
         const at_real *out = j->out->value + at + i * j->out_rows.row;
@@ -123,9 +129,15 @@ static void load_rows(const at_job *j, const block *blk, const workspace *ws, ro
     x->offsets = (tile_table){.row = j->bias_row, .reach = j->reach, .position = blk->position};
     if (j->value_table) {
         int64_t each = at_round_up(count, width) * j->Dv;
-        at_isa()->tile->multiply(blk->rows, j->Dv, blk->entries, ws->dout, ws->dv_row,
-                                 at_table_of(j->value_table, j->value_table_columns, blk->h, each), j->Dv * width,
-                                 ws->doffsets + width, j->bias_row, false);
+        at_isa()->tile->multiply(&(tile_product){.rows = blk->rows,
+                                                 .size = j->Dv,
+                                                 .columns = blk->entries,
+                                                 .a = ws->dout,
+                                                 .a_row = ws->dv_row,
+                                                 .b = at_table_of(j->value_table, j->value_table_columns, blk->h, each),
+                                                 .step = j->Dv * width,
+                                                 .c = ws->doffsets + width,
+                                                 .c_row = j->bias_row});
         for (int64_t i = 0; i < blk->rows; i++)
             at_pad_table(ws->doffsets + i * j->bias_row, blk->entries, count);
         x->offsets.at = ws->doffsets + width;
@@ -237,9 +249,16 @@ static void back_through_tables(const at_job *j, const block *blk, const workspa
     int64_t count = 2 * j->reach + 1;
     if (j->key_table) {
         tile dP = table_tile(blk, ws->dbias, count, blk->entries);
-        k->multiply(blk->rows, blk->entries, j->size, ws->dbias, count,
-                    at_table_of(j->key_table, j->key_table_rows, blk->h, count * j->size_panels), count * k->width,
-                    ws->dq, blk->q_row, true);
+        k->multiply(&(tile_product){.rows = blk->rows,
+                                    .size = blk->entries,
+                                    .columns = j->size,
+                                    .a = ws->dbias,
+                                    .a_row = count,
+                                    .b = at_table_of(j->key_table, j->key_table_rows, blk->h, count * j->size_panels),
+                                    .step = count * k->width,
+                                    .c = ws->dq,
+                                    .c_row = blk->q_row,
+                                    .load = true});
         k->gather(&dP, j->size, blk->q, blk->q_row, ws->dwk, ws->dk_row, false, false);
     }
     if (j->value_table) {
@@ -362,10 +381,21 @@ static void end_head(const at_job *j, const workspace *ws, int64_t b, int64_t h)
     const row_kernels *rows_of = at_isa()->rows;
     int64_t count = 2 * j->reach + 1, head = b * j->H + h, lanes = at_isa()->tile->width / 2;
     if (j->key_table) /* q includes scale and score_factor */
-        rows_of->copy(j->key_parts + head * count * j->size, j->size, 0, ws->dwk, ws->dk_row, count, j->size,
-                      1 / j->score_factor, NULL);
+        rows_of->copy(&(row_copy){.to = j->key_parts + head * count * j->size,
+                                  .to_row = j->size,
+                                  .from = ws->dwk,
+                                  .from_row = ws->dk_row,
+                                  .rows = count,
+                                  .size = j->size,
+                                  .factor = 1 / j->score_factor});
     if (j->value_table)
-        rows_of->copy(j->value_parts + head * count * j->Dv, j->Dv, 0, ws->dwv, ws->dv_row, count, j->Dv, 1, NULL);
+        rows_of->copy(&(row_copy){.to = j->value_parts + head * count * j->Dv,
+                                  .to_row = j->Dv,
+                                  .from = ws->dwv,
+                                  .from_row = ws->dv_row,
+                                  .rows = count,
+                                  .size = j->Dv,
+                                  .factor = 1});
     for (int64_t a = 0; j->score_parts && a < j->size; a++) {
         at_real sum = 0;
         for (int64_t l = 0; l < lanes; l++)

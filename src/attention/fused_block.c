@@ -103,16 +103,33 @@ void at_block_load(const at_job *j, block *blk, cutter *scratch, int64_t b, int6
         }
     }
     if (!index)
-        k->copy(blk->q, blk->q_row, j->size_panels, q + first_query * query_row, query_row, rows, j->size, factor,
-                NULL);
+        k->copy(&(row_copy){.to = blk->q,
+                            .to_row = blk->q_row,
+                            .padded = j->size_panels,
+                            .from = q + first_query * query_row,
+                            .from_row = query_row,
+                            .rows = rows,
+                            .size = j->size,
+                            .factor = factor});
     for (int64_t r = 0; index && r < rows; r++)
-        k->copy(blk->q + r * blk->q_row, 0, j->size_panels, q + index[r] * query_row, 0, 1, j->size, factor, NULL);
+        k->copy(&(row_copy){.to = blk->q + r * blk->q_row,
+                            .padded = j->size_panels,
+                            .from = q + index[r] * query_row,
+                            .rows = 1,
+                            .size = j->size,
+                            .factor = factor});
     blk->entries = (farthest < j->reach ? farthest : j->reach) + j->reach + 1;
     if (j->key_table) { /* P = q wK^T, a table for each row; q includes scale and score_factor */
         int64_t each = at_round_up(entries, width) * j->size;
-        at_isa()->tile->multiply(rows, j->size, blk->entries, blk->q, blk->q_row,
-                                 at_table_of(j->key_table, j->key_table_panels, h, each), j->size * width,
-                                 tables + width, j->bias_row, false);
+        at_isa()->tile->multiply(&(tile_product){.rows = rows,
+                                                 .size = j->size,
+                                                 .columns = blk->entries,
+                                                 .a = blk->q,
+                                                 .a_row = blk->q_row,
+                                                 .b = at_table_of(j->key_table, j->key_table_panels, h, each),
+                                                 .step = j->size * width,
+                                                 .c = tables + width,
+                                                 .c_row = j->bias_row});
         for (int64_t r = 0; r < rows; r++)
             at_pad_table(tables + r * j->bias_row, blk->entries, entries);
     }

@@ -98,16 +98,28 @@ void at_decode_task(void *context, int64_t index, int worker)
         sum[h] = 0;
     }
     blk.from = blk.from / TILE_KEYS * TILE_KEYS;
-    rows_of->copy(ws.q, ws.q_row, j->size_panels, j->q->value + at_start_of(&j->q_rows, b, first, 0), j->size, rows,
-                  j->size, j->scale * j->score_factor, NULL);
+    rows_of->copy(&(row_copy){.to = ws.q,
+                              .to_row = ws.q_row,
+                              .padded = j->size_panels,
+                              .from = j->q->value + at_start_of(&j->q_rows, b, first, 0),
+                              .from_row = j->size,
+                              .rows = rows,
+                              .size = j->size,
+                              .factor = j->scale * j->score_factor});
     blk.table = (tile_table){.row = j->bias_row, .reach = j->reach, .position = blk.position};
     if (j->bias)
         blk.table.at = j->bias_table + first * j->bias_row + k->width;
     for (int64_t h = 0; j->key_table && h < rows; h++) {
         int64_t each = at_round_up(count, k->width) * j->size;
-        k->multiply(1, j->size, count, ws.q + h * ws.q_row, ws.q_row,
-                    at_table_of(j->key_table, j->key_table_panels, first + h, each), j->size * k->width,
-                    ws.tables + h * j->bias_row + k->width, j->bias_row, false);
+        k->multiply(&(tile_product){.rows = 1,
+                                    .size = j->size,
+                                    .columns = count,
+                                    .a = ws.q + h * ws.q_row,
+                                    .a_row = ws.q_row,
+                                    .b = at_table_of(j->key_table, j->key_table_panels, first + h, each),
+                                    .step = j->size * k->width,
+                                    .c = ws.tables + h * j->bias_row + k->width,
+                                    .c_row = j->bias_row});
         at_pad_table(ws.tables + h * j->bias_row, count, count);
         blk.table.at = ws.tables + k->width;
     }
@@ -137,11 +149,25 @@ void at_decode_task(void *context, int64_t index, int worker)
     for (int64_t h = 0; h < rows; h++)
         factor[h] = j->rule->end(top[h], sum[h], blk.lo[h] >= blk.hi[h], j->keeps_stat ? &j->stat[at + h] : NULL);
     for (int64_t h = 0; j->value_table && h < rows; h++)
-        k->multiply(1, count, j->Dv, ws.offsets + h * ws.offsets_row, ws.offsets_row,
-                    at_table_of(j->value_table, j->value_table_panels, first + h, count * j->value_panels),
-                    count * k->width, ws.out + h * ws.out_row, ws.out_row, true);
-    rows_of->copy(j->out->value + at_start_of(&j->out_rows, b, first, 0), j->Dv, 0, ws.out, ws.out_row, rows, j->Dv, 1,
-                  factor);
+        k->multiply(
+            &(tile_product){.rows = 1,
+                            .size = count,
+                            .columns = j->Dv,
+                            .a = ws.offsets + h * ws.offsets_row,
+                            .a_row = ws.offsets_row,
+                            .b = at_table_of(j->value_table, j->value_table_panels, first + h, count * j->value_panels),
+                            .step = count * k->width,
+                            .c = ws.out + h * ws.out_row,
+                            .c_row = ws.out_row,
+                            .load = true});
+    rows_of->copy(&(row_copy){.to = j->out->value + at_start_of(&j->out_rows, b, first, 0),
+                              .to_row = j->Dv,
+                              .from = ws.out,
+                              .from_row = ws.out_row,
+                              .rows = rows,
+                              .size = j->Dv,
+                              .factor = 1,
+                              .factors = factor});
     if (j->asked->weights)
         decode_weights(j, &blk, &ws, &keys, first);
 }

@@ -264,11 +264,25 @@ static void forward_block(const at_job *j, const workspace *ws, int64_t b, int64
 
     int64_t count = 2 * j->reach + 1;
     if (ws->offsets_row) /* c += (sums of weights by offset) wV */
-        at_isa()->tile->multiply(rows, blk.entries, j->Dv, ws->offsets, ws->offsets_row,
-                                 at_table_of(j->value_table, j->value_table_panels, h, count * j->value_panels),
-                                 count * at_isa()->tile->width, ws->out, ws->out_row, true);
-    k->copy(j->out->value + at_start_of(&j->out_rows, b, h, first), j->out_rows.row, 0, ws->out, ws->out_row, rows,
-            j->Dv, 1, factor);
+        at_isa()->tile->multiply(
+            &(tile_product){.rows = rows,
+                            .size = blk.entries,
+                            .columns = j->Dv,
+                            .a = ws->offsets,
+                            .a_row = ws->offsets_row,
+                            .b = at_table_of(j->value_table, j->value_table_panels, h, count * j->value_panels),
+                            .step = count * at_isa()->tile->width,
+                            .c = ws->out,
+                            .c_row = ws->out_row,
+                            .load = true});
+    k->copy(&(row_copy){.to = j->out->value + at_start_of(&j->out_rows, b, h, first),
+                        .to_row = j->out_rows.row,
+                        .from = ws->out,
+                        .from_row = ws->out_row,
+                        .rows = rows,
+                        .size = j->Dv,
+                        .factor = 1,
+                        .factors = factor});
     if (keeps_weights(j))
         add_key_sums(j, &blk, ws, factor);
     at_report(j, &blk, scratch, ws->kt, ws->score, !collects_summaries(j));

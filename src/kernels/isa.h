@@ -16,14 +16,24 @@ typedef struct gemm_kernels {
     void (*thin)(const at_gemm *gemm); /* few rows against B by rows or columns */
 } gemm_kernels;
 
+/* to = factor from, for matrices of `rows` rows with `size` numbers each. */
+typedef struct row_copy {
+    at_real *to;
+    int64_t to_row; /* distance of the rows */
+    int64_t padded; /* zeros from size up to here */
+    const at_real *from;
+    int64_t from_row;
+    int64_t rows, size;
+    at_real factor;
+    const at_real *factors; /* [rows]: used instead of `factor`; NULL: none */
+} row_copy;
+
 typedef struct row_kernels {
     void (*exp)(at_real *out, const at_real *x, int64_t count);
     void (*tanh)(at_real *out, const at_real *x, int64_t count);
     void (*sigmoid)(at_real *out, const at_real *x, int64_t count);
+    void (*copy)(const row_copy *job);
     /* Matrices of `rows` rows, `size` numbers each, rows `to_row` and `from_row` apart. */
-    /* to = factor from, zeros from size to padded; `factors` NULL: the one factor, else one for each row */
-    void (*copy)(at_real *to, int64_t to_row, int64_t padded, const at_real *from, int64_t from_row, int64_t rows,
-                 int64_t size, at_real factor, const at_real *factors);
     void (*add)(at_real *to, int64_t to_row, const at_real *from, int64_t from_row, int64_t rows, int64_t size,
                 at_real factor); /* to += factor from */
     at_real (*dot)(const at_real *x, const at_real *y, int64_t size);

@@ -34,11 +34,13 @@ OVER_ROWS(rows_sigmoid, v_sigmoid)
 #pragma GCC pop_options
 #endif
 
-static void copy(at_real *to, int64_t to_row, int64_t padded, const at_real *from, int64_t from_row, int64_t rows,
-                 int64_t size, at_real factor, const at_real *factors)
+static void copy(const row_copy *job)
 {
-    for (int64_t i = 0; i < rows; i++, to += to_row, from += from_row) {
-        at_real scalar = factors ? factors[i] : factor;
+    const int64_t size = job->size, padded = job->padded;
+    at_real *to = job->to;
+    const at_real *from = job->from;
+    for (int64_t i = 0; i < job->rows; i++, to += job->to_row, from += job->from_row) {
+        at_real scalar = job->factors ? job->factors[i] : job->factor;
         vec f = v_set(scalar);
         int64_t c = 0;
         for (; c + WIDTH <= size; c += WIDTH) {

@@ -265,24 +265,23 @@ static void weigh_heads(const tile *t, int64_t size, const tile_lines *v, int64_
         }
 }
 
-static void multiply(int64_t rows, int64_t size, int64_t columns, const at_real *a, int64_t a_row, const at_real *b,
-                     int64_t step, at_real *c, int64_t c_row, bool load)
+static void multiply(const tile_product *job)
 {
-    int64_t groups = (rows + ROWS - 1) / ROWS;
-    for (int64_t j = 0; j < columns; j += WIDTH)
+    const int64_t groups = (job->rows + ROWS - 1) / ROWS;
+    for (int64_t j = 0; j < job->columns; j += WIDTH)
         for (int64_t g = 0; g < groups; g++) {
-            int64_t i = rows * g / groups, n = rows * (g + 1) / groups - i;
-            at_real *to = c + i * c_row + j;
-            micro((int)n, &(micro_block){.k = size,
-                                         .a = a + i * a_row,
-                                         .a_row = a_row,
+            int64_t i = job->rows * g / groups, n = job->rows * (g + 1) / groups - i;
+            at_real *to = job->c + i * job->c_row + j;
+            micro((int)n, &(micro_block){.k = job->size,
+                                         .a = job->a + i * job->a_row,
+                                         .a_row = job->a_row,
                                          .a_col = 1,
-                                         .b = b + j / WIDTH * step,
+                                         .b = job->b + j / WIDTH * job->step,
                                          .b_row = WIDTH,
-                                         .start = load ? to : NULL,
-                                         .start_row = c_row,
+                                         .start = job->load ? to : NULL,
+                                         .start_row = job->c_row,
                                          .c = to,
-                                         .c_row = c_row});
+                                         .c_row = job->c_row});
         }
 }
 

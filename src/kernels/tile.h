@@ -89,6 +89,18 @@ typedef struct tile_additive {
     at_real *dv;       /* [size, lanes] */
 } tile_additive;
 
+/* c = (load ? c : 0) + a B for a few rows. */
+typedef struct tile_product {
+    int64_t rows, size, columns;
+    const at_real *a; /* [rows, a_row] */
+    int64_t a_row;
+    const at_real *b; /* panels [panel][..][width], `step` apart, of which the first `size` rows count */
+    int64_t step;
+    at_real *c; /* [rows, c_row], padded to whole panels of its `columns` */
+    int64_t c_row;
+    bool load;
+} tile_product;
+
 typedef struct tile_kernels {
     int64_t width; /* of a panel */
 
@@ -130,10 +142,7 @@ typedef struct tile_kernels {
     /* sums_j += sum_i s_ij x_i, for the tile's keys j: x [rows, x_row] padded, sums [keys, sums_row] padded */
     void (*gather)(const tile *t, int64_t size, const at_real *x, int64_t x_row, at_real *sums, int64_t sums_row,
                    bool fresh, bool own_keys_only);
-    /* c = (load ? c : 0) + a B for a few rows: a [rows, a_row], B as panels [panel][..][width] `step` apart of which
-     * the first `size` rows count, c [rows, c_row] padded to whole panels of its `columns` */
-    void (*multiply)(int64_t rows, int64_t size, int64_t columns, const at_real *a, int64_t a_row, const at_real *b,
-                     int64_t step, at_real *c, int64_t c_row, bool load);
+    void (*multiply)(const tile_product *job);
     /* Row j of `to`, [keys, to_row], += what the panels [panel][size][width] hold in column j. */
     void (*add_transposed)(at_real *to, int64_t to_row, const at_real *panels, int64_t size, int64_t keys);
     /* sums_j += sum_i factor_i s_ij */
