@@ -46,7 +46,7 @@ static void choose_repeats(contestant *c)
 }
 
 /* Threads of a library that has just finished keep looking for work for a while before they sleep; the next contestant
- * shall not pay for that. */
+ * must not pay for that. */
 static void settle(void)
 {
     if (bench_options.threads > 1)

@@ -27,7 +27,7 @@ bool ours_make(ours *o, const attention_case *what, visible extra, bool own_memo
 void ours_free(ours *o);
 double ours_turn(void *context, int64_t repeats);
 
-/* The checksum of what the last call gave, and the root of the sum of its squares. */
+/* The checksum of what the last call returned, and the root of the sum of its squares. */
 void ours_checksum(const ours *o, double *checksum, double *size);
 
 #endif

@@ -139,7 +139,7 @@ static void run_length(int64_t n, const numbers w[4], const numbers *W, const nu
     race r = {0};
     race_add(&r, "attend", "recurrent", recurrent_turn, &rnn);
     race_add(&r, "attend", "self-attention", self_attention_turn, &attention);
-    /* The first call tells how much memory the others shall get, so that none of them asks the system. */
+    /* The first call measures the memory that the others need, so that none of them allocates. */
     numbers memory = {0};
     if (self_attention_turn(&attention, 1) >= 0) {
         memory = numbers_new((int64_t)(attention.call.memory_used / sizeof(float)) * 9 / 8 + (1 << 14));

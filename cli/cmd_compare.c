@@ -127,8 +127,8 @@ static bool ended_alike(const compare_table *t, compare_state state)
     return alike;
 }
 
-/* Shows what there is; bad if a run failed, or if nothing could be run at all. What is wrong with the data, or with a
- * setting of all rows, is said once, and there is no table. */
+/* Shows what there is; bad if a run failed, or if nothing could be run at all. An error of the data, or of a setting
+ * of all rows, is reported once, without a table. */
 static bool show(const compare_table *t, cli_outputs *outputs, at_error *error)
 {
     const int failed = count_runs(t, RUN_FAILED);
@@ -146,7 +146,7 @@ static bool show(const compare_table *t, cli_outputs *outputs, at_error *error)
            fail(error, AT_FAILED, "%d of the %d runs failed; the same command tries them again", failed, t->run_count);
 }
 
-/* A folder made for the runs goes again if there are to be none; with something in it, it stays. */
+/* Removes a folder that was created for runs that are not started; only if it is empty. */
 static void clear(compare_spec *spec, const char *folder)
 {
     at_error unheard = {0};
@@ -208,7 +208,7 @@ static int run(void *options, int word_count, char **words)
     if (text && compare_spec_read(&spec, words[0], folder, text, &o->sets, &error))
         compare(o, &t, runs, &interrupted, &error);
     if (interrupted && !o->common.quiet)
-        fprintf(stderr, "interrupted and saved; the same command goes on from there\n");
+        fprintf(stderr, "interrupted and saved; the same command continues from there\n");
     compare_runs_free(&t);
     compare_data_free(&data);
     compare_spec_free(&spec);

@@ -20,7 +20,7 @@ typedef struct train_options {
 /* ---- Options: the library's, under its headings --------------------------------------------------------------- */
 
 /* The library's row, whose value is taken as text and parsed by at_training_set. A default is told in the help and not
- * set here: what was not given is the library's to fill in, which knows what each model uses. */
+ * set here: the library fills in the defaults, as they depend on the model. */
 static void make_option(int index, const at_setting *row, char *help, at_setting *option)
 {
     *option = *row;
@@ -174,7 +174,7 @@ static void summarise(const at_train_result *r, const char *output, const char *
         fprintf(stderr, " at update %lld", (long long)r->best_update);
     fprintf(stderr, "\n");
     if (r->interrupted)
-        fprintf(stderr, "interrupted and saved; the same command with --resume goes on from there\n");
+        fprintf(stderr, "interrupted and saved; the same command with --resume continues from there\n");
     else
         fprintf(stderr, "%s'%s' is the model\n", r->stopped_early ? "stopped early; " : "", output);
 }
@@ -223,11 +223,12 @@ const cli_command command_train = {
     .name = "train",
     .words = "",
     .line = "train a sequence-to-sequence model on pairs of lines",
-    .text = "Trains a model that turns source lines into target lines, or with --model transformer-lm a language model "
-            "on target lines alone, and writes it to one file. Progress goes to "
-            "stderr, one JSON object per report to FILE.log.jsonl. An interrupt (Ctrl-C, or a TERM signal) saves first "
-            "and exits with 130; the same command with --resume then goes on to the very bits that an uninterrupted "
-            "run would have written, and so it does after a crash.",
+    .text =
+        "Trains a model that turns source lines into target lines, or with --model transformer-lm a language model "
+        "on target lines only, and writes it to one file. Progress is written to stderr, and as one JSON object per "
+        "report to FILE.log.jsonl. An interrupt (Ctrl-C, or a TERM signal) saves first and exits with 130; the "
+        "same command with --resume then continues, also after a crash, and writes the same bits as an "
+        "uninterrupted run.",
     .examples = "  attend train --source train.de --target train.en --valid-source val.de --valid-target val.en \\\n"
                 "      --model bahdanau --output de-en.safetensors --early-stopping 5\n"
                 "  attend train --model transformer-lm --target tales.txt --output tales.safetensors\n"

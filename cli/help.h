@@ -4,7 +4,7 @@
 
 #include "options.h"
 
-/* What a command says about itself. */
+/* The help of a command. */
 const char *help_text(const cli_command *command);
 
 /* Prints the help of one command on stdout. */

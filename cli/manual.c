@@ -29,7 +29,7 @@ static const note environment[] = {
     {NULL, "TERM", "With the value dumb no output is coloured."},
     {NULL, "ATTEND_ISA",
      "With the value plain the kernels for the vector instructions of this processor are not used."},
-    {"compare", "COLUMNS", "The width that attend compare fits its table to, unless the terminal tells it."},
+    {"compare", "COLUMNS", "The width that attend compare fits its table to, unless the terminal reports its own."},
     {"demo", "TMPDIR", "The folder for the model that attend demo dates trains."},
     {"bench", "ATTEND_PYTHON, ATTEND_NODE, ATTEND_PEERS",
      "Another Python, another Node.js and another folder of JavaScript packages for the rivals of attend bench."},

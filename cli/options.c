@@ -11,14 +11,14 @@ enum { FIRST_CODE = 1000 };
 const at_setting common_options[] = {
     {AT_SETTING_HEADING, .help = "Of every command"},
     {AT_SETTING_TEXT, "config", "FILE", offsetof(cli_common, config),
-     .help = "options from a file of `key = value` lines, the keys being the options' names; # starts a comment; the "
-             "command line wins"},
+     .help = "options from a file of `key = value` lines, the keys being the names of options; # starts a comment; the "
+             "command line overrides it"},
     {AT_SETTING_COUNT, "threads", "N", offsetof(cli_common, threads), .least = 1, .most = 64,
-     .help = "threads to use; the results have the same bits for any number (default: the cores there are)"},
-    {AT_SETTING_SEED, "seed", "N", offsetof(cli_common, seed), "1", .help = "seed of whatever is random"},
-    {AT_SETTING_SWITCH, "quiet", .offset = offsetof(cli_common, quiet), .help = "say nothing on stderr but errors"},
+     .help = "threads to use; the results have the same bits for any number (default: the number of cores)"},
+    {AT_SETTING_SEED, "seed", "N", offsetof(cli_common, seed), "1", .help = "seed of the random numbers"},
+    {AT_SETTING_SWITCH, "quiet", .offset = offsetof(cli_common, quiet), .help = "write only errors to stderr"},
     {AT_SETTING_SWITCH, "verbose", .offset = offsetof(cli_common, verbose),
-     .help = "say on stderr what was done and how long it took"},
+     .help = "write to stderr what was done and how long it took"},
     {AT_SETTING_SWITCH, "help", .offset = offsetof(cli_common, help), .help = "show this text"},
     {AT_SETTING_SWITCH, "version", .offset = offsetof(cli_common, version), .help = "show the version"},
     {0},

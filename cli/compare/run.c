@@ -99,7 +99,7 @@ static void read_why(const step *s, int status, char *why, size_t size)
             if (strncmp(line, "attend: ", 8) == 0)
                 snprintf(why, size, "%s", line + 8);
     if (!why[0])
-        snprintf(why, size, "%s exits with %d; '%.300s' may tell why", s->word[0], WEXITSTATUS(status), s->said);
+        snprintf(why, size, "%s exits with %d; '%.300s' may have the reason", s->word[0], WEXITSTATUS(status), s->said);
     free(text);
 }
 

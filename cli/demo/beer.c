@@ -55,7 +55,7 @@ static bool run(const cli_common *common, at_error *error)
     print_heading("Beer: a sentence and its attention");
     say("\nThe decoder looks back at every state of the encoder, e_tj = s_tᵀ W h_j, and writes its word from its own "
         "state and what it saw, [s_t; c_t]. One sentence, eleven words as one-hot vectors, 2000 times: what is read, "
-        "what the decoder is fed, what it shall write.\n");
+        "what the decoder is fed, what it has to write.\n");
     for (int i = 0; i < 3; i++) {
         printf("%*s", DEMO_INDENT, "");
         print_words((const int32_t *const[]){source, input, target}[i]);

@@ -6,7 +6,7 @@
 
 enum { DEMO_INDENT = 4, DEMO_WIDTH = 80, DEMO_SETTINGS = 11 };
 
-/* What the demos that learn can be told to try instead of their own model. */
+/* The settings of the demos that train a model, to try another one. */
 typedef struct demo_options {
     cli_common common;
     const char *setting[DEMO_SETTINGS]; /* by its index in demo_settings; NULL: not given */

@@ -1,4 +1,4 @@
-/* What the demos that learn share: the settings they can be told, and the listings' training. */
+/* What the demos that train a model share: their settings, and the listings' training. */
 #include <string.h>
 #include <time.h>
 

@@ -120,7 +120,7 @@ static bool check_use(const at_train_settings *s, const at_given *given, at_erro
     static const char *const of_validation[] = {"valid-metric", "valid-every", "early-stopping", "average"};
     const bool validates = at_train_validates(s);
     if (!s->output)
-        return at_fail(error, AT_USAGE, "training needs `output` FILE, where the model shall go");
+        return at_fail(error, AT_USAGE, "training needs `output` FILE, the model to write");
     if (is_set(given, "batch-size") && is_set(given, "batch-tokens"))
         return at_fail(error, AT_USAGE, "`batch-size` and `batch-tokens` both measure a batch; give one of them");
     if (is_set(given, "columns") && !s->train.tsv && !s->valid.tsv)
@@ -130,7 +130,7 @@ static bool check_use(const at_train_settings *s, const at_given *given, at_erro
     if ((is_set(given, "reinforce") || is_set(given, "entropy")) && strcmp(s->model.normaliser, "hard") != 0)
         return at_fail(error, AT_USAGE, "`reinforce` and `entropy` are for `normaliser` hard only");
     if (!s->guided_alignment && (is_set(given, "guided-weight") || s->model.guided_head[0]))
-        return at_fail(error, AT_USAGE, "`%s` needs `guided-alignment` FILE, the links that are to be learnt",
+        return at_fail(error, AT_USAGE, "`%s` needs `guided-alignment` FILE, the word alignments to train on",
                        s->model.guided_head[0] ? "guided-head" : "guided-weight");
     if (s->guided_alignment && s->subword_sampling > 0)
         return at_fail(

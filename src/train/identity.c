@@ -230,7 +230,7 @@ static bool refuse(const at_trainer *trainer, const char *was, const char *is, a
 {
     return at_fail(
         error, AT_FAILED,
-        "cannot go on from '%s', which was written with %s and not with %s; train from the start without `resume`, or "
+        "cannot resume from '%s', which was written with %s and not with %s; train from the start without `resume`, or "
         "as before",
         trainer->state_path, was, is);
 }

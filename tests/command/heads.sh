@@ -74,7 +74,7 @@ below "$(aer chars)" 40 "AER of guided characters"
 sed '3s/.*/0-0/' links >other
 "$attend" train --source source --target target --output half $small --hidden 32 --batch-size 20 --learning-rate 0.005 \
     --epochs 20 --guided-alignment other --guided-weight 1 --resume --quiet 2>said && fail "other alignments are taken for the same"
-grep -q "^attend: cannot go on from 'half.state', which was written with --guided-weight 1 and alignments (" said || fail "resuming says $(cat said)"
+grep -q "^attend: cannot resume from 'half.state', which was written with --guided-weight 1 and alignments (" said || fail "resuming says $(cat said)"
 sed '3s/.*/0-0 7-0/' links >far
 refuse 1 "line 3 of 'far' links source word 7, and the words of that line go from 0 to $(($(sed -n 3p source | wc -w) - 1))" \
     train --source source --target target --output no $small --guided-alignment far
@@ -85,7 +85,7 @@ refuse 1 "'gold' has 40 lines and the training data 400; each pair needs its own
     train --source source --target target --output no $small --guided-alignment gold
 refuse 2 "--guided-head is '3.1' and must be LAYER.HEAD, from 1.1 to 2.2" \
     train --source source --target target --output no $small --guided-alignment links --guided-head 3.1
-refuse 2 "--guided-head needs --guided-alignment FILE, the links that are to be learnt" \
+refuse 2 "--guided-head needs --guided-alignment FILE, the word alignments to train on" \
     train --source source --target target --output no $small --guided-head 1.1
 refuse 2 "model 'rnn-plain' does not attend to a source, so --guided-alignment has no head to train" \
     train --source source --target target --output no --model rnn-plain --guided-alignment links

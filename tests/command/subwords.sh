@@ -23,7 +23,7 @@ for kind in spm:34 spm:33:bpe; do
     done
     ! cmp -s best whole || fail "$kind: drawing changes nothing"
 done
-refuse 1 "cannot go on from 'whole.state', which was written with --subword-sampling 0.29999999999999999 and not with --subword-sampling 0; train from the start without --resume, or as before" \
+refuse 1 "cannot resume from 'whole.state', which was written with --subword-sampling 0.29999999999999999 and not with --subword-sampling 0; train from the start without --resume, or as before" \
     train $small --source-vocab spm:33:bpe --target-vocab spm:33:bpe --epochs 4 --output whole --resume
 
 # One line for each line, whatever it holds; blanks and not their signs.

@@ -13,7 +13,7 @@ data="--source lines --target lines --valid-source few --valid-target few"
 
 # Refusals.
 refuse 2 "training needs --source FILE and --target FILE, or --tsv FILE" train --output m
-refuse 2 "training needs --output FILE, where the model shall go" train --source lines --target lines
+refuse 2 "training needs --output FILE, the model to write" train --source lines --target lines
 refuse 2 "no option '--hiden'; did you mean '--hidden'?" train --hiden 3
 refuse 2 "no score 'scalled'; did you mean 'scaled'?" train $data --output m --score scalled
 refuse 2 "--epochs takes a whole number, 1 or more, not '0'" train $data --output m --epochs 0
@@ -86,7 +86,7 @@ same_file a.last b.last
 code=0
 "$attend" train $data $small --output a --valid-every 5 --updates 20 --resume 2>said || code=$?
 equal 1 "$code" "another mean"
-equal "attend: cannot go on from 'a.state', which was written with --ema 0 --average 2 and not with --ema 0; train from the start without --resume, or as before" \
+equal "attend: cannot resume from 'a.state', which was written with --ema 0 --average 2 and not with --ema 0; train from the start without --resume, or as before" \
     "$(cat said)" "another mean"
 run average a b.last -o mean
 equal 40 "$("$attend" translate -m mean --quiet <few | wc -l)" "lines by a mean"
@@ -166,11 +166,11 @@ code=0
 sed 's/a/i/g' lines >others
 "$attend" train $long --source others --output whole --resume 2>said || code=$?
 equal 1 "$code" "another vocabulary"
-grep -qE "^attend: cannot go on from 'whole.state', which was written with a source vocabulary of 12 units \([0-9a-f]{16}\) and not with a source vocabulary of 12 units \([0-9a-f]{16}\); train from the start without --resume, or as before$" said ||
+grep -qE "^attend: cannot resume from 'whole.state', which was written with a source vocabulary of 12 units \([0-9a-f]{16}\) and not with a source vocabulary of 12 units \([0-9a-f]{16}\); train from the start without --resume, or as before$" said ||
     fail "another vocabulary says $(cat said)"
 code=0
 "$attend" train $long --output whole --hidden 25 --resume 2>said || code=$?
 equal 1 "$code" "another size"
-equal "attend: cannot go on from 'whole.state', which was written with --hidden 24 and not with --hidden 25; train from the start without --resume, or as before" \
+equal "attend: cannot resume from 'whole.state', which was written with --hidden 24 and not with --hidden 25; train from the start without --resume, or as before" \
     "$(cat said)" "another size"
 finish

@@ -326,7 +326,7 @@ static void check_row(const at_setting *row)
             fail_msg("%s may change, but resuming says: %s", named, error.text);
     } else if (resumed) {
         fail_msg("%s must not change, but a run with another value resumes", named);
-    } else if (!strstr(error.text, "cannot go on from 'model.state'") ||
+    } else if (!strstr(error.text, "cannot resume from 'model.state'") ||
                (row->resume == AT_RESUME_SAME && !strstr(error.text, named))) {
         fail_msg("%s changed, and resuming says: %s", named, error.text);
     }

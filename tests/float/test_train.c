@@ -219,9 +219,10 @@ static void other_settings_are_refused(void **state)
 {
     (void)state;
     ear e = {0};
-    fails(training_of("near", DATA, "epochs", "2", "hidden", "25", "resume", "true", NULL), &e,
-          "cannot go on from 'near.state', which was written with `hidden` 24 and not with `hidden` 25; train from the "
-          "start without `resume`, or as before");
+    fails(
+        training_of("near", DATA, "epochs", "2", "hidden", "25", "resume", "true", NULL), &e,
+        "cannot resume from 'near.state', which was written with `hidden` 24 and not with `hidden` 25; train from the "
+        "start without `resume`, or as before");
 }
 
 static int temporaries(void)
@@ -264,14 +265,16 @@ static void refused_resumption_leaves_no_log(void **state)
     ear e = {0};
     run(training_of("alone", DATA, "updates", "2", NULL), &e);
     assert_int_equal(unlink("alone.log.jsonl"), 0);
-    fails(training_of("alone", DATA, "updates", "3", "hidden", "25", "resume", "true", NULL), &e,
-          "cannot go on from 'alone.state', which was written with `hidden` 24 and not with `hidden` 25; train from the "
-          "start without `resume`, or as before");
+    fails(
+        training_of("alone", DATA, "updates", "3", "hidden", "25", "resume", "true", NULL), &e,
+        "cannot resume from 'alone.state', which was written with `hidden` 24 and not with `hidden` 25; train from the "
+        "start without `resume`, or as before");
     assert_true(access("alone.log.jsonl", F_OK) != 0);
     run(training_of("alone", DATA, "updates", "3", "resume", "true", NULL), &e);
-    fails(training_of("alone", DATA, "updates", "3", "hidden", "25", "resume", "true", NULL), &e,
-          "cannot go on from 'alone.state', which was written with `hidden` 24 and not with `hidden` 25; train from the "
-          "start without `resume`, or as before");
+    fails(
+        training_of("alone", DATA, "updates", "3", "hidden", "25", "resume", "true", NULL), &e,
+        "cannot resume from 'alone.state', which was written with `hidden` 24 and not with `hidden` 25; train from the "
+        "start without `resume`, or as before");
     assert_true(access("alone.log.jsonl", F_OK) == 0);
 }
 
