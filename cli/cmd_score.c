@@ -469,7 +469,7 @@ const cli_command command_score = {
     .words = "METRIC...",
     .most_words = INT_MAX,
     .word_at = metric_name,
-    .line = "score lines against references: BLEU, chrF, TER, error rates, alignments",
+    .line = "score lines: BLEU, chrF, TER, error rates, alignments",
     .make_text = make_text,
     .examples = "  attend score bleu chrf --reference valid.en < output.en\n"
                 "  attend score bleu --reference a.en --reference b.en --compare other.en < output.en\n"
