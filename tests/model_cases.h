@@ -83,6 +83,27 @@ static const char *const model_cases[] = {
 };
 enum { MODEL_CASES = sizeof model_cases / sizeof *model_cases };
 
+static inline bool has_case(const char *model)
+{
+    const size_t size = strlen(model);
+    for (int i = 0; i < MODEL_CASES; i++)
+        if (strncmp(model_cases[i], model, size) == 0 && (!model_cases[i][size] || model_cases[i][size] == ' '))
+            return true;
+    return false;
+}
+
+/* The cases above, then by its defaults each model of the table that none of them names; NULL past the last. */
+static inline const char *model_case(int index)
+{
+    if (index < MODEL_CASES)
+        return model_cases[index];
+    index -= MODEL_CASES;
+    for (int i = 0; at_model_kind_at(i); i++)
+        if (!has_case(at_model_kind_at(i)->name) && index-- == 0)
+            return at_model_kind_at(i)->name;
+    return NULL;
+}
+
 /* A model of the size given, every parameter drawn, biases too: with zeros a padded step could hide. */
 static inline at_model *case_model(const char *text, int size, uint64_t seed)
 {

@@ -8,8 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The first that knows a file loads it. */
-static const at_reader *const readers[] = {&at_reader_attend};
+/* The records of the readers; the first that knows a file loads it. A new reader is its file and its line here. */
+#define READER_RECORDS(X) X(at_reader_attend)
+#define DECLARE(reader)   extern const at_reader reader;
+#define ADDRESS(reader)   &reader,
+READER_RECORDS(DECLARE)
+static const at_reader *const readers[] = {READER_RECORDS(ADDRESS)};
 enum { READERS = sizeof readers / sizeof *readers };
 
 static bool check_file(const char *path, at_error *error)

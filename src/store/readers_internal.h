@@ -15,6 +15,4 @@ typedef struct at_reader {
     bool (*load)(at_translator *translator, const char *path, at_error *error);
 } at_reader;
 
-extern const at_reader at_reader_attend;
-
 #endif

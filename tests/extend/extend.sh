@@ -21,9 +21,12 @@ op.patch         | 2 | help                   | attend
 metric.patch     | 1 | score --help           | first-word
 option.patch     | 3 | train --help           | --rate-floor RATE
 option.patch     | 3 | help --man train       | rate
+model.patch      | 2 | list models            | bag
+reader.patch     | 2 | help                   | attend
 '
-# The programs that check every entry of the catalogue and every setting.
-programs='attend_double_test_ops attend_double_test_attention_grad attend_double_test_packed attend_static_test_exact attend_static_test_settings'
+# The programs that check every entry of the catalogue, every model and every setting; the slow ones first.
+programs='attend_double_test_models attend_double_test_attention_grad attend_static_test_exact attend_double_test_ops
+    attend_double_test_packed attend_static_test_settings'
 
 fail() {
     echo "FAILED: $*" >&2
@@ -65,21 +68,48 @@ while IFS='|' read -r patch files command shown; do
     "$copy/build/attend" $command >"$copy/shown" 2>&1 || fail "attend $command"
     grep -qF -- "$(trimmed "$shown")" "$copy/shown" || fail "attend $command does not show $shown of $patch"
 done <<<"$additions"
+# shellcheck disable=SC2016,SC2086
+printf '%s\n' $programs | xargs -P2 -I{} sh -c '"$1/build/tests/$2" >"$1/$2.log" 2>&1 || touch "$1/$2.failed"' sh "$copy" {}
 for program in $programs; do
-    "$copy/build/tests/$program" >"$copy/program.log" 2>&1 || {
-        grep -E 'ERROR|FAILED' "$copy/program.log" | head
+    [ ! -e "$copy/$program.failed" ] || {
+        grep -E 'ERROR|FAILED' "$copy/$program.log" | head
         fail "$program with all patches"
     }
 done
 
 # A model takes them as it takes any other, in training and in a search that decodes word by word.
 printf 'a b c\nb c d\nc d e\na c e\n' >"$copy/lines"
-for model in transformer bahdanau; do
-    "$copy/build/attend" train --model "$model" --source "$copy/lines" --target "$copy/lines" --score manhattan \
-        --normaliser squared --hidden 16 --heads 2 --batch-size 4 --updates 5 --quiet --output "$copy/$model"
+for model in transformer bahdanau bag; do
+    options='--score manhattan --normaliser squared --heads 2'
+    [ $model != bag ] || options=
+    # shellcheck disable=SC2086
+    "$copy/build/attend" train --model $model --source "$copy/lines" --target "$copy/lines" $options --hidden 16 \
+        --batch-size 4 --updates 5 --quiet --output "$copy/$model"
     "$copy/build/attend" translate --model "$copy/$model" <"$copy/lines" >"$copy/translated"
     [ "$(wc -l <"$copy/translated")" -eq 4 ] || fail "$model translates 4 lines to $(wc -l <"$copy/translated")"
 done
+# A model takes the options it names and no others.
+! "$copy/build/attend" train --model bag --source "$copy/lines" --target "$copy/lines" --score dot --output "$copy/bag" \
+    2>"$copy/shown" || fail "the model bag takes --score"
+grep -q "model 'bag' does not use --score" "$copy/shown" || fail "the refusal of --score: $(cat "$copy/shown")"
+# A file of another program: this model answers b to everything.
+{
+    printf 'TOYMODEL 2 3\na b c\n'
+    echo '0 0 0 0  0 0  0 0 0 0  0 0' # U and b of encoder and decoder
+    echo '0 0 0 0 0 0 0 0 0 0 0 0 0 0' # E of the source, for <pad> <unk> <s> </s> a b c
+    echo '0 0 0 0 1 0 0 0 0 0 0 1 0 0' # E of the target: <s> and b
+    echo '0 0 0 0 0 0 0 9 0 0 9 0 0 0' # W of the output: </s> after b, b after <s>
+    echo '0 0 0 0 0 0 0' # b of the output
+} >"$copy/toy"
+"$copy/build/attend" info "$copy/toy" | grep -q '^parameters *61 in 8 arrays' || fail "attend info of a file of the reader"
+[ "$(printf 'a\nc a\n' | "$copy/build/attend" translate --model "$copy/toy")" = $'b\nb' ] ||
+    fail "attend translate with a file of the reader"
+head -c 60 "$copy/toy" >"$copy/cut"
+! "$copy/build/attend" info "$copy/cut" 2>"$copy/shown" || fail "attend info reads a file that is cut off"
+grep -q "'$copy/cut': it has only" "$copy/shown" || fail "the refusal of a file that is cut off: $(cat "$copy/shown")"
+echo TOYMODELS >"$copy/other"
+! "$copy/build/attend" info "$copy/other" 2>"$copy/shown" || fail "attend info reads a file of no known format"
+grep -q 'toy (text that begins with TOYMODEL)' "$copy/shown" || fail "the known formats: $(cat "$copy/shown")"
 # An option is one of a --config file, is shared by a resumed run, and is named when it differs.
 printf 'source = %s/lines\ntarget = %s/lines\noutput = %s/floor\nhidden = 8\nrate-floor = 0.01\n' \
     "$copy" "$copy" "$copy" >"$copy/floor.conf"

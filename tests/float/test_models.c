@@ -31,13 +31,13 @@ static void test_batch(void **state)
 {
     (void)state;
     at_arena *arena = at_arena_new();
-    for (int i = 0; i < MODEL_CASES; i++) {
-        at_model *model = case_model(model_cases[i], SIZE, 3);
+    for (int i = 0; model_case(i); i++) {
+        at_model *model = case_model(model_case(i), SIZE, 3);
         at_pass pass = {.tape = at_tape_new(arena, false), .wants_weights = true};
         at_decoded all = case_decode(model, &pass, &whole_source, target_in, TARGET);
-        check_tape(model_cases[i], pass.tape);
+        check_tape(model_case(i), pass.tape);
         for (int b = 0; b < ROWS; b++)
-            alone_is_among(model, model_cases[i], &all, b);
+            alone_is_among(model, model_case(i), &all, b);
         at_arena_reset(arena);
         at_model_free(model);
     }
@@ -50,13 +50,13 @@ static void test_lengths(void **state)
     (void)state;
     static const int64_t lengths[ROWS] = {3, 2, 1};
     at_arena *arena = at_arena_new();
-    for (int i = 0; i < MODEL_CASES; i++) {
-        at_model *model = case_model(model_cases[i], SIZE, 3);
+    for (int i = 0; model_case(i); i++) {
+        at_model *model = case_model(model_case(i), SIZE, 3);
         at_pass pass = {.tape = at_tape_new(arena, false)}, some = {.tape = pass.tape, .lengths = lengths};
         at_decoded all = case_decode(model, &pass, &whole_source, target_in, TARGET);
         at_decoded d = case_decode(model, &some, &whole_source, target_in, TARGET);
-        check_tape(model_cases[i], pass.tape);
-        assert_int_equal(d.packed, strncmp(model_cases[i], "transformer", 11) == 0);
+        check_tape(model_case(i), pass.tape);
+        assert_int_equal(d.packed, strncmp(model_case(i), "transformer", 11) == 0);
         int64_t row = 0;
         for (int b = 0; b < ROWS; b++)
             for (int t = 0; t < lengths[b]; t++, row++)
@@ -72,15 +72,15 @@ static void test_steps(void **state)
 {
     (void)state;
     at_arena *arena = at_arena_new();
-    for (int i = 0; i < MODEL_CASES; i++) {
-        at_model *model = case_model(model_cases[i], SIZE, 3);
+    for (int i = 0; model_case(i); i++) {
+        at_model *model = case_model(model_case(i), SIZE, 3);
         float logits[ROWS * TARGET * WORDS], weights[ROWS * TARGET * SOURCE] = {0};
         case_steps(model, logits, weights);
         at_pass pass = {.tape = at_tape_new(arena, false), .wants_weights = true};
         at_decoded d = case_decode(model, &pass, &whole_source, target_in, TARGET);
         for (int k = 0; k < ROWS * TARGET * WORDS; k++)
             if (!(fabsf(logits[k] - d.logits->value[k]) <= 2e-6f))
-                fail_msg("%s: logit %d is %.9g in steps and %.9g at once", model_cases[i], k, (double)logits[k],
+                fail_msg("%s: logit %d is %.9g in steps and %.9g at once", model_case(i), k, (double)logits[k],
                          (double)d.logits->value[k]);
         at_arena_reset(arena);
         at_model_free(model);
@@ -126,11 +126,11 @@ static float *trained(const char *text, int threads, int64_t *count)
 static void test_threads(void **state)
 {
     (void)state;
-    for (int i = 0; i < MODEL_CASES; i++) {
+    for (int i = 0; model_case(i); i++) {
         int64_t count;
-        float *one = trained(model_cases[i], 1, &count), *two = trained(model_cases[i], 2, &count);
+        float *one = trained(model_case(i), 1, &count), *two = trained(model_case(i), 2, &count);
         if (memcmp(one, two, (size_t)count * sizeof *one) != 0)
-            fail_msg("%s: two threads give other bits than one", model_cases[i]);
+            fail_msg("%s: two threads give other bits than one", model_case(i));
         free(one);
         free(two);
     }
