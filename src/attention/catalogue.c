@@ -186,7 +186,7 @@ static bool parse_argument(at_argument_parser *parse, const at_choice *c, at_att
         return parse(c, a, error);
     if (!c->argument)
         return true;
-    return at_fail(error, AT_USAGE, "%s '%s' takes no argument, and '%s' gives one", c->entry->axis, c->entry->name,
+    return at_fail(error, AT_USAGE, "%s '%s' takes no argument, but '%s' has one", c->entry->axis, c->entry->name,
                    c->text);
 }
 

@@ -65,7 +65,7 @@ static bool out_of_memory(at_error *error)
     return at_no_memory(error, "the decoder's cache; a smaller batch or beam needs less");
 }
 
-/* Allocates twice as much as needed, so that a search that grows step by step allocates seldom. */
+/* Allocates twice as much as needed, so that a search that grows step by step rarely allocates. */
 static bool renew(void **array, int64_t count, size_t size)
 {
     free(*array);

@@ -1,4 +1,4 @@
-/* Steps that several models take. */
+/* Functions that several models use. */
 #include "models/kinds.h"
 
 #include <string.h>
@@ -20,13 +20,13 @@ at_weight_drop at_weight_dropout(const at_model *model, const at_pass *pass)
 
 at_tensor *at_steps_embed(const at_pass *pass, at_tensor *table, const int32_t *ids, int64_t rows, int64_t n)
 {
-    int32_t *turned = at_room(pass->tape, (size_t)(rows * n) * sizeof *turned);
-    if (!turned)
+    int32_t *transposed = at_room(pass->tape, (size_t)(rows * n) * sizeof *transposed);
+    if (!transposed)
         return NULL;
     for (int64_t t = 0; t < n; t++)
         for (int64_t b = 0; b < rows; b++)
-            turned[t * rows + b] = ids[b * n + t];
-    return at_embedding(table, turned, AT_SHAPE(n, rows));
+            transposed[t * rows + b] = ids[b * n + t];
+    return at_embedding(table, transposed, AT_SHAPE(n, rows));
 }
 
 at_tensor *at_steps_at(at_tensor *x, int64_t t)

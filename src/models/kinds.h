@@ -1,4 +1,4 @@
-/* What the files of src/models share: access to settings, and steps that several models take. */
+/* What the files of src/models share: access to settings, and functions that several models use. */
 #ifndef AT_KINDS_H
 #define AT_KINDS_H
 
@@ -7,7 +7,7 @@
 
 /* settings.c */
 bool at_model_uses(const at_model_kind *kind, const char *setting);
-/* Whether the setting says something about a model with these settings: a cell without a reset gate has no `reset`. */
+/* Whether the setting has an effect on a model with these settings: `reset` has none on a cell without a reset gate. */
 bool at_model_says(const at_model_settings *settings, const at_model_kind *kind, const at_setting *row);
 const at_model_kind *at_model_kind_find(const char *name, at_error *error);
 
@@ -19,7 +19,7 @@ at_added at_added_by(const at_model_settings *settings);
 void *at_model_extra(at_model *model, size_t size, at_error *error);
 at_cell_kind at_model_cell(const at_model *model);
 
-/* ---- Steps that several models take (common.c) ---- */
+/* ---- Functions that several models use (common.c) ---- */
 
 /* Dropout by the model's `dropout`, in training. */
 at_tensor *at_drop(const at_model *model, const at_pass *pass, at_tensor *x);
@@ -48,7 +48,7 @@ typedef struct at_attention_params {
     int parameter[AT_AXES][AT_MOST_PARAMETERS]; /* numbers in at_params, -1: none */
 } at_attention_params;
 
-/* The parameters that the settings' choices declare, as NAME.W_a and so on. `ready`: the caller passes
+/* The parameters that the settings' choices declare, as NAME.W_a and so on. `prepared`: the caller passes
  * prepared queries and keys to a score that can take them. */
 bool at_attention_params_declare(at_model *model, at_attention_params *params, const char *name, int64_t width,
                                  int64_t value_width, bool ready, at_error *error);

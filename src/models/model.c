@@ -52,7 +52,8 @@ bool at_model_attention(const at_model_settings *settings, const at_model_kind *
         return true;
     const bool added = at_added_by(settings) != AT_ADDED_NONE;
     if (added && !kind->adds_positions)
-        return at_fail(error, AT_USAGE, "`position` %s is added to a transformer's words, and model '%s' is none",
+        return at_fail(error, AT_USAGE,
+                       "`position` %s is added to the embeddings of a transformer, and model '%s' is not one",
                        settings->position, kind->name);
     at_settings names = {.score = settings->score,
                          .normaliser = settings->normaliser,
@@ -63,7 +64,7 @@ bool at_model_attention(const at_model_settings *settings, const at_model_kind *
         return false;
     if (at_attention_samples(attention) && settings->attention_dropout > 0)
         return at_fail(error, AT_USAGE,
-                       "`attention-dropout` drops some of many weights, and the normaliser 'hard' has one");
+                       "`attention-dropout` cannot be used with the normaliser 'hard', which selects one position");
     return true;
 }
 
@@ -84,7 +85,7 @@ at_cell_kind at_model_cell(const at_model *model)
                                         : AT_CELL_GRU;
 }
 
-/* Everything a model needs must be there: a setting that is not may have bypassed at_model_settings_complete. */
+/* Checks that every setting of the model is set, for settings that have bypassed at_model_settings_complete. */
 static bool is_complete(const at_model_settings *settings, const at_model_kind *kind, at_error *error)
 {
     for (int i = 0; at_model_setting(i); i++) {

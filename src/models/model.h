@@ -1,8 +1,8 @@
-/* The model seam: every sequence-to-sequence model is {declare, encode, start, decode} over tensors. Saving a state and
- * selecting its rows in search is written once for all models (saved.c).
+/* The interface of a model: every sequence-to-sequence model is {declare, encode, start, decode} over tensors.
+ * Saving a state and selecting its rows in search is written once for all models (saved.c).
  *
- * decode takes n target positions at a time: n = T with teacher forcing in training, n = 1 in search. "n = T equals T
- * times n = 1" is tested for every model and setting. */
+ * decode takes n target positions at a time: n = T with teacher forcing in training, n = 1 in search. "n = T equals
+ * T times n = 1" is tested for every model and setting. */
 #ifndef AT_MODEL_H
 #define AT_MODEL_H
 
@@ -19,7 +19,7 @@ typedef enum at_final_norm { AT_FINAL_UNSET, AT_FINAL_AUTO, AT_FINAL_TRUE, AT_FI
 typedef enum at_layout { AT_LAYOUT_UNSET, AT_INTERLEAVED, AT_HALVES } at_layout;
 typedef enum at_denominator { AT_DENOMINATOR_UNSET, AT_HALF, AT_HALF_LESS_ONE } at_denominator;
 
-/* Everything that makes a model what it is; stored in its file. Strings are names as in attend.h. 0 and "" mean the
+/* All settings of a model; stored in its file. Strings are names as in attend.h. 0 and "" mean the
  * default in the table of settings.c, which also yields the options of training, their help and what a model does not
  * use. */
 typedef struct at_model_settings {
@@ -28,7 +28,7 @@ typedef struct at_model_settings {
     at_reset reset;                               /* of a gru; unset for other cells */
     int64_t layers, embedding, hidden, attention; /* attention: A of the additive score and of local-p */
     int64_t maxout;                               /* units after maxout */
-    double dropout;                               /* share dropped in training */
+    double dropout;                               /* probability, in training */
     double attention_dropout;                     /* of the weights of attention */
     char score[32], normaliser[16], window[24], position[24];
     int64_t heads;
@@ -81,7 +81,7 @@ typedef struct at_pass {
     const int64_t *lengths; /* [B]: target positions without padding, NULL: all; logits of padding may be left out */
     bool wants_weights;     /* a model may return no weights unless asked */
     int layer, head;        /* whose weights, from 1; 0: the mean of all */
-    int guided_layer, guided_head; /* training: whose weights shall be differentiable, from 1; 0: none */
+    int guided_layer, guided_head; /* training: whose weights must be differentiable, from 1; 0: none */
     bool expectation;              /* hard attention takes the expectation under its softmax instead of a sample */
 } at_pass;
 
@@ -116,8 +116,8 @@ typedef struct at_model_kind {
     /* ids [B, n]: the previous target tokens. Replaces *state by the state after them. */
     at_decoded (*decode)(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded,
                          at_parts *state, const int32_t *ids, int64_t n);
-    /* The encoder alone: a source's features, [sum of lengths, d] or with padding [B, S, d]; NULL: this model encodes no
-     * position of the source by itself. */
+    /* The encoder alone: a source's features, [sum of lengths, d] or with padding [B, S, d]; NULL: this model
+     * encodes no position of the source by itself. */
     at_tensor *(*features)(const at_model *model, const at_pass *pass, const at_source *source);
 } at_model_kind;
 

@@ -1,5 +1,5 @@
-/* Multi-head attention with its projections, over rows without padding or over a cache. The one operator computes it; this
- * file tells it where its operands are. */
+/* Multi-head attention with its projections, over rows without padding or over a cache. The attention operator
+ * computes it; this file describes its operands. */
 #include <stdio.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static bool parse_names(const char *list, at_settings *names, char text[][32], a
         const int axis = at_axis_of(at, name);
         if (axis < 0 || length >= 32 || used == AT_AXES)
             return at_fail(error, AT_USAGE,
-                           "'%.*s' in '%s' is no score, normaliser, window or position; give at most one of each, "
+                           "'%.*s' in '%s' is not a score, normaliser, window or position; name at most one of each, "
                            "separated by commas, as in 'scaled,sliding:8,shaw:16'",
                            (int)length, at, list);
         snprintf(text[used], 32, "%.*s", (int)length, at);
@@ -53,7 +53,7 @@ static bool parse(const at_model *model, at_use use, at_attention *attention, at
                        s->model);
     if (at_attention_predicts(attention) && use == AT_USE_DECODER)
         return at_fail(error, AT_USAGE,
-                       "the decoder's self-attention cannot use the window 'local-p': its centre is a share of the "
+                       "the decoder's self-attention cannot use the window 'local-p': its centre is a fraction of the "
                        "length, which a decoder does not know in advance; 'sliding' attends to a fixed number");
     attention->causal = use == AT_USE_DECODER;
     return true;
@@ -188,8 +188,8 @@ static at_tensor *project(const at_model *model, const at_pass *pass, const at_d
     return at_dense_apply(pass->tape, model->params, dense, x, AT_ACT_NONE);
 }
 
-/* rope: rotates the first `heads` heads of the rows by their positions, which count from `first`. The cache holds rotated
- * keys, so each is rotated once. */
+/* rope: rotates the first `heads` heads of the rows by their positions, which count from `first`. The cache holds
+ * rotated keys, so each is rotated once. */
 static at_tensor *rotate(const at_multihead *m, at_tensor *x, const at_rows *rows, int64_t first, int64_t heads)
 {
     return m->rotates ? at_rotate_rows(x, rows->positions, first, heads, m->size) : x;

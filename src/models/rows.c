@@ -28,16 +28,16 @@ bool at_rows_of(const at_pass *pass, const int32_t *ids, int64_t batch, int64_t 
 
 bool at_rows_of_steps(const at_pass *pass, const int32_t *ids, int64_t batch, int64_t n, at_rows *rows)
 {
-    int32_t *turned = at_room(pass->tape, (size_t)(batch * n + 1) * 2 * sizeof *turned);
-    if (!turned)
+    int32_t *transposed = at_room(pass->tape, (size_t)(batch * n + 1) * 2 * sizeof *transposed);
+    if (!transposed)
         return false;
-    int32_t *positions = turned + batch * n;
+    int32_t *positions = transposed + batch * n;
     for (int64_t t = 0; t < n; t++)
         for (int64_t b = 0; b < batch; b++) {
-            turned[t * batch + b] = ids[b * n + t];
+            transposed[t * batch + b] = ids[b * n + t];
             positions[t * batch + b] = (int32_t)t;
         }
-    *rows = (at_rows){.batch = batch, .total = batch * n, .longest = n, .ids = turned, .positions = positions};
+    *rows = (at_rows){.batch = batch, .total = batch * n, .longest = n, .ids = transposed, .positions = positions};
     return true;
 }
 

@@ -1,5 +1,5 @@
-/* Parts saved between steps. Two blocks alternate, because the parts to store may lie in the block that was stored last,
- * and so do the rows that are selected. */
+/* Parts saved between steps. Two blocks alternate, because the parts to store may lie in the block that was stored
+ * last, and so do the rows that are selected. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ static at_real *other_block(at_saved *saved, int64_t count, at_error *error)
 {
     int other = !saved->now;
     if (saved->capacity[other] < count) {
-        /* twice as much as needed, so that a search that grows by a row at a time allocates seldom */
+        /* twice as much as needed, so that a search that grows by a row at a time rarely allocates */
         void *block = NULL;
         if (posix_memalign(&block, AT_ALIGN, (size_t)count * 2 * sizeof(at_real)) != 0) {
             at_no_memory(error, "the state of a search, %lld numbers", (long long)count * 2);

@@ -1,5 +1,5 @@
-/* Attention from a decoder to the source through the one operator, with the score, normaliser, window and positions of
- * the settings. */
+/* Attention from a decoder to the source through the attention operator, with the score, normaliser, window and
+ * positions of the settings. */
 #include <stdio.h>
 #include <string.h>
 

@@ -8,7 +8,7 @@
  *     each sub-layer f   post-norm: x = LN(x + f(x))         pre-norm: x = x + f(LN(x))
  *     p(y_t) = softmax(x E^T)                                tied to the target's embeddings, or W_o x
  *
- * A batch is rows without padding, [N,d], its sentences one after another; at_packed tells attention where each one is.
+ * A batch is rows without padding, [N,d], its sentences one after another; at_packed holds the rows of each one.
  * `transformer-lm` is the decoder without cross-attention. */
 #include <math.h>
 #include <stdio.h>
@@ -140,7 +140,8 @@ const at_real *at_sinusoid_table(const at_model *model)
     return m->has_sinusoids ? m->sinusoids : NULL;
 }
 
-/* Embeddings are normal with deviation d^-1/2, so that times sqrt(d) it is 1; learned positions have a tenth of that. */
+/* Embeddings are normal with deviation d^-1/2, so that times sqrt(d) it is 1; learned positions have a tenth of
+ * that. */
 static void initialise(at_model *model, uint64_t seed)
 {
     const transformer *m = model->extra;

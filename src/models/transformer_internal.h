@@ -13,7 +13,8 @@ typedef struct at_rows {
     const int32_t *ids;        /* [N] */
     const int32_t *positions;  /* [N]: position in the sentence, from 0 */
 } at_rows;
-/* The rows of ids [B,n], of which lengths[b] count (lengths NULL: all); ids NULL: `at` and `count` only. Allocated on the tape. */
+/* The rows of ids [B,n], of which lengths[b] count (lengths NULL: all); ids NULL: `at` and `count` only. Allocated
+ * on the tape. */
 bool at_rows_of(const at_pass *pass, const int32_t *ids, int64_t batch, int64_t n, const int64_t *lengths,
                 at_rows *rows);
 /* The next n tokens of every row of a search, time first: row t B + b. Positions count from the first of them. */
@@ -49,7 +50,7 @@ typedef struct at_cross_weights {
     at_tensor *mean;     /* [B,n,S]; NULL: not asked for */
     int64_t longest;     /* S */
     int layer;           /* the next one */
-    const at_pass *pass; /* says which */
+    const at_pass *pass; /* selects layer and head */
     int layers;          /* of the model */
     at_tensor *guided;   /* [B,n,S] of the guided head, differentiable; NULL: none, or not computed yet */
 } at_cross_weights;
@@ -63,8 +64,8 @@ at_tensor *at_self_attention(const at_model *model, const at_pass *pass, const a
                              at_tensor *x);
 at_tensor *at_cross_attention(const at_model *model, const at_pass *pass, const at_multihead *m, const at_rows *rows,
                               at_tensor *x, const at_rows *source, at_tensor *kv, at_cross_weights *weights);
-/* The same for the next tokens of every row of a search (at_rows_of_steps), from target position `first`. Keys and values
- * of the layer are in the cache: at `column` of a token's slot, and for cross-attention as source `layer`. */
+/* The same for the next tokens of every row of a search (at_rows_of_steps), from target position `first`. Keys and
+ * values of the layer are in the cache: at `column` of a token's slot, and for cross-attention as source `layer`. */
 at_tensor *at_self_attention_cached(const at_model *model, const at_pass *pass, const at_multihead *m,
                                     const at_rows *rows, at_tensor *x, int64_t first, int64_t column);
 at_tensor *at_cross_attention_cached(const at_model *model, const at_pass *pass, const at_multihead *m,

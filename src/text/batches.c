@@ -1,6 +1,6 @@
-/* The batches of an epoch are a pure function of (corpus, sizes, seed, epoch): shuffle the sentences, take them in pools,
- * sort each pool by length, cut it into batches, shuffle the batches. A pool of the whole corpus would have the least
- * padding, but nearly the same sentences in one batch in every epoch. */
+/* The batches of an epoch are a pure function of (corpus, sizes, seed, epoch): shuffle the sentences, group them
+ * into pools, sort each pool by length, cut it into batches, shuffle the batches. A pool of the whole corpus would
+ * have the least padding, but would batch nearly the same sentences together in every epoch. */
 #include "base/rng.h"
 #include "text/pairs_internal.h"
 
@@ -15,12 +15,12 @@ struct at_batches {
     uint64_t seed;
     bool shuffle;
 
-    int32_t *order, *spare; /* [count] sentences in the order of this epoch; memory to sort them with */
-    int32_t *first;         /* [count + 1] batch b is order[first[b] .. first[b + 1]) */
-    int32_t *turn;          /* [count] the batches in the order of the epoch */
-    int64_t count, next;    /* batches of this epoch, and the index of the next */
+    int32_t *order, *scratch; /* [count] sentences in the order of this epoch; memory for sorting */
+    int32_t *first;           /* [count + 1] batch b is order[first[b] .. first[b + 1]) */
+    int32_t *batch_order;     /* [count] batch numbers in the order of this epoch */
+    int64_t count, next;      /* batches of this epoch, and the index of the next */
 
-    int32_t *source, *input, *target; /* what the last batch points to */
+    int32_t *source, *input, *target; /* the arrays of the last batch */
     int64_t *source_lengths, *target_lengths, *lines;
     int64_t source_room, target_room, row_room;
 };
@@ -38,10 +38,10 @@ static void shuffle(int32_t *items, int64_t count, at_rng *rng)
     }
 }
 
-/* Sorts by the four highest bits of the target's length, so that targets of one class differ by at most an eighth; within
- * a class by the source's length, ascending in one class and descending in the next, so that sources have similar
- * lengths at the border of two classes. Sorting by the exact target length would pad sources by a third. Lines are
- * shorter than 2^31 bytes, so both lengths fit into the key. */
+/* Sorts by the four highest bits of the target's length, so that targets of one class differ by at most an eighth;
+ * within a class by the source's length, ascending in one class and descending in the next, so that sources have
+ * similar lengths at the border of two classes. Sorting by the exact target length would pad sources by a third.
+ * Lines are shorter than 2^31 bytes, so both lengths fit into the key. */
 static uint64_t length_key(const at_corpus *corpus, int32_t sentence)
 {
     uint64_t source = (uint64_t)at_pairs_length(corpus, 0, sentence);
@@ -49,13 +49,13 @@ static uint64_t length_key(const at_corpus *corpus, int32_t sentence)
     int shift = 0;
     while (target >> shift >= 16)
         shift++;
-    bool downwards = target >> shift & 1;
-    return target >> shift << shift << 32 | (downwards ? UINT32_MAX - source : source);
+    bool descending = target >> shift & 1;
+    return target >> shift << shift << 32 | (descending ? UINT32_MAX - source : source);
 }
 
 /* Radix sort by the bytes of the key that differ, lowest first. Stable, so that sentences of one length stay shuffled;
  * allocates nothing. */
-static void sort_by_length(const at_corpus *corpus, int32_t *items, int32_t *spare, int64_t count)
+static void sort_by_length(const at_corpus *corpus, int32_t *items, int32_t *scratch, int64_t count)
 {
     uint64_t any = 0, all = ~UINT64_C(0);
     for (int64_t i = 0; i < count; i++) {
@@ -71,8 +71,8 @@ static void sort_by_length(const at_corpus *corpus, int32_t *items, int32_t *spa
         for (int byte = 0; byte < 256; byte++)
             first[byte + 1] += first[byte];
         for (int64_t i = 0; i < count; i++)
-            spare[first[length_key(corpus, items[i]) >> shift & 255]++] = items[i];
-        memcpy(items, spare, (size_t)count * sizeof *items);
+            scratch[first[length_key(corpus, items[i]) >> shift & 255]++] = items[i];
+        memcpy(items, scratch, (size_t)count * sizeof *items);
     }
 }
 
@@ -87,7 +87,7 @@ static void cut_batches(at_batches *batches, int64_t begin, int64_t end)
             width = length;
         rows++;
         bool over = batches->tokens > 0 ? rows * width > batches->tokens : rows > batches->sentences;
-        if (rows == 1 || over) { /* a sentence that is too long by itself is a batch nevertheless */
+        if (rows == 1 || over) { /* a sentence over the limit is a batch of its own */
             batches->first[batches->count++] = (int32_t)i;
             rows = 1;
             width = length;
@@ -110,14 +110,14 @@ static void plan(at_batches *batches, int64_t epoch)
     for (int64_t begin = 0, end; begin < count; begin = end) {
         end = batches->shuffle && count - begin > batches->pool ? begin + batches->pool : count;
         if (batches->shuffle)
-            sort_by_length(batches->corpus, batches->order + begin, batches->spare, end - begin);
+            sort_by_length(batches->corpus, batches->order + begin, batches->scratch, end - begin);
         cut_batches(batches, begin, end);
     }
     batches->first[batches->count] = (int32_t)count;
     for (int64_t i = 0; i < batches->count; i++)
-        batches->turn[i] = (int32_t)i;
+        batches->batch_order[i] = (int32_t)i;
     if (batches->shuffle)
-        shuffle(batches->turn, batches->count, &rng);
+        shuffle(batches->batch_order, batches->count, &rng);
 }
 
 /* ---- Memory --------------------------------------------------------------------------------------------------- */
@@ -147,7 +147,7 @@ static void *reallocate(void *block, int64_t count, size_t size)
 
 /* Allocates for the largest batch of the epoch, so that batches allocate nothing; with some reserve, since the largest
  * batch of another epoch may be a little larger. */
-static bool make_room(at_batches *batches, at_error *error)
+static bool reserve_arrays(at_batches *batches, at_error *error)
 {
     int64_t source = 1, target = 0, rows = 0; /* 1: sources may all be empty */
     for (int64_t b = 0; b < batches->count; b++) {
@@ -180,7 +180,7 @@ static bool make_room(at_batches *batches, at_error *error)
     if (batches->source && batches->input && batches->target && batches->source_lengths && batches->target_lengths &&
         batches->lines)
         return true;
-    batches->source_room = batches->target_room = batches->row_room = 0; /* so that another call allocates again */
+    batches->source_room = batches->target_room = batches->row_room = 0; /* so that the next call allocates again */
     return at_no_memory(error, "a batch of %lld sentences", (long long)rows);
 }
 
@@ -216,13 +216,13 @@ at_batches *at_batches_new(const at_corpus *corpus, int64_t sentences, int64_t t
     batches->shuffle = shuffled;
     size_t room = (size_t)corpus->count + 1;
     batches->order = malloc(room * sizeof *batches->order);
-    batches->spare = malloc(room * sizeof *batches->spare);
+    batches->scratch = malloc(room * sizeof *batches->scratch);
     batches->first = malloc(room * sizeof *batches->first);
-    batches->turn = malloc(room * sizeof *batches->turn);
-    bool good = batches->order && batches->spare && batches->first && batches->turn;
+    batches->batch_order = malloc(room * sizeof *batches->batch_order);
+    bool good = batches->order && batches->scratch && batches->first && batches->batch_order;
     if (!good)
         at_no_memory(error, "batches");
-    if (good && at_batches_go(batches, 0, 0, error))
+    if (good && at_batches_seek(batches, 0, 0, error))
         return batches;
     at_batches_free(batches);
     return NULL;
@@ -232,14 +232,15 @@ void at_batches_free(at_batches *batches)
 {
     if (!batches)
         return;
-    void *blocks[] = {batches->order, batches->spare,          batches->first,          batches->turn,  batches->source,
-                      batches->input, batches->source_lengths, batches->target_lengths, batches->lines, batches->target,
-                      batches};
+    void *blocks[] = {
+        batches->order, batches->scratch,        batches->first,          batches->batch_order, batches->source,
+        batches->input, batches->source_lengths, batches->target_lengths, batches->lines,       batches->target,
+        batches};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         free(blocks[i]);
 }
 
-bool at_batches_go(at_batches *batches, int64_t epoch, int64_t index, at_error *error)
+bool at_batches_seek(at_batches *batches, int64_t epoch, int64_t index, at_error *error)
 {
     if (error->code != AT_OK)
         return false;
@@ -248,32 +249,33 @@ bool at_batches_go(at_batches *batches, int64_t epoch, int64_t index, at_error *
     if (index < 0 || index > batches->count)
         return at_fail(error, AT_FORMAT, "epoch %lld has %lld batches, so there is no batch %lld", (long long)epoch,
                        (long long)batches->count, (long long)index);
-    if (!make_room(batches, error))
+    if (!reserve_arrays(batches, error))
         return false;
     batches->next = index;
     return true;
 }
 
-/* One sentence into its row: source x_1 .. x_S, -1 ...; input begin, y_1 .. y_T, pad ...; target y_1 .. y_T, end, -1
- * ...
- */
+/* Writes one sentence to its row:
+ *   source  x_1 .. x_S, -1 ...
+ *   input   begin, y_1 .. y_T, pad ...
+ *   target  y_1 .. y_T, end, -1 ... */
 static void fill_row(at_batches *batches, const at_batch *batch, int64_t row, int32_t sentence)
 {
     const at_corpus *corpus = batches->corpus;
     const int32_t *x = corpus->side[0].ids + corpus->side[0].start[sentence];
     const int32_t *y = corpus->side[1].ids + corpus->side[1].start[sentence];
-    int64_t source_length = at_pairs_length(corpus, 0, sentence), words = at_pairs_length(corpus, 1, sentence);
+    int64_t source_length = at_pairs_length(corpus, 0, sentence), tokens = at_pairs_length(corpus, 1, sentence);
     int32_t *source = batches->source + row * batch->source_length;
     int32_t *input = batches->input + row * batch->target_length;
     int32_t *target = batches->target + row * batch->target_length;
     for (int64_t i = 0; i < batch->source_length; i++)
         source[i] = i < source_length ? x[i] : -1;
     for (int64_t i = 0; i < batch->target_length; i++) {
-        input[i] = i == 0 ? AT_BEGIN : i <= words ? y[i - 1] : AT_PAD;
-        target[i] = i < words ? y[i] : i == words ? AT_END : -1;
+        input[i] = i == 0 ? AT_BEGIN : i <= tokens ? y[i - 1] : AT_PAD;
+        target[i] = i < tokens ? y[i] : i == tokens ? AT_END : -1;
     }
     batches->source_lengths[row] = source_length;
-    batches->target_lengths[row] = words + 1;
+    batches->target_lengths[row] = tokens + 1;
     batches->lines[row] = corpus->line[sentence];
 }
 
@@ -281,7 +283,7 @@ bool at_batches_next(at_batches *batches, at_batch *batch)
 {
     if (batches->next >= batches->count)
         return false;
-    int32_t b = batches->turn[batches->next++];
+    int32_t b = batches->batch_order[batches->next++];
     measure(batches, b, batch);
     for (int64_t row = 0; row < batch->rows; row++)
         fill_row(batches, batch, row, batches->order[batches->first[b] + row]);

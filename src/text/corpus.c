@@ -16,13 +16,13 @@ static bool no_memory(at_error *error)
     return at_no_memory(error, "a corpus");
 }
 
-/* By the lengths before any line is cut. */
-static bool unlike(const int64_t units[2], double ratio)
+/* Whether one side has more than `ratio` times the units of the other, before any line is cut. */
+static bool over_ratio(const int64_t units[2], double ratio)
 {
     return (double)units[0] > ratio * (double)units[1] || (double)units[1] > ratio * (double)units[0];
 }
 
-/* Room after the units of the lines before. */
+/* Memory for the ids of the next line, after those of the lines before. */
 static bool reserve(void *context, int64_t count, int32_t **ids, int32_t **offsets)
 {
     at_pairs_side *side = context;
@@ -33,12 +33,12 @@ static bool reserve(void *context, int64_t count, int32_t **ids, int32_t **offse
     return true;
 }
 
-/* One pair of lines: encoded after the others, checked against the limits, and added by moving the ends. */
+/* One pair of lines: encoded after the others and checked against the limits; raising `used` keeps it. */
 static bool add_pair(at_corpus *corpus, const at_lines *lines, int64_t index, const at_vocabulary *const vocabulary[2],
                      const at_corpus_limits *limits, at_corpus_report *report, at_error *error)
 {
     int64_t units[2] = {0}, broken = 0, number = index + 1;
-    const int first = !vocabulary[0]; /* the first side there is */
+    const int first = !vocabulary[0]; /* 1: there is no source */
     for (int s = first; s < 2; s++) {
         at_pairs_side *side = &corpus->side[s];
         int64_t replaced;
@@ -60,8 +60,8 @@ static bool add_pair(at_corpus *corpus, const at_lines *lines, int64_t index, co
         note(&report->too_long, &report->first_too_long, number);
     if (is_long && limits->rule == AT_TOO_LONG_SKIP)
         return true;
-    if (first == 0 && limits->max_ratio > 0 && unlike(units, limits->max_ratio)) {
-        note(&report->unlike, &report->first_unlike, number);
+    if (first == 0 && limits->max_ratio > 0 && over_ratio(units, limits->max_ratio)) {
+        note(&report->over_ratio, &report->first_over_ratio, number);
         return true;
     }
     for (int s = 0; s < 2; s++)
@@ -85,10 +85,10 @@ static bool none_left(const at_corpus_report *report, bool target_only, const at
     if (report->too_long > 0)
         snprintf(reason[count++], sizeof *reason, "%lld are longer than %lld units (first line %lld)",
                  (long long)report->too_long, (long long)limits->max_length, (long long)report->first_too_long);
-    if (report->unlike > 0)
+    if (report->over_ratio > 0)
         snprintf(reason[count++], sizeof *reason,
                  "%lld have a side more than %g times as long as the other (first line %lld)",
-                 (long long)report->unlike, limits->max_ratio, (long long)report->first_unlike);
+                 (long long)report->over_ratio, limits->max_ratio, (long long)report->first_over_ratio);
     return at_fail(error, AT_FORMAT, "no %s is left: of %lld, %s%s%s%s%s", target_only ? "line" : "pair of lines",
                    (long long)report->lines, reason[0],
                    count > 2   ? ", "

@@ -18,16 +18,16 @@ typedef struct at_corpus_files {
 typedef struct at_corpus_limits {
     int64_t max_length; /* units of either side, the target's end not counted; 0: no limit */
     at_too_long rule;   /* for those that are longer */
-    double max_ratio;   /* skipped: one side has more than this many times the other's units; 0: none is */
+    double max_ratio;   /* skipped: one side has more than this many times the other's units; 0: no limit */
 } at_corpus_limits;
 
 /* What was found while reading, for the user: counts, and the first line number of each (0: none). */
 typedef struct at_corpus_report {
     int64_t lines, kept;
-    int64_t empty, first_empty;       /* skipped: one side has no unit */
-    int64_t too_long, first_too_long; /* kept, cut or skipped as asked */
-    int64_t unlike, first_unlike;     /* skipped: the sides' lengths are too different */
-    int64_t replaced, first_replaced; /* lines with invalid UTF-8 */
+    int64_t empty, first_empty;           /* skipped: one side has no unit */
+    int64_t too_long, first_too_long;     /* kept, cut or skipped by the rule */
+    int64_t over_ratio, first_over_ratio; /* skipped: the sides' lengths are too different */
+    int64_t replaced, first_replaced;     /* lines with invalid UTF-8 */
 } at_corpus_report;
 
 /* The lines of both sides, before they are encoded. Different numbers of lines, a missing column or an empty file is an
@@ -65,14 +65,15 @@ typedef struct at_batch {
 } at_batch;
 
 /* Batches of about `tokens` target tokens (padding counted) or exactly `sentences` (the last may be smaller); one of
- * the two is 0. Sentences of similar length share a batch; sentences and batches are shuffled by Philox(seed, epoch), so
- * that (epoch, index) determines a batch. shuffle false: in the corpus's order. New batches start at (0, 0). Only _new
- * and _go allocate, _go only for a batch larger than any before. Needs the corpus as long as it lives. */
+ * the two is 0. Sentences of similar length share a batch; sentences and batches are shuffled by Philox(seed,
+ * epoch), so that (epoch, index) determines a batch. shuffle false: in the order of the corpus. The first batch is
+ * (0, 0). Only _new and _seek allocate, _seek only for a batch larger than any before. Needs the corpus as long as
+ * it lives. */
 typedef struct at_batches at_batches;
 at_batches *at_batches_new(const at_corpus *corpus, int64_t sentences, int64_t tokens, uint64_t seed, bool shuffle,
                            at_error *error);
 void at_batches_free(at_batches *batches);
-bool at_batches_go(at_batches *batches, int64_t epoch, int64_t index, at_error *error); /* from there on */
+bool at_batches_seek(at_batches *batches, int64_t epoch, int64_t index, at_error *error); /* sets the next batch */
 /* The next batch; false at the end of the epoch. */
 bool at_batches_next(at_batches *batches, at_batch *batch);
 int64_t at_batches_count(const at_batches *batches); /* in this epoch */

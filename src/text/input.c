@@ -1,4 +1,4 @@
-/* What is compressed is known by its first bytes; its name is only checked against them. */
+/* Compressed input is recognised by its first bytes; the ending of its name is only checked against them. */
 #include "text/input_internal.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 enum { RAW_SIZE = 1 << 16 };
 
-/* A file that says it is text and expands like this is an attack or an accident. */
+/* Text does not compress as well as this: such a file is a decompression bomb or a mistake. */
 enum { MOST_RATIO = 1000, FREE_BYTES = 64 << 20 };
 static const uint64_t DEFAULT_LIMIT = UINT64_C(16) << 30;
 static atomic_uint_least64_t limit; /* 0: the default */
@@ -28,10 +28,10 @@ struct at_input {
     int file;
     size_t size;
     char *name;
-    unsigned char *raw; /* what was read and not used yet: raw[start .. end) */
+    unsigned char *raw; /* bytes read and not used yet: raw[start .. end) */
     size_t start, end;
-    bool ended;  /* the file is read */
-    bool looked; /* at the first bytes */
+    bool ended;    /* the end of the file was reached */
+    bool detected; /* detect_format has run */
     const at_packing *packing;
     void *state;
     bool at_end;        /* of a member or frame */
@@ -111,7 +111,7 @@ static ssize_t read_file(at_input *input, void *bytes, size_t size, at_error *er
     return got;
 }
 
-/* Reads more behind what is there; there is room. */
+/* Appends bytes of the file to `raw`; the caller has made sure that they fit. */
 static bool read_raw(at_input *input, at_error *error)
 {
     const ssize_t got = read_file(input, input->raw + input->end, RAW_SIZE - input->end, error);
@@ -125,8 +125,8 @@ static bool ends_with(const char *text, const char *ending)
     return length >= size && strcmp(text + length - size, ending) == 0;
 }
 
-/* Finds out what the input is. Reads no more than it needs to know, since an input may come slowly. */
-static bool look(at_input *input, at_error *error)
+/* Detects the format. Reads no more bytes than that needs, since the input may be a slow pipe. */
+static bool detect_format(at_input *input, at_error *error)
 {
     bool more = true;
     while (more && !input->ended) {
@@ -134,7 +134,7 @@ static bool look(at_input *input, at_error *error)
             return false;
         input->packing = at_packing_find(input->raw, input->end, &more);
     }
-    input->looked = true;
+    input->detected = true;
     for (int i = 0; at_packing_at(i); i++)
         if (at_packing_at(i) != input->packing && ends_with(input->name, at_packing_at(i)->ending))
             return at_fail(error, AT_FORMAT, "'%s' is not %s data, although its name ends in %s", input->name,
@@ -200,7 +200,7 @@ static ssize_t decompress(at_input *input, void *bytes, size_t size, at_error *e
 
 ssize_t at_input_read(at_input *input, void *bytes, size_t size, at_error *error)
 {
-    if (!input->looked && !look(input, error))
+    if (!input->detected && !detect_format(input, error))
         return -1;
     size = size < 1 << 30 ? size : 1 << 30; /* zlib counts in 32 bits */
     if (input->packing)

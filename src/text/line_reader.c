@@ -15,7 +15,7 @@ struct at_line_reader {
     char *bytes;
     size_t used, room;
     size_t start;   /* of the next line */
-    size_t scanned; /* no newline lies between `start` and here */
+    size_t scanned; /* there is no newline between `start` and here */
     int64_t count;  /* lines returned */
     bool ended;     /* all of the input is in `bytes` */
     at_error error; /* of reading ahead */
@@ -86,7 +86,7 @@ bool at_line_reader_ready(at_line_reader *reader)
     return has_newline(reader) || reader->ended || reader->error.code != AT_OK;
 }
 
-/* Editors leave it at the start of a file; it is no part of the first line. */
+/* The length of a byte order mark, which editors write at the start of a file; it is not part of the first line. */
 static size_t mark_length(const char *bytes, size_t size)
 {
     return size >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;

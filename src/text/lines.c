@@ -9,7 +9,7 @@ static const char *name_of(const char *path)
     return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
-/* Column `wanted`, counted from 1, of a line; without it *columns says how many there are. */
+/* Column `wanted`, counted from 1, of a line; if there is none, *columns is how many the line has. */
 static bool cut_column(at_line line, int wanted, at_line *cell, int *columns)
 {
     const char *at = line.text, *end = line.text + line.size;
@@ -86,7 +86,7 @@ static bool read_files(at_lines *lines, const at_corpus_files *files, at_error *
     if (!files->tsv && (!files->source || !files->target))
         return at_fail(error, AT_USAGE, "a corpus is a source file and a target file, or one tab-separated file");
     if (files->tsv && (files->source || files->target))
-        return at_fail(error, AT_USAGE, "a tab-separated file holds both sides, so '%s' is too much",
+        return at_fail(error, AT_USAGE, "a tab-separated file holds both sides, so '%s' must not be given",
                        files->source ? files->source : files->target);
     return files->tsv ? read_columns(lines, files, error) : read_parallel(lines, files, error);
 }

@@ -140,7 +140,7 @@ typedef struct pair {
     int32_t left, right, size;
 } pair;
 
-struct at_draw_room {
+struct at_sampler_scratch {
     int32_t *begin;  /* [characters + 1] */
     int32_t *head;   /* [characters + 1] the last node that ends here, -1: none */
     double *forward; /* [characters + 1] */
@@ -152,47 +152,47 @@ struct at_draw_room {
     size_t pairs;
 };
 
-at_draw_room *at_draw_room_new(void)
+at_sampler_scratch *at_sampler_scratch_new(void)
 {
-    return calloc(1, sizeof(at_draw_room));
+    return calloc(1, sizeof(at_sampler_scratch));
 }
 
-void at_draw_room_free(at_draw_room *room)
+void at_sampler_scratch_free(at_sampler_scratch *scratch)
 {
-    if (!room)
+    if (!scratch)
         return;
-    free(room->begin);
-    free(room->head);
-    free(room->forward);
-    free(room->symbol);
-    free(room->node);
-    free(room->heap);
-    free(room);
+    free(scratch->begin);
+    free(scratch->head);
+    free(scratch->forward);
+    free(scratch->symbol);
+    free(scratch->node);
+    free(scratch->heap);
+    free(scratch);
 }
 
-static bool grow_characters(at_draw_room *room, size_t count)
+static bool grow_characters(at_sampler_scratch *scratch, size_t count)
 {
-    size_t was[4] = {room->characters, room->characters, room->characters, room->characters};
-    if (!AT_GROW(room->begin, was[0], count) || !AT_GROW(room->head, was[1], count) ||
-        !AT_GROW(room->forward, was[2], count) || !AT_GROW(room->symbol, was[3], count))
+    size_t was[4] = {scratch->characters, scratch->characters, scratch->characters, scratch->characters};
+    if (!AT_GROW(scratch->begin, was[0], count) || !AT_GROW(scratch->head, was[1], count) ||
+        !AT_GROW(scratch->forward, was[2], count) || !AT_GROW(scratch->symbol, was[3], count))
         return false;
-    room->characters = was[3]; /* the largest elements, so the fewest of them */
+    scratch->characters = was[3]; /* the largest elements, so the fewest of them */
     return true;
 }
 
 /* Where each character begins; returns how many there are, -1 if out of memory. */
-static int32_t cut_characters(at_draw_room *room, const char *text, size_t size)
+static int32_t cut_characters(at_sampler_scratch *scratch, const char *text, size_t size)
 {
     int32_t count = 0;
-    if (!grow_characters(room, size + 1))
+    if (!grow_characters(scratch, size + 1))
         return -1;
     for (size_t at = 0; at < size; at += next_length(text + at, size - at))
-        room->begin[count++] = (int32_t)at;
-    room->begin[count] = (int32_t)size;
+        scratch->begin[count++] = (int32_t)at;
+    scratch->begin[count] = (int32_t)size;
     return count;
 }
 
-/* ---- Unigram: filter forwards, sample backwards ---------------------------------------------------------------- */
+/* ---- Unigram: forward filtering, backward sampling -------------------------------------------------------------- */
 
 static double log_add(double a, double b)
 {
@@ -201,61 +201,62 @@ static double log_add(double a, double b)
 }
 
 /* f_j = log sum over pieces from i to j of exp(f_i + alpha score) */
-static bool add_node(const at_sampler *sampler, at_draw_room *room, size_t *count, int32_t from, int32_t to, int32_t id)
+static bool add_node(const at_sampler *sampler, at_sampler_scratch *scratch, size_t *count, int32_t from, int32_t to,
+                     int32_t id)
 {
     double score = id < 0 ? sampler->unknown : (double)sampler->info->piece[id].score;
-    if (!AT_GROW(room->node, room->nodes, *count + 1))
+    if (!AT_GROW(scratch->node, scratch->nodes, *count + 1))
         return false;
-    double along = room->forward[from] + sampler->alpha * score;
-    room->node[*count] = (node){from, id, room->head[to], along};
-    room->head[to] = (int32_t)(*count)++;
-    room->forward[to] = log_add(room->forward[to], along);
+    double along = scratch->forward[from] + sampler->alpha * score;
+    scratch->node[*count] = (node){from, id, scratch->head[to], along};
+    scratch->head[to] = (int32_t)(*count)++;
+    scratch->forward[to] = log_add(scratch->forward[to], along);
     return true;
 }
 
-static bool filter(const at_sampler *sampler, at_draw_room *room, const char *text, int32_t length)
+static bool filter(const at_sampler *sampler, at_sampler_scratch *scratch, const char *text, int32_t length)
 {
     size_t count = 0;
     for (int32_t i = 0; i <= length; i++) {
-        room->head[i] = -1;
-        room->forward[i] = i == 0 ? 0 : -INFINITY;
+        scratch->head[i] = -1;
+        scratch->forward[i] = i == 0 ? 0 : -INFINITY;
     }
     for (int32_t from = 0; from < length; from++) {
         uint64_t hash = AT_HASH_START;
         bool single = false; /* the character is a piece by itself */
         for (int32_t to = from + 1; to <= length; to++) {
-            const char *last = text + room->begin[to - 1], *start = text + room->begin[from];
-            hash = at_hash_bytes(hash, last, (size_t)(room->begin[to] - room->begin[to - 1]));
-            const size_t size = (size_t)(room->begin[to] - room->begin[from]);
+            const char *last = text + scratch->begin[to - 1], *start = text + scratch->begin[from];
+            hash = at_hash_bytes(hash, last, (size_t)(scratch->begin[to] - scratch->begin[to - 1]));
+            const size_t size = (size_t)(scratch->begin[to] - scratch->begin[from]);
             const int32_t index = find_slot(sampler, hash, start, size)->index;
             if (index < 0)
                 break;
             const int32_t id = sampler->prefix[index].id;
-            if (id >= 0 && !add_node(sampler, room, &count, from, to, id))
+            if (id >= 0 && !add_node(sampler, scratch, &count, from, to, id))
                 return false;
             single |= id >= 0 && to == from + 1;
         }
-        if (!single && !add_node(sampler, room, &count, from, from + 1, -1))
+        if (!single && !add_node(sampler, scratch, &count, from, from + 1, -1))
             return false;
     }
     return true;
 }
 
 /* From the end: a piece that ends here with the probability exp(f_i + alpha score - f_j). Ids come in reverse order. */
-static int64_t sample(const at_draw_room *room, int32_t length, uint64_t seed, uint64_t number, int32_t *ids)
+static int64_t sample(const at_sampler_scratch *scratch, int32_t length, uint64_t seed, uint64_t number, int32_t *ids)
 {
     int64_t count = 0;
     for (int32_t to = length; to > 0; count++) {
         double left = at_uniform_at(seed, number, (uint64_t)count);
-        int32_t chosen = room->head[to];
-        for (int32_t i = chosen; i >= 0; i = room->node[i].next) {
+        int32_t chosen = scratch->head[to];
+        for (int32_t i = chosen; i >= 0; i = scratch->node[i].next) {
             chosen = i;
-            left -= exp(room->node[i].score - room->forward[to]);
+            left -= exp(scratch->node[i].score - scratch->forward[to]);
             if (left <= 0)
                 break;
         }
-        ids[count] = room->node[chosen].id;
-        to = room->node[chosen].from;
+        ids[count] = scratch->node[chosen].id;
+        to = scratch->node[chosen].from;
     }
     for (int64_t i = 0, j = count - 1; i < j; i++, j--) {
         int32_t moved = ids[i];
@@ -272,66 +273,67 @@ static bool comes_before(const pair *a, const pair *b)
     return a->score > b->score || (a->score == b->score && a->left < b->left);
 }
 
-static bool push(at_draw_room *room, size_t *count, pair new_pair)
+static bool push(at_sampler_scratch *scratch, size_t *count, pair new_pair)
 {
-    if (!AT_GROW(room->heap, room->pairs, *count + 1))
+    if (!AT_GROW(scratch->heap, scratch->pairs, *count + 1))
         return false;
     size_t at = (*count)++;
-    for (; at > 0 && comes_before(&new_pair, &room->heap[(at - 1) / 2]); at = (at - 1) / 2)
-        room->heap[at] = room->heap[(at - 1) / 2];
-    room->heap[at] = new_pair;
+    for (; at > 0 && comes_before(&new_pair, &scratch->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        scratch->heap[at] = scratch->heap[(at - 1) / 2];
+    scratch->heap[at] = new_pair;
     return true;
 }
 
-static pair pop(at_draw_room *room, size_t *count)
+static pair pop(at_sampler_scratch *scratch, size_t *count)
 {
-    pair top = room->heap[0], last = room->heap[--*count];
+    pair top = scratch->heap[0], last = scratch->heap[--*count];
     size_t at = 0;
     for (size_t child; (child = 2 * at + 1) < *count; at = child) {
-        if (child + 1 < *count && comes_before(&room->heap[child + 1], &room->heap[child]))
+        if (child + 1 < *count && comes_before(&scratch->heap[child + 1], &scratch->heap[child]))
             child++;
-        if (!comes_before(&room->heap[child], &last))
+        if (!comes_before(&scratch->heap[child], &last))
             break;
-        room->heap[at] = room->heap[child];
+        scratch->heap[at] = scratch->heap[child];
     }
-    room->heap[at] = last;
+    scratch->heap[at] = last;
     return top;
 }
 
-static bool push_if_piece(const at_sampler *sampler, at_draw_room *room, size_t *count, const char *text, int32_t left,
-                          int32_t right)
+static bool push_if_piece(const at_sampler *sampler, at_sampler_scratch *scratch, size_t *count, const char *text,
+                          int32_t left, int32_t right)
 {
     if (left < 0 || right < 0)
         return true;
-    int32_t size = room->symbol[left].size + room->symbol[right].size;
-    int32_t id = find_piece(sampler, text + room->symbol[left].begin, (size_t)size);
-    return id < 0 || push(room, count, (pair){sampler->info->piece[id].score, left, right, size});
+    int32_t size = scratch->symbol[left].size + scratch->symbol[right].size;
+    int32_t id = find_piece(sampler, text + scratch->symbol[left].begin, (size_t)size);
+    return id < 0 || push(scratch, count, (pair){sampler->info->piece[id].score, left, right, size});
 }
 
-static int64_t merge(const at_sampler *sampler, at_draw_room *room, const char *text, int32_t length, uint64_t seed,
-                     uint64_t number, int32_t *ids)
+static int64_t merge(const at_sampler *sampler, at_sampler_scratch *scratch, const char *text, int32_t length,
+                     uint64_t seed, uint64_t number, int32_t *ids)
 {
-    symbol *symbols = room->symbol;
+    symbol *symbols = scratch->symbol;
     size_t pairs = 0;
     for (int32_t i = 0; i < length; i++)
-        symbols[i] = (symbol){room->begin[i], room->begin[i + 1] - room->begin[i], i - 1, i + 1 < length ? i + 1 : -1};
+        symbols[i] =
+            (symbol){scratch->begin[i], scratch->begin[i + 1] - scratch->begin[i], i - 1, i + 1 < length ? i + 1 : -1};
     for (int32_t i = 1; i < length; i++)
-        if (!push_if_piece(sampler, room, &pairs, text, i - 1, i))
+        if (!push_if_piece(sampler, scratch, &pairs, text, i - 1, i))
             return -1;
-    for (uint64_t drawn = 0; pairs > 0;) {
-        pair best = pop(room, &pairs);
+    for (uint64_t sampled = 0; pairs > 0;) {
+        pair best = pop(scratch, &pairs);
         symbol *left = &symbols[best.left], *right = &symbols[best.right];
         if (left->size == 0 || right->size == 0 || left->size + right->size != best.size)
             continue; /* one of them has been merged since */
-        if (at_uniform_at(seed, number, drawn++) < sampler->alpha)
+        if (at_uniform_at(seed, number, sampled++) < sampler->alpha)
             continue;
         left->size = best.size;
         right->size = 0;
         left->after = right->after;
         if (right->after >= 0)
             symbols[right->after].before = best.left;
-        if (!push_if_piece(sampler, room, &pairs, text, left->before, best.left) ||
-            !push_if_piece(sampler, room, &pairs, text, best.left, left->after))
+        if (!push_if_piece(sampler, scratch, &pairs, text, left->before, best.left) ||
+            !push_if_piece(sampler, scratch, &pairs, text, best.left, left->after))
             return -1;
     }
     int64_t count = 0;
@@ -342,19 +344,19 @@ static int64_t merge(const at_sampler *sampler, at_draw_room *room, const char *
 
 /* ---- Both ----------------------------------------------------------------------------------------------------- */
 
-int64_t at_sampler_draw(const at_sampler *sampler, at_draw_room *room, const char *text, size_t size, uint64_t seed,
-                        uint64_t number, int32_t *ids)
+int64_t at_sampler_segment(const at_sampler *sampler, at_sampler_scratch *scratch, const char *text, size_t size,
+                           uint64_t seed, uint64_t number, int32_t *ids)
 {
-    int32_t length = cut_characters(room, text, size);
-    int64_t drawn = -1, count = 0;
+    int32_t length = cut_characters(scratch, text, size);
+    int64_t sampled = -1, count = 0;
     if (length >= 0 && sampler->info->model == AT_SPM_BPE)
-        drawn = merge(sampler, room, text, length, seed, number, ids);
-    else if (length >= 0 && filter(sampler, room, text, length))
-        drawn = sample(room, length, seed, number, ids);
-    for (int64_t i = 0; i < drawn; i++) { /* adjacent unknown characters are one unknown unit */
+        sampled = merge(sampler, scratch, text, length, seed, number, ids);
+    else if (length >= 0 && filter(sampler, scratch, text, length))
+        sampled = sample(scratch, length, seed, number, ids);
+    for (int64_t i = 0; i < sampled; i++) { /* adjacent unknown characters are one unknown unit */
         int32_t id = ids[i] < 0 ? AT_UNKNOWN : AT_SPECIALS + ids[i];
         if (id != AT_UNKNOWN || count == 0 || ids[count - 1] != AT_UNKNOWN)
             ids[count++] = id;
     }
-    return drawn < 0 ? -1 : count;
+    return sampled < 0 ? -1 : count;
 }

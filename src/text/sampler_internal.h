@@ -1,4 +1,4 @@
-/* Random segmentations in place of the best ones: subword regularisation. A sample is a pure function of its text, its
+/* Random segmentations instead of the best ones: subword regularisation. A sample is a pure function of its text, its
  * seed and its number, so it is the same in any order and for any number of threads.
  *
  * Unigram (Kudo 2018): a segmentation s of the text has the probability p(s) = prod_i p(s_i)^alpha / Z.
@@ -16,13 +16,13 @@ at_sampler *at_sampler_new(const at_vocabulary *vocabulary, double alpha, at_err
 void at_sampler_free(at_sampler *sampler);
 
 /* Memory that the samples of one thread reuse. */
-typedef struct at_draw_room at_draw_room;
-at_draw_room *at_draw_room_new(void);
-void at_draw_room_free(at_draw_room *room);
+typedef struct at_sampler_scratch at_sampler_scratch;
+at_sampler_scratch *at_sampler_scratch_new(void);
+void at_sampler_scratch_free(at_sampler_scratch *scratch);
 
-/* Units of a text as at_vocabulary_spell returns it, into `ids`, which has room for one per character. Returns how many;
- * -1 if out of memory. */
-int64_t at_sampler_draw(const at_sampler *sampler, at_draw_room *room, const char *text, size_t size, uint64_t seed,
-                        uint64_t number, int32_t *ids);
+/* Samples the units of a text as at_vocabulary_spell returns it, into `ids`, which holds one per character. Returns
+ * how many; -1 if out of memory. */
+int64_t at_sampler_segment(const at_sampler *sampler, at_sampler_scratch *scratch, const char *text, size_t size,
+                           uint64_t seed, uint64_t number, int32_t *ids);
 
 #endif

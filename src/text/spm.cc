@@ -34,10 +34,10 @@ void be_silent()
 }
 
 /* The message of a status without the source file and line that it begins with. */
-const char *said(const sentencepiece::util::Status &status)
+const char *message_of(const sentencepiece::util::Status &status)
 {
-    const char *text = status.error_message(), *place = strstr(text, "] ");
-    return place ? place + 2 : text;
+    const char *text = status.error_message(), *prefix_end = strstr(text, "] ");
+    return prefix_end ? prefix_end + 2 : text;
 }
 
 void no_memory(at_error *error)
@@ -150,7 +150,7 @@ extern "C" at_spm *at_spm_load(const unsigned char *bytes, size_t size, at_error
         auto status = spm->processor.LoadFromSerializedProto({reinterpret_cast<const char *>(bytes), size});
         if (status.ok())
             return spm;
-        at_fail(error, AT_FORMAT, "SentencePiece cannot use this model: %s", said(status));
+        at_fail(error, AT_FORMAT, "SentencePiece cannot use this model: %s", message_of(status));
     } catch (...) {
         no_memory(error);
     }
@@ -197,7 +197,7 @@ extern "C" unsigned char *at_spm_train(const char *lines, size_t size, int64_t p
         auto status = sentencepiece::SentencePieceTrainer::Train(trainer_settings(pieces, bpe, coverage, size),
                                                                  &iterator, &model);
         if (!status.ok()) {
-            refuse(said(status), pieces, error);
+            refuse(message_of(status), pieces, error);
             return nullptr;
         }
         unsigned char *bytes = static_cast<unsigned char *>(malloc(model.size() + 1));

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* NULL if no text whatever can lead a reader of the table out of it; else what is wrong. An empty table is fine. */
+/* NULL if no text can make a reader access memory outside the table; else what is wrong. An empty table is valid. */
 const char *at_charsmap_fault(const unsigned char *table, size_t size);
 
 #endif

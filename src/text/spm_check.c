@@ -4,7 +4,7 @@
  *           4: self test { 1: sample { 1: input, 2: expected } ... }, 5: denormaliser }
  * A field is a number and a wire type in one varint, then a varint (0), 8 bytes (1), a length and so many bytes (2) or
  * 4 bytes (5). Unknown fields are skipped; known ones must have their type, and single ones must occur once, so
- * that no reader can understand the file differently. */
+ * that all readers interpret the file in the same way. */
 #include "base/grow.h"
 #include "text/spm_check_internal.h"
 
@@ -46,7 +46,7 @@ static bool fault(checker *c, const char *what)
     return at_fail(c->error, AT_FORMAT, "'%s' is not a valid SentencePiece model: %s", c->name, what);
 }
 
-/* ---- The wire ------------------------------------------------------------------------------------------------- */
+/* ---- The wire format -------------------------------------------------------------------------------------------- */
 
 static bool read_varint(message *m, uint64_t *value)
 {
@@ -73,7 +73,7 @@ static bool next_field(checker *c, message *m, field *f)
     *f = (field){.number = (uint32_t)(key >> 3), .type = (int)(key & 7)};
     uint64_t length = f->type == 1 ? 8 : f->type == 5 ? 4 : 0;
     if (f->type == 0)
-        return read_varint(m, &f->value) || fault(c, "a number in it is cut off or has more than 64 bits");
+        return read_varint(m, &f->value) || fault(c, "a number in it is truncated or has more than 64 bits");
     if (f->type != 1 && f->type != 2 && f->type != 5)
         return fault(c, "a field has a type that such files do not have");
     if (f->type == 2 && !read_varint(m, &length))
@@ -85,7 +85,7 @@ static bool next_field(checker *c, message *m, field *f)
     return true;
 }
 
-/* A field that comes once and has this type. */
+/* Whether a field occurs once and has this type. */
 static bool once(checker *c, const field *f, int type, uint64_t *seen, const char *what)
 {
     char text[160];
@@ -94,7 +94,7 @@ static bool once(checker *c, const field *f, int type, uint64_t *seen, const cha
         return true;
     }
     snprintf(text, sizeof text, "%s %s", what,
-             f->type == type ? "comes twice" : "has another type than it should have");
+             f->type == type ? "occurs twice" : "has another type than it should have");
     return fault(c, text);
 }
 
@@ -150,7 +150,7 @@ static bool read_piece(checker *c, message m)
                             ? "is user-defined and longer than 64 bytes"
                         : !is_clean((message){from, from + piece.size}) ? "is not UTF-8"
                         : piece.type == 0                               ? "has a type that is not known"
-                        : !(fabsf(piece.score) <= 1e9f)                 ? "has a score that is no number"
+                        : !(fabsf(piece.score) <= 1e9f)                 ? "has a score that is not a number"
                                                                         : NULL;
     snprintf(text, sizeof text, "its piece %zu %s", number, wrong ? wrong : "");
     return wrong ? fault(c, text) : add_piece(c, &piece);
@@ -179,7 +179,7 @@ static bool pieces_differ(checker *c)
     return differ || fault(c, "two of its pieces have the same text");
 }
 
-/* The byte that a piece <0x0A> stands for, -1 if it is none. */
+/* The byte of a byte piece such as <0x0A>, -1 if it is not one. */
 static int byte_of(const at_spm_piece *piece)
 {
     char text[7] = "", shown[16];
@@ -193,7 +193,7 @@ static int byte_of(const at_spm_piece *piece)
     return -1;
 }
 
-/* What must hold between the pieces. */
+/* The constraints on all pieces together. */
 static bool check_pieces(checker *c)
 {
     at_spm_info *info = c->info;
@@ -208,13 +208,13 @@ static bool check_pieces(checker *c)
         normal += piece->type == AT_PIECE_NORMAL;
         info->has_user |= piece->type == AT_PIECE_USER;
         if (piece->type == AT_PIECE_BYTE && byte_of(piece) < 0)
-            return fault(c, "one of its byte pieces is not like <0x0A>");
+            return fault(c, "one of its byte pieces does not have the form <0x0A>");
     }
     if (unknown != 1)
         return fault(c, "it needs exactly one unknown piece");
     if (normal == 0)
-        return fault(c, "it has no piece but special ones");
-    if (bytes != (info->has_bytes ? 256 : 0)) /* they differ, so 256 are all there are */
+        return fault(c, "it has only special pieces");
+    if (bytes != (info->has_bytes ? 256 : 0)) /* no two are equal, so 256 are all of them */
         return fault(c, info->has_bytes ? "it falls back to bytes and lacks pieces for some of them"
                                         : "it has byte pieces and does not fall back to bytes");
     info->count = (int32_t)info->used;
@@ -268,7 +268,7 @@ static bool read_self_test(checker *c, message m)
     return c->error->code == AT_OK;
 }
 
-static bool walk(checker *c, message m)
+static bool read_model(checker *c, message m)
 {
     field f;
     uint64_t seen = 0;
@@ -283,10 +283,10 @@ static bool walk(checker *c, message m)
         if (f.number == 4 && once(c, &f, 2, &seen, "its self test"))
             read_self_test(c, f.bytes);
         if (f.number == 5)
-            return fault(c, "it changes the text that it puts together (a denormaliser), which is not done here");
+            return fault(c, "it has a denormaliser, which is not supported");
     }
     if (c->error->code == AT_OK && (~seen & (1 << 2 | 1 << 3)) != 0)
-        return fault(c, "it has no settings or no normaliser, as if its end were cut off");
+        return fault(c, "it has no settings or no normaliser, so it may be truncated");
     return c->error->code == AT_OK && check_pieces(c);
 }
 
@@ -297,12 +297,12 @@ bool at_spm_check(const unsigned char *bytes, size_t size, const char *name, at_
     if (error->code != AT_OK)
         return false;
     checker c = {at_shown(name, shown, sizeof shown), info, error};
-    bool sound = size == 0           ? fault(&c, "it is empty")
+    bool valid = size == 0           ? fault(&c, "it is empty")
                  : size > MOST_BYTES ? fault(&c, "it has more than 256 MiB")
-                                     : walk(&c, (message){bytes, bytes + size});
-    if (!sound)
+                                     : read_model(&c, (message){bytes, bytes + size});
+    if (!valid)
         at_spm_info_free(info);
-    return sound;
+    return valid;
 }
 
 void at_spm_info_free(at_spm_info *info)

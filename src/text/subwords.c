@@ -71,8 +71,8 @@ static int64_t different_points(const at_buffer *lines)
     return count;
 }
 
-/* Every character gets a piece of its own, unless those would be more than a quarter of all pieces; then the rarest, one
- * character of the text in 2000, have none. */
+/* Every character gets a piece of its own, unless those would be more than a quarter of all pieces; then the rarest,
+ * one character of the text in 2000, have none. */
 bool at_subwords_train(at_subwords *subwords, at_error *error)
 {
     int64_t points = different_points(&subwords->lines);
@@ -80,7 +80,7 @@ bool at_subwords_train(at_subwords *subwords, at_error *error)
     if (subwords->lines.size > 0 && points == 0)
         return at_no_memory(error, "a SentencePiece model");
     if (strspn(subwords->lines.size > 0 ? subwords->lines.bytes : "", " \n") == subwords->lines.size)
-        return at_fail(error, AT_FORMAT, "the text has no character to make a vocabulary of");
+        return at_fail(error, AT_FORMAT, "the text has no character to build a vocabulary from");
     double coverage = points * SHARE <= subwords->pieces ? 1 : 0.9995;
     unsigned char *bytes = at_spm_train(subwords->lines.bytes, subwords->lines.size, subwords->pieces, subwords->bpe,
                                         coverage, &size, error);
@@ -114,8 +114,8 @@ static int32_t skip_blanks(const char *line, int32_t begin, int32_t end)
     return begin;
 }
 
-/* Where a piece ends. A piece that is a part of what one character was normalised to would cover no byte of the line; it
- * covers that character. */
+/* Where a piece ends. A piece that is a part of what one character was normalised to would cover no byte of the
+ * line; it covers that character. */
 static int32_t find_end(const encoding *e, const at_spm_found *found)
 {
     bool blank = found->size == 3 && memcmp(found->text, BLANK, 3) == 0;

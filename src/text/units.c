@@ -15,10 +15,10 @@ static void second_byte(unsigned char lead, unsigned char *low, unsigned char *h
 static size_t broken_length(const unsigned char *text, size_t size)
 {
     unsigned char lead = text[0], low, high;
-    size_t whole = lead < 0xC2 || lead > 0xF4 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+    size_t full = lead < 0xC2 || lead > 0xF4 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
     size_t length = 1;
     second_byte(lead, &low, &high);
-    while (length < whole && length < size && text[length] >= low && text[length] <= high) {
+    while (length < full && length < size && text[length] >= low && text[length] <= high) {
         length++;
         low = 0x80;
         high = 0xBF;
@@ -87,21 +87,21 @@ bool at_units_next(at_units *units, at_unit *unit)
 
 int64_t at_word_numbers(at_line line, const int32_t *offsets, int64_t units, int64_t *words)
 {
-    at_units walk = {line.text, line.text + line.size, true};
+    at_units reader = {line.text, line.text + line.size, true};
     at_unit word = {0};
     int64_t count = 0;
-    bool there = at_units_next(&walk, &word);
+    bool there = at_units_next(&reader, &word);
     for (int64_t u = 0; u < units; u++) {
         const char *begin = line.text + offsets[2 * u], *end = line.text + offsets[2 * u + 1];
-        /* Units stand in the order of the line: the first word that does not end before the unit begins. */
+        /* Units are in the order of the line: the first word that does not end before the unit begins. */
         while (there && word.text + word.size <= begin) {
-            there = at_units_next(&walk, &word);
+            there = at_units_next(&reader, &word);
             count++;
         }
         bool within = there && (word.text < end || word.text == begin);
         words[u] = within ? count : -1;
     }
     for (; there; count++)
-        there = at_units_next(&walk, &word);
+        there = at_units_next(&reader, &word);
     return count;
 }

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 
-/* A step takes from `in` and adds to `out`; both move on. */
+/* A step reads from `in` and writes to `out`, and advances both. */
 typedef struct at_unpack_step {
     const unsigned char *in;
     size_t in_size;

@@ -12,8 +12,8 @@
 
 /* ---- Finding a unit ------------------------------------------------------------------------------------------- */
 
-/* The next code point of a unit as clean UTF-8; returns how many bytes of `clean` it takes. Units are looked up by their
- * clean text; walking it needs no memory. */
+/* The next code point of a unit as clean UTF-8; returns how many bytes of `clean` it takes. Units are looked up by
+ * their clean text, which is read without allocating memory. */
 static size_t next_clean(at_unit *unit, char clean[4])
 {
     int32_t point;
@@ -76,7 +76,7 @@ bool at_vocabulary_no_memory(at_error *error)
     return at_no_memory(error, "a vocabulary");
 }
 
-static bool make_room(at_vocabulary *vocabulary, at_error *error)
+static bool reserve_word(at_vocabulary *vocabulary, at_error *error)
 {
     const size_t need = (size_t)vocabulary->count + 1;
     if (need > INT32_MAX / 4)
@@ -87,7 +87,7 @@ static bool make_room(at_vocabulary *vocabulary, at_error *error)
 
 bool at_vocabulary_add(at_vocabulary *vocabulary, at_unit unit, int64_t times, at_error *error)
 {
-    if (!make_room(vocabulary, error))
+    if (!reserve_word(vocabulary, error))
         return false;
     uint64_t hash = hash_unit(unit);
     at_table_slot *slot = find_slot(vocabulary, unit, hash);
@@ -273,7 +273,8 @@ bool at_vocabulary_count(at_vocabulary *vocabulary, const char *line, size_t siz
     return good;
 }
 
-/* More frequent first; of equals the first seen. No two are equal, so every sort results in this order. */
+/* More frequent first; of equally frequent ones the first seen. No two compare equal, so every sort results in this
+ * order. */
 static int by_frequency(const void *left, const void *right)
 {
     const at_word *a = left, *b = right;
@@ -304,7 +305,7 @@ bool at_vocabulary_fix(at_vocabulary *vocabulary, at_error *error)
     if (vocabulary->subwords)
         return at_subwords_train(vocabulary->subwords, error) && at_vocabulary_take_pieces(vocabulary, error);
     if (vocabulary->count == 0)
-        return at_fail(error, AT_FORMAT, "the text has no %s to make a vocabulary of",
+        return at_fail(error, AT_FORMAT, "the text has no %s to build a vocabulary from",
                        vocabulary->words ? "word" : "character");
     qsort(vocabulary->word, (size_t)vocabulary->count, sizeof *vocabulary->word, by_frequency);
     if (vocabulary->limit > 0 && vocabulary->limit < vocabulary->count)

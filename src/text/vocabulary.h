@@ -1,5 +1,5 @@
-/* Vocabularies: text to ids and back. Units are characters, words or the subwords of a SentencePiece model; ids 0..3 are
- * the special units. Any bytes are accepted: what is not UTF-8 becomes U+FFFD and is counted (see units.h). */
+/* Vocabularies: text to ids and back. Units are characters, words or the subwords of a SentencePiece model; ids 0..3
+ * are the special units. Any bytes are accepted: what is not UTF-8 becomes U+FFFD and is counted (see units.h). */
 #ifndef AT_VOCABULARY_H
 #define AT_VOCABULARY_H
 
@@ -11,12 +11,12 @@ enum { AT_PAD = 0, AT_UNKNOWN = 1, AT_BEGIN = 2, AT_END = 3, AT_SPECIALS = 4 };
 
 typedef struct at_vocabulary at_vocabulary;
 
-/* `kind`: "char" or "word"; "word:8000" keeps the 8000 most frequent units (of equals the first seen), the special ones
- * not counted. First lines are counted, then the vocabulary is fixed: ids from AT_SPECIALS on by falling frequency. Text
- * that looks like a special unit is a unit like any other.
- * "spm:8000" trains a unigram model of 8000 pieces on the counted lines, "spm:8000:bpe" a BPE model; "FILE.spm" or
- * "FILE.model" reads one, and counts nothing. The id of a piece is its id in the model plus AT_SPECIALS, but the unknown
- * piece is AT_UNKNOWN. */
+/* `kind`: "char" or "word"; "word:8000" keeps the 8000 most frequent units (of equally frequent ones the first
+ * seen), the special ones not counted. First lines are counted, then the vocabulary is fixed: ids from AT_SPECIALS
+ * on by descending frequency. Text that looks like a special unit is a unit like any other. "spm:8000" trains a
+ * unigram model of 8000 pieces on the counted lines, "spm:8000:bpe" a BPE model; "FILE.spm" or "FILE.model" reads
+ * one, and counts nothing. The id of a piece is its id in the model plus AT_SPECIALS, but the unknown piece is
+ * AT_UNKNOWN. */
 at_vocabulary *at_vocabulary_new(const char *kind, at_error *error);
 /* Whether there is such a kind; a file is not opened. */
 bool at_vocabulary_kind_known(const char *kind, at_error *error);
@@ -37,9 +37,9 @@ int64_t at_vocabulary_frequency(const at_vocabulary *vocabulary, int32_t id);
  * units made from one character have the same offsets. The offsets of a subword do not include the blank before it. */
 int64_t at_vocabulary_encode(const at_vocabulary *vocabulary, const char *line, size_t size, int32_t *ids, int64_t room,
                              int64_t *replaced, int32_t *offsets);
-/* The same for all units of a line, however many: `reserve` provides memory for a number of ids, and for twice as many
- * offsets if they are wanted, and returns false if it is out of memory. Returns the number of units, -1 if out of memory.
- */
+/* The same for all units of a line, however many: `reserve` provides memory for a number of ids, and for twice as
+ * many offsets if they are wanted, and returns false if it is out of memory. Returns the number of units, -1 if out
+ * of memory. */
 typedef bool at_reserve_units(void *context, int64_t count, int32_t **ids, int32_t **offsets);
 int64_t at_vocabulary_encode_line(const at_vocabulary *vocabulary, at_line line, at_reserve_units *reserve,
                                   void *context, int64_t *replaced);
@@ -48,9 +48,9 @@ bool at_vocabulary_clean(const at_vocabulary *vocabulary, const char *line, size
 bool at_vocabulary_cleans(const at_vocabulary *vocabulary); /* false: lines are encoded as they are */
 /* Adds the line as the subwords spell it, with U+2581 for blanks; only for subwords. */
 bool at_vocabulary_spell(const at_vocabulary *vocabulary, const char *line, size_t size, at_buffer *text);
-/* Text of ids up to the first end, appended to the buffer: words separated by blanks, characters joined, subwords joined
- * with blanks for U+2581. An unknown unit is written as "<unk>", so that it is not lost silently; the other special units
- * and invalid ids are left out. False if out of memory. */
+/* Text of ids up to the first end, appended to the buffer: words separated by blanks, characters joined, subwords
+ * joined with blanks for U+2581. An unknown unit is written as "<unk>", so that it is not lost silently; the other
+ * special units and invalid ids are left out. False if out of memory. */
 bool at_vocabulary_decode(const at_vocabulary *vocabulary, const int32_t *ids, int64_t count, at_buffer *text);
 
 /* The same with a replacement for unknown units: `replace` adds it for unit `index` of the ids, or returns false. */

@@ -31,7 +31,7 @@ struct at_vocabulary {
 
 /* The index of a unit among the words, -1 if it is none of them. */
 int32_t at_vocabulary_find(const at_vocabulary *vocabulary, at_unit unit);
-/* Counts a unit `times` more; a new one comes behind the others. */
+/* Counts a unit `times` more; a new one is appended. */
 bool at_vocabulary_add(at_vocabulary *vocabulary, at_unit unit, int64_t times, at_error *error);
 /* The pieces of its subwords become its words, and it is fixed. */
 bool at_vocabulary_take_pieces(at_vocabulary *vocabulary, at_error *error);

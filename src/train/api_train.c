@@ -1,4 +1,4 @@
-/* The public face of training: settings by name, then a run. */
+/* The public interface of training: settings by name, then a run. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,7 +67,7 @@ void at_training_free(at_training *training)
     free(training);
 }
 
-/* A line of a file could be any of these. */
+/* Refuses lines that could not come from a file. */
 static bool check_line(at_training_part part, const char *side, const at_line *lines, int64_t i, at_error *error)
 {
     const char *name = part == AT_VALID ? "validation" : "training";

@@ -31,10 +31,10 @@ at_average *at_average_new(int64_t most, at_params *params, at_error *error)
         a->updates = calloc((size_t)most, sizeof *a->updates);
         a->mean = calloc((size_t)a->size + 1, sizeof *a->mean);
     }
-    bool whole = a && a->copy && a->updates && a->mean;
-    for (int64_t i = 0; whole && i < most; i++)
-        whole = (a->copy[i] = calloc((size_t)a->size + 1, sizeof **a->copy)) != NULL;
-    if (whole)
+    bool allocated = a && a->copy && a->updates && a->mean;
+    for (int64_t i = 0; allocated && i < most; i++)
+        allocated = (a->copy[i] = calloc((size_t)a->size + 1, sizeof **a->copy)) != NULL;
+    if (allocated)
         return a;
     at_average_free(a);
     at_no_memory(error, "`average` %lld, which holds %lld times %lld parameters", (long long)most, (long long)most + 1,

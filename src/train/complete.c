@@ -1,5 +1,5 @@
-/* From settings as they were given to settings that training can run with: which of them go together, and the defaults
- * that depend on others. */
+/* Completes the settings of training: checks which of them can be used together, and fills in the defaults that depend
+ * on others. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@ static bool is_set(const at_given *given, const char *name)
     return given->row[at_setting_find(at_training_setting, name)];
 }
 
-/* Whether the model has a source. An unknown name is refused later, with all the others' checks behind it. */
+/* Whether the model has a source. An unknown name is refused later. */
 static bool has_source(const char *model)
 {
     for (int i = 0; at_model_kind_at(i); i++)
@@ -73,7 +73,7 @@ static bool check_one_side(const side_files *f, const at_given *given, at_error 
     return true;
 }
 
-/* Both sides by two files or by one, never by something in between. */
+/* Both sides come from two files or from one, never from a mixture. */
 static bool check_both_sides(const side_files *f, at_error *error)
 {
     const at_corpus_files *files = f->files;
@@ -82,7 +82,7 @@ static bool check_both_sides(const side_files *f, at_error *error)
     if (files->tsv && files->source_column < 1)
         return at_fail(error, AT_USAGE, "`columns` takes the columns of source and target, such as 1,2");
     if (files->tsv && some)
-        return at_fail(error, AT_USAGE, "`%stsv` holds both sides; `%ssource` and `%starget` are too much", prefix,
+        return at_fail(error, AT_USAGE, "`%stsv` holds both sides; `%ssource` and `%starget` must not be given", prefix,
                        prefix, prefix);
     if (some && !(files->source && files->target))
         return at_fail(error, AT_USAGE, "`%s%s` needs `%s%s` beside it", prefix, files->source ? "source" : "target",
@@ -112,7 +112,7 @@ static bool complete_files(at_train_settings *s, const at_given *given, at_error
     return true;
 }
 
-/* ---- Which settings go together ------------------------------------------------------------------------------- */
+/* ---- Which settings can be used together ------------------------------------------------------------------------ */
 
 /* A setting without an effect is probably a mistake. */
 static bool check_use(const at_train_settings *s, const at_given *given, at_error *error)
@@ -186,7 +186,7 @@ bool at_train_settings_complete(at_train_settings *s, const at_given *given, at_
         !at_model_settings_complete(&s->model, &of_model, error))
         return false;
     if (!at_model_possible(&s->model, error)) {
-        if (error->code != AT_MEMORY) /* what is a damaged file elsewhere is a wrong setting here */
+        if (error->code != AT_MEMORY) /* a format error elsewhere is a wrong setting here */
             error->code = AT_USAGE;
         return false;
     }

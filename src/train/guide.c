@@ -96,16 +96,17 @@ static void sort_links(at_guide *guide, size_t first)
 static bool read_line(at_guide *guide, const char *path, int64_t number, at_line line, const side pair[2],
                       at_error *error)
 {
-    at_units walk = {line.text, line.text + line.size, true};
+    at_units words_left = {line.text, line.text + line.size, true};
     at_unit unit;
     const size_t first = guide->used;
-    while (at_units_next(&walk, &unit)) {
+    while (at_units_next(&words_left, &unit)) {
         uint64_t link;
         bool sure;
         if (!at_link_read(unit, &link, &sure))
-            return at_fail(error, AT_FORMAT,
-                           "line %lld of '%s' is no alignment: '%.*s' should be a link such as 0-0, source and target",
-                           (long long)number, path, unit.size > 40 ? 40 : (int)unit.size, unit.text);
+            return at_fail(
+                error, AT_FORMAT,
+                "line %lld of '%s' is not an alignment: '%.*s' should be a link such as 0-0, source and target",
+                (long long)number, path, unit.size > 40 ? 40 : (int)unit.size, unit.text);
         const int64_t words[2] = {(int64_t)(link >> 32), (int64_t)(link & UINT32_MAX)};
         for (int s = 0; s < 2; s++)
             if (words[s] >= pair[s].word_count)

@@ -1,7 +1,7 @@
 /* What a resumed run must share with the run before: every row with AT_RESUME_SAME, the vocabularies, the number of
  * training pairs and the links of guided alignment. A state file holds all of it as lines of text.
  *
- * The lines of the settings that the first format knew are laid out as it had them, so that its states can still be
+ * The lines of the settings that the first format knew have the layout of that format, so that its states can still be
  * resumed. Every other row follows as a line of its own if it differs from its default: a state that was written before
  * there was such a setting has the default. */
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "train/guide_internal.h"
 #include "train/train_internal.h"
 
-/* Where the value of a setting stands in the text. */
+/* Where the value of a setting is in the text. */
 typedef struct mark {
     const char *name;
     size_t from, to;
@@ -190,8 +190,8 @@ bool at_trainer_identify(at_trainer *trainer, at_error *error)
 {
     at_identity *identity = calloc(1, sizeof *identity);
     const writer w = {identity, trainer->settings};
-    const bool whole = identity && add_data(trainer, &identity->text, error);
-    if (whole) {
+    const bool complete = identity && add_data(trainer, &identity->text, error);
+    if (complete) {
         add_model(w, trainer->translator.model);
         add_first_format(w, trainer);
         add_others(w);
@@ -268,7 +268,7 @@ bool at_trainer_same(const at_trainer *trainer, const char *then, at_error *erro
     const char *now = trainer->identity->text.bytes;
     while (*now || *then) {
         const size_t n = strcspn(now, "\n"), m = strcspn(then, "\n");
-        /* The first format did not write this down. That the number of pairs is the same tells skip from the others. */
+        /* The first format lacks this line. An equal number of pairs distinguishes skip from the other rules. */
         const bool is_older = !*then && strncmp(now, "--too-long ", 11) == 0;
         if (!is_older && (n != m || memcmp(now, then, n) != 0))
             return refuse_line(trainer, now, then, error);

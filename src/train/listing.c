@@ -1,4 +1,4 @@
-/* A handful of pairs of equal length in one batch, as in the listings of textbooks: loss and optimiser over ids, without
+/* A few pairs of equal length in one batch, as in the code listings of textbooks: loss and optimiser over ids, without
  * text or files. */
 #include <stdlib.h>
 #include <string.h>

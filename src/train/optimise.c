@@ -1,5 +1,5 @@
-/* One update of all parameters: a sum of squares, then one flat loop. Both work on fixed chunks of the block, each by one
- * thread, so the bits are the same for any number of threads. */
+/* One update of all parameters: a sum of squares, then one flat loop. Both work on fixed chunks of the block, each
+ * by one thread, so the bits are the same for any number of threads. */
 #include "train/optimise.h"
 
 #include <math.h>
@@ -59,16 +59,16 @@ at_optimiser *at_optimiser_new(const at_optimiser_settings *settings, at_params 
     if (error->code != AT_OK || !check(settings, error))
         return NULL;
     at_optimiser *o = calloc(1, sizeof *o);
-    bool whole = o;
-    if (whole) {
+    bool allocated = o;
+    if (allocated) {
         int64_t count = at_params_count(params), chunks = (count + CHUNK - 1) / CHUNK;
         *o = (at_optimiser){.settings = *settings, .params = params, .count = count, .chunks = chunks};
         o->squares = calloc((size_t)chunks + 1, sizeof *o->squares);
-        whole = o->squares && make_block(&o->first, settings->kind != AT_SGD, count) &&
-                make_block(&o->second, settings->kind != AT_SGD, count) &&
-                make_block(&o->average, settings->ema > 0, count);
+        allocated = o->squares && make_block(&o->first, settings->kind != AT_SGD, count) &&
+                    make_block(&o->second, settings->kind != AT_SGD, count) &&
+                    make_block(&o->average, settings->ema > 0, count);
     }
-    if (!whole) {
+    if (!allocated) {
         at_optimiser_free(o);
         at_no_memory(error, "the optimiser's moments of %lld parameters", (long long)at_params_count(params));
         return NULL;

@@ -9,14 +9,14 @@
 #define OF_DATA(...)    ROW("The data", __VA_ARGS__)
 #define OF_TEXT(...)    ROW("Vocabularies and lengths", __VA_ARGS__)
 #define OF_UPDATES(...) ROW("Updates", __VA_ARGS__)
-#define OF_END(...)     ROW("Ends, validation and saving", __VA_ARGS__)
+#define OF_END(...)     ROW("Stopping, validation and saving", __VA_ARGS__)
 
 /* The names of at_too_long, at_optimiser_kind and at_schedule, by value. */
 static const char *const rules[] = {"keep", "cut", "skip", NULL};
 static const char *const optimisers[] = {"adam", "adamw", "adadelta", "sgd", NULL};
 static const char *const schedules[] = {"constant", "noam", "inverse-sqrt", "cosine", NULL};
 
-/* The model's rows stand between these two tables. */
+/* The model's rows come between these two tables. */
 static const at_setting before[] = {
     OF_DATA(TEXT, "source", train.source, DATA, .argument = "FILE",
             .help = "source sentences, one per line; a language model has none"),

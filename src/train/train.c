@@ -24,14 +24,14 @@ static bool limits_reached(at_run *run)
            (s->minutes > 0 && at_seconds_now() - run->started >= 60 * s->minutes);
 }
 
-/* One update from up to `accumulate` batches. *moved is false at the end of an epoch, when no batch is left. */
-static bool update(at_run *run, bool *moved, bool *skipped, at_error *error)
+/* One update from up to `accumulate` batches. *has_batch is false at the end of an epoch. */
+static bool update(at_run *run, bool *has_batch, bool *skipped, at_error *error)
 {
     at_trainer *t = run->trainer;
     int64_t most = t->settings->accumulate > 0 ? t->settings->accumulate : 1;
     double cost = 0, tokens = 0, loss;
     at_batch batch;
-    *moved = *skipped = false;
+    *has_batch = *skipped = false;
     for (int64_t i = 0; i < most && at_batches_next(t->batches, &batch); i++) {
         if (!at_batch_loss(&t->loss, &batch, true, &loss, error))
             return false;
@@ -39,9 +39,9 @@ static bool update(at_run *run, bool *moved, bool *skipped, at_error *error)
         tokens += (double)batch.target_tokens;
         t->progress.batch++;
         t->progress.sentences += batch.rows;
-        *moved = true;
+        *has_batch = true;
     }
-    if (!*moved)
+    if (!*has_batch)
         return true;
     run->unsaved = true;
     if (!at_optimiser_step(t->optimiser, 1 / tokens, &run->norm, skipped, error))
@@ -101,7 +101,7 @@ static bool validate(at_run *run, at_error *error)
 }
 
 /* A run that ends between two validations scores its last parameters too, and saves them if they are the best. A longer
- * run would not validate at this update, so the result is no part of the state: a resumed run continues without it. */
+ * run would not validate at this update, so the result is not part of the state: a resumed run continues without it. */
 static bool validate_end(at_run *run, at_error *error)
 {
     at_trainer *t = run->trainer;
@@ -142,10 +142,11 @@ static bool after_update(at_run *run, at_error *error)
     return (!valid_due || validate(run, error)) && (!(valid_due || save_due) || save(run, error));
 }
 
-/* Continues with batch `batch` of an epoch, with the subwords drawn for that epoch. */
-static bool go_to(at_trainer *t, int64_t epoch, int64_t batch, at_error *error)
+/* Continues with batch `batch` of an epoch, with the subwords sampled for that epoch. */
+static bool seek(at_trainer *t, int64_t epoch, int64_t batch, at_error *error)
 {
-    return (!t->draws || at_draws_go(t->draws, epoch, error)) && at_batches_go(t->batches, epoch, batch, error);
+    return (!t->sampling || at_subword_sampling_set_epoch(t->sampling, epoch, error)) &&
+           at_batches_seek(t->batches, epoch, batch, error);
 }
 
 static bool after_epoch(at_run *run, at_error *error)
@@ -160,11 +161,11 @@ static bool after_epoch(at_run *run, at_error *error)
     run->unsaved = true;
     p->epoch++;
     p->batch = p->sentences = 0;
-    return go_to(t, p->epoch, 0, error) && (!(valid_due || t->settings->save_every == 0) || save(run, error));
+    return seek(t, p->epoch, 0, error) && (!(valid_due || t->settings->save_every == 0) || save(run, error));
 }
 
 /* Too many skipped updates in a row: saves the parameters, which are those of the last finite update, and stops. */
-static bool give_up(at_run *run, at_error *error)
+static bool stop_diverged(at_run *run, at_error *error)
 {
     at_error saving = {0};
     if (!at_trainer_save(run->trainer, &saving))
@@ -178,15 +179,15 @@ static bool give_up(at_run *run, at_error *error)
 static bool train(at_run *run, at_error *error)
 {
     at_trainer *t = run->trainer;
-    if (!go_to(t, t->progress.epoch, t->progress.batch, error))
+    if (!seek(t, t->progress.epoch, t->progress.batch, error))
         return false;
     while (!limits_reached(run)) {
-        bool moved, skipped;
-        if (!update(run, &moved, &skipped, error))
+        bool has_batch, skipped;
+        if (!update(run, &has_batch, &skipped, error))
             return false;
         if (t->progress.skipped >= MOST_SKIPPED)
-            return give_up(run, error);
-        if (moved ? !skipped && !after_update(run, error) : !after_epoch(run, error))
+            return stop_diverged(run, error);
+        if (has_batch ? !skipped && !after_update(run, error) : !after_epoch(run, error))
             return false;
     }
     if (run->unreported > 0 && !at_run_report(run, error))

@@ -3,7 +3,7 @@
  * OUTPUT is the best model (without validation: the last), OUTPUT.last the last one, OUTPUT.state all that an exact
  * resume needs, OUTPUT.log.jsonl one JSON object per report. Two runs with the same settings, data and seed write the
  * same bytes, whether they were stopped and resumed or not. A run that reaches its limit between two validations is
- * validated at its end too. Its last model may be the best, but this is no part of the state: a resumed run restores
+ * validated at its end too. Its last model may be the best, but this is not part of the state: a resumed run restores
  * the best model of the state. The log is locked, so that two runs cannot write the same output. */
 #ifndef AT_TRAIN_H
 #define AT_TRAIN_H
@@ -20,7 +20,7 @@ typedef struct at_line_pairs {
 
 typedef struct at_train_settings {
     at_corpus_files train, valid; /* valid may be empty */
-    at_line_pairs lines[2];            /* instead of those files, by at_training_part */
+    at_line_pairs lines[2];       /* instead of those files, by at_training_part */
     const char *output;           /* the best model; OUTPUT.last, OUTPUT.state, OUTPUT.log.jsonl beside it */
     at_columns columns;           /* of both, if they are tab-separated */
     at_model_settings model;
@@ -35,7 +35,7 @@ typedef struct at_train_settings {
     const char *guided_alignment; /* file of links between the words of the training pairs, or NULL */
     double guided_weight;         /* factor of their cross-entropy */
     double reinforce, entropy;    /* hard attention: lambda_r and lambda_e of its gradient (loss.c) */
-    int64_t epochs, updates;      /* 0: no limit by it */
+    int64_t epochs, updates;      /* 0: no limit */
     double minutes;
     int64_t early_stopping;   /* validations without a better score; 0: never */
     const char *valid_metric; /* loss, perplexity, or a metric of attend score */
@@ -53,8 +53,8 @@ static inline bool at_train_validates(const at_train_settings *settings)
     return settings->valid.target || settings->valid.tsv || settings->lines[AT_VALID].targets;
 }
 
-/* Checks that the settings go together and fills in the defaults that depend on others, those of the model among them.
- * `given`: by the index of at_training_setting. */
+/* Checks that the settings can be used together and fills in the defaults that depend on others, those of the model
+ * among them. `given`: by the index of at_training_setting. */
 bool at_train_settings_complete(at_train_settings *settings, const at_given *given, at_error *error);
 
 /* Trains until a limit is reached. `stop` (may be NULL) is checked between updates: not 0 ends the run after a save. */

@@ -15,12 +15,12 @@ static void note_report(at_trainer *trainer, const char *what, const at_corpus_r
                         (long long)r->too_long, (long long)r->lines, what, one_sided ? "lines" : "pairs",
                         (long long)trainer->settings->limits.max_length, rules[trainer->settings->limits.rule],
                         (long long)r->first_too_long);
-    if (r->unlike > 0)
+    if (r->over_ratio > 0)
         at_trainer_note(trainer,
                         "%lld of the %lld %s pairs have a side more than %g times as long as the other and are "
                         "skipped, the first in line %lld",
-                        (long long)r->unlike, (long long)r->lines, what, trainer->settings->limits.max_ratio,
-                        (long long)r->first_unlike);
+                        (long long)r->over_ratio, (long long)r->lines, what, trainer->settings->limits.max_ratio,
+                        (long long)r->first_over_ratio);
     if (r->replaced > 0)
         at_trainer_note(trainer,
                         "%lld of the %lld %s %s hold bytes that are not UTF-8, read as U+FFFD, the first in line %lld",
@@ -90,8 +90,8 @@ bool at_trainer_prepare_data(at_trainer *trainer, at_error *error)
     }
     trainer->train = t->target ? make_corpus(trainer, lines, "training", s->limits.max_ratio, error) : NULL;
     if (trainer->train && s->subword_sampling > 0)
-        trainer->draws = at_draws_new(trainer->train, lines, t->source, t->target, s->subword_sampling,
-                                      s->limits.max_length, s->seed, error);
+        trainer->sampling = at_subword_sampling_new(trainer->train, lines, t->source, t->target, s->subword_sampling,
+                                                    s->limits.max_length, s->seed, error);
     if (trainer->train && s->guided_alignment)
         trainer->guide = at_guide_new(s->guided_alignment, lines, t->source, t->target, error);
     at_lines_free(lines);

@@ -1,6 +1,6 @@
 /* A trainer in memory, and what each file does with it:
  *
- *     settings.c       the table of settings                         complete.c     which go together, and defaults
+ *     settings.c       the table of settings                         complete.c     valid combinations and defaults
  *     identity.c       what a resumed run must share
  *     train_prepare.c  checks the settings and makes the trainer     loss.c         the loss of a batch and its gradients
  *     train_data.c     vocabularies, corpora and batches             train_valid.c  the score of the validation data
@@ -9,13 +9,13 @@
 #ifndef AT_TRAIN_INTERNAL_H
 #define AT_TRAIN_INTERNAL_H
 
-#include "text/draws.h"
+#include "text/subword_sampling.h"
 #include "train/average_internal.h"
 #include "train/loss_internal.h"
 #include "train/train.h"
 
-/* The progress of training, beside the parameters and moments. All of it influences later updates, so all of it is in
- * the state file, and nothing in it comes from a clock. */
+/* The progress of training, apart from the parameters and moments. All of it influences later updates, so all of it
+ * is in the state file, and nothing in it comes from a clock. */
 typedef struct at_progress {
     int64_t epoch, batch;           /* the epoch, from 1, and how many of its batches are done */
     int64_t sentences;              /* of this epoch */
@@ -39,8 +39,8 @@ typedef struct at_trainer {
     at_buffer history;        /* JSON objects with commas between: one per validation */
     at_lines *valid_lines;
     at_corpus *train, *valid;
-    struct at_guide *guide; /* known alignments; NULL: attention is not guided */
-    at_draws *draws;        /* sampled subwords; NULL: every epoch has the same subwords */
+    struct at_guide *guide;        /* known alignments; NULL: attention is not guided */
+    at_subword_sampling *sampling; /* sampled subwords; NULL: the subwords are the same in every epoch */
     at_batches *batches, *valid_batches;
     at_optimiser *optimiser;
     at_average *average; /* of the last validations; NULL: none */
@@ -82,7 +82,7 @@ void at_trainer_note(at_trainer *trainer, const char *format, ...) __attribute__
 at_train_news at_run_news(const at_run *run, int what);
 /* The sums since the last report, to the listener and the log. */
 bool at_run_report(at_run *run, at_error *error);
-/* A validation's line for the log, and its entry in the history that model files carry. */
+/* A validation's line for the log, and its entry in the history that model files contain. */
 bool at_run_log_validation(at_run *run, double score, bool better, at_error *error);
 bool at_run_add_history(at_run *run, double score, at_error *error);
 

@@ -1,4 +1,4 @@
-/* Before the first update: the settings are checked, data and model are made, and a resumed run reads its state. */
+/* Before the first update: the settings are checked, data and model are created, and a resumed run reads its state. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -6,7 +6,7 @@
 #include "train/guide_internal.h"
 #include "train/train_internal.h"
 
-/* The path of a file beside the output. */
+/* The path of a file next to the output. */
 static char *path_beside(const char *output, const char *ending, at_error *error)
 {
     at_buffer path = {0};
@@ -34,7 +34,7 @@ static bool guided_head_exists(const at_model *model, at_error *error)
     return true;
 }
 
-/* Equal sizes are not enough: every id must stand for the same unit on both sides. */
+/* Equal sizes are not enough: every id must be the same unit on both sides. */
 static bool can_share(const at_translator *t, at_error *error)
 {
     if (at_vocabulary_same(t->source, t->target, error))
@@ -145,7 +145,7 @@ void at_trainer_release(at_trainer *trainer)
     at_vocabulary_free(trainer->translator.source);
     at_vocabulary_free(trainer->translator.target);
     at_buffer_free(&trainer->history);
-    at_draws_free(trainer->draws);
+    at_subword_sampling_free(trainer->sampling);
     at_guide_free(trainer->guide);
     at_batches_free(trainer->batches);
     at_batches_free(trainer->valid_batches);

@@ -29,8 +29,8 @@ void at_trainer_note(at_trainer *trainer, const char *format, ...)
     at_trainer_tell(trainer, &(at_train_news){.what = AT_NEWS_NOTE, .text = text});
 }
 
-/* The share of the run that is done, by the limit that is closest to being reached; NaN without a limit. */
-static double share_done(const at_run *run)
+/* The fraction of the run that is done, by the limit that is closest to being reached; NaN without a limit. */
+static double fraction_done(const at_run *run)
 {
     const at_train_settings *s = run->trainer->settings;
     const at_progress *p = &run->trainer->progress;
@@ -50,8 +50,8 @@ at_train_news at_run_news(const at_run *run, int what)
 {
     const at_trainer *t = run->trainer;
     double now = at_seconds_now(), since = now - run->reported;
-    double done = share_done(run), start = (double)run->first_update, at = (double)at_optimiser_steps(t->optimiser);
-    /* The time left is estimated from the speed of this run, which made the share `mine` of all updates. */
+    double done = fraction_done(run), start = (double)run->first_update, at = (double)at_optimiser_steps(t->optimiser);
+    /* The time left is estimated from the speed of this run, which made the fraction `mine` of all updates. */
     double mine = done * (at - start) / fmax(at, 1);
     return (at_train_news){.what = what,
                            .epoch = t->progress.epoch,
@@ -68,7 +68,7 @@ at_train_news at_run_news(const at_run *run, int what)
                            .best = t->progress.best};
 }
 
-/* JSON has no NaN: null stands for it. */
+/* JSON has no NaN; null is written instead. */
 static const char *json_number(char text[32], double number)
 {
     snprintf(text, 32, isfinite(number) ? "%.9g" : "null", number);

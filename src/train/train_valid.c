@@ -58,7 +58,7 @@ static bool mean_loss(at_trainer *trainer, double *loss, at_error *error)
 {
     at_batch batch;
     double sum = 0, tokens = 0, part;
-    if (!at_batches_go(trainer->valid_batches, 1, 0, error))
+    if (!at_batches_seek(trainer->valid_batches, 1, 0, error))
         return false;
     while (at_batches_next(trainer->valid_batches, &batch)) {
         if (!at_batch_loss(&trainer->loss, &batch, false, &part, error))

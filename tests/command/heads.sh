@@ -79,7 +79,7 @@ sed '3s/.*/0-0 7-0/' links >far
 refuse 1 "line 3 of 'far' links source word 7, and the words of that line go from 0 to $(($(sed -n 3p source | wc -w) - 1))" \
     train --source source --target target --output no $small --guided-alignment far
 sed '2s/.*/0-0 x/' links >bad
-refuse 1 "line 2 of 'bad' is no alignment: 'x' should be a link such as 0-0, source and target" \
+refuse 1 "line 2 of 'bad' is not an alignment: 'x' should be a link such as 0-0, source and target" \
     train --source source --target target --output no $small --guided-alignment bad
 refuse 1 "'gold' has 40 lines and the training data 400; each pair needs its own" \
     train --source source --target target --output no $small --guided-alignment gold

@@ -18,15 +18,15 @@ refuse 2 "--kv-heads is 2 and must divide --heads, which is 1" train $tiny --out
 refuse 2 "--hidden is 15 and must be even for --position sinusoidal" train $tiny --output m --hidden 15 --heads 1
 refuse 2 "--norm takes post or pre, not 'both'" train $tiny --output m --norm both
 refuse 2 "--activation takes relu, gelu or swish, not 'tanh'" train $tiny --output m --activation tanh
-refuse 2 "'scalled' in 'scalled,shaw:2' is no score, normaliser, window or position; give at most one of each, separated by commas, as in 'scaled,sliding:8,shaw:16'" \
+refuse 2 "'scalled' in 'scalled,shaw:2' is not a score, normaliser, window or position; name at most one of each, separated by commas, as in 'scaled,sliding:8,shaw:16'" \
     train $tiny --output m --encoder-attention scalled,shaw:2
 refuse 2 "position 'shaw' needs a whole number: 'shaw:K[:keys|:values]'" train $tiny --output m --cross-attention shaw
-refuse 2 "--position sinusoidal is added to a transformer's words, and model 'bahdanau' is none" \
+refuse 2 "--position sinusoidal is added to the embeddings of a transformer, and model 'bahdanau' is not one" \
     train --source lines --target lines --output m --position sinusoidal
 refuse 2 "position 'rope' rotates pairs of numbers, so the head size must be even, and --hidden 18 over --heads 2 is 9" \
     train $tiny --output m --hidden 18 --position rope
 refuse 2 "--first-position takes a whole number from 0 to below 1000000000, not '0.5'" train $tiny --output m --first-position 0.5
-refuse 2 "the decoder's self-attention cannot use the window 'local-p': its centre is a share of the length, which a decoder does not know in advance; 'sliding' attends to a fixed number" \
+refuse 2 "the decoder's self-attention cannot use the window 'local-p': its centre is a fraction of the length, which a decoder does not know in advance; 'sliding' attends to a fixed number" \
     train $tiny --output m --decoder-attention local-p:2
 tr a x <lines | sed 's/x/x y/' >other
 refuse 2 "--share-embeddings needs one vocabulary for both sides, and those of 12 and 13 entries differ; --joint-vocab makes one" \

@@ -41,8 +41,8 @@ static const refusal refusals[] = {
     {"no position 'ropes'; did you mean 'rope'?", AT_USAGE, .s = {.position = "ropes"}},
     {"no activation 'tahn' for score 'additive'; did you mean 'tanh'?", AT_USAGE, .s = {.score = "additive:tahn"}},
     /* their arguments */
-    {"score 'dot' takes no argument, and 'dot:3' gives one", AT_USAGE, .s = {.score = "dot:3"}},
-    {"window 'causal' takes no argument, and 'causal:2' gives one", AT_USAGE, .s = {.window = "causal:2"}},
+    {"score 'dot' takes no argument, but 'dot:3' has one", AT_USAGE, .s = {.score = "dot:3"}},
+    {"window 'causal' takes no argument, but 'causal:2' has one", AT_USAGE, .s = {.window = "causal:2"}},
     {"window 'sliding' needs a whole number: 'sliding:W'", AT_USAGE, .s = {.window = "sliding"}},
     {"position 'shaw' needs a whole number: 'shaw:K[:keys|:values]'", AT_USAGE, .s = {.position = "shaw"}},
     {"no table 'key' for position 'shaw'; did you mean 'keys'?", AT_USAGE, .s = {.position = "shaw:2:key"}},

@@ -127,7 +127,7 @@ static void test_line_refusals(void **state)
     refuse(&(at_corpus_files){.source = "s"}, AT_USAGE,
            "a corpus is a source file and a target file, or one tab-separated file");
     refuse(&(at_corpus_files){.tsv = "tsv", .target = "t"}, AT_USAGE,
-           "a tab-separated file holds both sides, so 't' is too much");
+           "a tab-separated file holds both sides, so 't' must not be given");
 }
 
 /* ---- Corpora -------------------------------------------------------------------------------------------------- */
@@ -231,7 +231,7 @@ static void test_ratios(void **state)
     static const struct {
         double ratio;
         const char *kept;
-        int64_t unlike, first;
+        int64_t over_ratio, first;
     } cases[] = {{0, "1:3>2 2:1>3 3:2>3 4:4>2 5:1>6", 0, 0},
                  {5, "1:3>2 2:1>3 3:2>3 4:4>2 5:1>6", 0, 0},
                  {4.9, "1:3>2 2:1>3 3:2>3 4:4>2", 1, 5},
@@ -241,19 +241,19 @@ static void test_ratios(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         at_corpus *corpus = read_limited(&(at_corpus_limits){.max_ratio = cases[i].ratio}, &report, &error);
         expect_pairs(corpus, cases[i].kept);
-        assert_int_equal(report.unlike, cases[i].unlike);
-        assert_int_equal(report.first_unlike, cases[i].first);
+        assert_int_equal(report.over_ratio, cases[i].over_ratio);
+        assert_int_equal(report.first_over_ratio, cases[i].first);
         at_corpus_free(corpus);
     }
     /* What is cut is judged by what it was; what is too long and skipped is not counted twice. */
     at_corpus_limits limits = {.max_length = 3, .rule = AT_TOO_LONG_CUT, .max_ratio = 3};
     at_corpus *corpus = read_limited(&limits, &report, &error);
     expect_pairs(corpus, "1:3>2 2:1>3 3:2>3");
-    assert_int_equal(report.unlike, 2);
+    assert_int_equal(report.over_ratio, 2);
     at_corpus_free(corpus);
     limits.rule = AT_TOO_LONG_SKIP;
     corpus = read_limited(&limits, &report, &error);
-    assert_int_equal(report.unlike, 0);
+    assert_int_equal(report.over_ratio, 0);
     assert_int_equal(report.too_long, 2);
     at_corpus_free(corpus);
 
@@ -339,7 +339,7 @@ static int64_t *epoch_of(const at_corpus *corpus, int64_t sentences, int64_t tok
     at_error error = {0};
     at_batches *batches = at_batches_new(corpus, sentences, tokens, seed, true, &error);
     assert_non_null(batches);
-    assert_true(at_batches_go(batches, epoch, 0, &error));
+    assert_true(at_batches_seek(batches, epoch, 0, &error));
     int64_t *rest = rest_of_epoch(batches, count);
     at_batches_free(batches);
     return rest;
@@ -444,7 +444,7 @@ static void test_order_is_stable(void **state)
     at_error error = {0};
     at_corpus *corpus = numbered_corpus(&error);
     at_batches *batches = at_batches_new(corpus, 4, 0, 42, true, &error);
-    assert_true(at_batches_go(batches, 3, 0, &error));
+    assert_true(at_batches_seek(batches, 3, 0, &error));
     at_buffer text = {0};
     for (int b = 0; b < 3; b++) {
         at_batch batch;
@@ -465,25 +465,25 @@ static void test_resume_anywhere(void **state)
     at_corpus *corpus = numbered_corpus(&error);
     at_batches *whole = at_batches_new(corpus, 0, 90, 9, true, &error);
     at_batches *resumed = at_batches_new(corpus, 0, 90, 9, true, &error);
-    assert_true(at_batches_go(whole, 4, 0, &error));
+    assert_true(at_batches_seek(whole, 4, 0, &error));
     int64_t batch_count = at_batches_count(whole);
     for (int64_t index = 0; index <= batch_count; index += 7) {
         int64_t a_count, b_count;
         at_batch batch;
-        assert_true(at_batches_go(whole, 4, 0, &error));
+        assert_true(at_batches_seek(whole, 4, 0, &error));
         for (int64_t i = 0; i < index; i++)
             assert_true(at_batches_next(whole, &batch));
-        assert_true(at_batches_go(resumed, 4, index, &error));
+        assert_true(at_batches_seek(resumed, 4, index, &error));
         int64_t *a = rest_of_epoch(whole, &a_count), *b = rest_of_epoch(resumed, &b_count);
         assert_true(same_rest(a, a_count, b, b_count));
         free(a);
         free(b);
     }
-    assert_true(at_batches_go(resumed, 4, batch_count, &error)); /* the end is a place */
+    assert_true(at_batches_seek(resumed, 4, batch_count, &error)); /* the end is a place */
     at_batch batch;
     assert_false(at_batches_next(resumed, &batch));
     assert_false(at_batches_next(resumed, &batch));
-    assert_false(at_batches_go(resumed, 4, batch_count + 1, &error));
+    assert_false(at_batches_seek(resumed, 4, batch_count + 1, &error));
     char sentence[100];
     snprintf(sentence, sizeof sentence, "epoch 4 has %lld batches, so there is no batch %lld", (long long)batch_count,
              (long long)batch_count + 1);
@@ -503,7 +503,7 @@ static void test_memory_stays(void **state)
     const int32_t *source = NULL, *input = NULL;
     const int64_t *lines = NULL;
     for (int64_t epoch = 0; epoch < 20; epoch++) {
-        assert_true(at_batches_go(batches, epoch, 0, &error));
+        assert_true(at_batches_seek(batches, epoch, 0, &error));
         for (at_batch batch; at_batches_next(batches, &batch);) {
             assert_true(source == NULL || (source == batch.source && input == batch.input && lines == batch.lines));
             source = batch.source;

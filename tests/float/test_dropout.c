@@ -1,5 +1,5 @@
-/* Dropout: which weights of attention are dropped depends on batch, head, query and key alone, and every setting acts on
- * its own part of a model, in training only. */
+/* Dropout: which weights of attention are dropped depends on batch, head, query and key alone, and every setting
+ * acts on its own part of a model, in training only. */
 #include "attention/attention.h"
 #include "base/rng.h"
 #include "model_cases.h"
@@ -195,7 +195,7 @@ static void test_settings(void **state)
     at_model_set(&settings, &given, "normaliser", "hard", &error);
     assert_false(at_model_settings_complete(&settings, &given, &error));
     assert_string_equal(error.text,
-                        "`attention-dropout` drops some of many weights, and the normaliser 'hard' has one");
+                        "`attention-dropout` cannot be used with the normaliser 'hard', which selects one position");
 }
 
 static void test_refusals(void **state)

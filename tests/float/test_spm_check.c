@@ -191,11 +191,11 @@ static void test_faults_of_pieces(void **state)
     expect_piece_fault(longest, 65, -2, AT_PIECE_USER, "its piece 2 is user-defined and longer than 64 bytes");
     expect_piece_fault("b", 1, -2, 7, "its piece 2 has a type that is not known");
     expect_piece_fault("b", 1, -2, 0, "its piece 2 has a type that is not known");
-    expect_piece_fault("b", 1, 0.0f / 0.0f, AT_PIECE_NORMAL, "its piece 2 has a score that is no number");
-    expect_piece_fault("b", 1, -1e30f, AT_PIECE_NORMAL, "its piece 2 has a score that is no number");
+    expect_piece_fault("b", 1, 0.0f / 0.0f, AT_PIECE_NORMAL, "its piece 2 has a score that is not a number");
+    expect_piece_fault("b", 1, -1e30f, AT_PIECE_NORMAL, "its piece 2 has a score that is not a number");
     expect_piece_fault("b", 1, 0, AT_PIECE_UNKNOWN, "it needs exactly one unknown piece");
     expect_piece_fault("<0x0A>", 6, 0, AT_PIECE_BYTE, "it has byte pieces and does not fall back to bytes");
-    expect_piece_fault("<0x0a>", 6, 0, AT_PIECE_BYTE, "one of its byte pieces is not like <0x0A>");
+    expect_piece_fault("<0x0a>", 6, 0, AT_PIECE_BYTE, "one of its byte pieces does not have the form <0x0A>");
 }
 
 static void test_faults_of_the_rest(void **state)
@@ -210,18 +210,18 @@ static void test_faults_of_the_rest(void **state)
         {2, "\x18\x02", 2, NULL},
         {2, "\x18\x05", 2, "it is neither a unigram nor a BPE, word or char model"},
         {2, "\x1a\x01x", 3, "the kind of the model has another type than it should have"},
-        {2, "\x18\x01\x18\x02", 4, "the kind of the model comes twice"},
+        {2, "\x18\x01\x18\x02", 4, "the kind of the model occurs twice"},
         {2, "\x98\x02\x01", 3, "it falls back to bytes and lacks pieces for some of them"},
-        {3, "\x12\x03xyz", 5, "its normaliser's table is cut off"},
+        {3, "\x12\x03xyz", 5, "its normaliser's table is truncated"},
         {3, "\x12\x05\x01\x00\x00\x00z", 7, "the size of its normaliser's table is wrong"},
-        {3, "\x12\x09\x04\x00\x00\x00zzzz\x00", 11, "its normaliser's table points out of itself"},
-        {5, "", 0, "it changes the text that it puts together (a denormaliser), which is not done here"},
+        {3, "\x12\x09\x04\x00\x00\x00zzzz\x00", 11, "its normaliser's table points outside itself"},
+        {5, "", 0, "it has a denormaliser, which is not supported"},
         {4, "\x0a\x03\x0a\x01\xff", 5, "a sample of its self test is not UTF-8"},
         {9, "\x0b", 1, NULL},
         {2, "\x0b", 1, "a field has a type that such files do not have"},
         {2, "\x00\x00", 2, "the number of a field is broken"},
         {2, "\x12\x01", 2, "a field is longer than what is left of the file"},
-        {2, "\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 11, "a number in it is cut off or has more than 64 bits"},
+        {2, "\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 11, "a number in it is truncated or has more than 64 bits"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         at_buffer file = begin_file(cases[i].number);
@@ -235,9 +235,9 @@ static void test_faults_of_the_rest(void **state)
     put_piece(&special, "<unk>", 5, 0, AT_PIECE_UNKNOWN);
     at_buffer cut = {0};
     at_buffer_add(&cut, special.bytes, special.size);
-    expect_fault(&cut, "it has no settings or no normaliser, as if its end were cut off");
+    expect_fault(&cut, "it has no settings or no normaliser, so it may be truncated");
     put(&special, 3, "", 0);
-    expect_fault(&special, "it has no piece but special ones");
+    expect_fault(&special, "it has only special pieces");
 }
 
 /* A trie of 512 units whose root leads to a chain of `depth` units for the letter a, each with a value; the last leads
@@ -266,9 +266,9 @@ static void test_faults_of_the_table(void **state)
         {1, 40, NULL},
         {3, 400, NULL},
         {31, 400, NULL},
-        {32, 400, "more than 31 entries of its normaliser's table begin alike"},
-        {3, 600, "its normaliser's table points out of itself"},
-        {3, 8, "its normaliser's table leads back to itself"},
+        {32, 400, "more than 31 entries of its normaliser's table are prefixes of one text"},
+        {3, 600, "its normaliser's table points outside itself"},
+        {3, 8, "its normaliser's table has a cycle"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         at_buffer file = begin_file(3), table = {0}, part = {0};

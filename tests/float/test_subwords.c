@@ -250,7 +250,7 @@ static void test_refusals(void **state)
     expect_refusal("spm:500", "abc abc", "the text allows 6 pieces at most, so 'spm:500' is too many");
     expect_refusal("spm:3", "abcdefghijkl",
                    "the text has so many different characters that 'spm:3' is too small; it needs at least 14");
-    expect_refusal("spm:10:bpe", "   ", "the text has no character to make a vocabulary of");
+    expect_refusal("spm:10:bpe", "   ", "the text has no character to build a vocabulary from");
     expect_refusal("none.spm", "", "cannot read 'none.spm': No such file or directory");
 }
 

@@ -512,7 +512,7 @@ static void refusals(void **state)
     fails(training_of("no", NULL), &e, "training needs `source` FILE and `target` FILE, or `tsv` FILE");
     fails(training_of("no", "source", "train", NULL), &e, "`source` needs `target` beside it");
     fails(training_of("no", DATA, "tsv", "train", NULL), &e,
-          "`tsv` holds both sides; `source` and `target` are too much");
+          "`tsv` holds both sides; `source` and `target` must not be given");
     fails(training_of("no", DATA, "early-stopping", "3", NULL), &e,
           "`early-stopping` needs `valid-source` and `valid-target`, or `valid-tsv`");
     fails(training_of("no", DATA, "average", "3", NULL), &e,

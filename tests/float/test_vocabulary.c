@@ -288,7 +288,7 @@ static void test_refusals(void **state)
     at_vocabulary *words = at_vocabulary_new("word", &error);
     assert_true(at_vocabulary_count(words, " \t ", 3, &error));
     assert_false(at_vocabulary_fix(words, &error));
-    expect_failure(&error, AT_FORMAT, "the text has no word to make a vocabulary of");
+    expect_failure(&error, AT_FORMAT, "the text has no word to build a vocabulary from");
     int32_t id;
     int64_t replaced;
     assert_int_equal(at_vocabulary_encode(words, "a", 1, &id, 1, &replaced, NULL), 1); /* before it is fixed */

@@ -1,10 +1,10 @@
-/* Subwords drawn at random: by the right probabilities, and the same whoever draws them. */
+/* Subword sampling: segmentations have the right probabilities and do not depend on the number of threads. */
 #include "base/files.h"
 #include "base/rng.h"
-#include "text/draws.h"
 #include "text/pairs_internal.h"
 #include "text/sampler_internal.h"
 #include "text/spm_check_internal.h"
+#include "text/subword_sampling.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#define TEXT_FILE TESTS_DIR "/ref/text.txt" /* no document, so that editing one changes no test */
+#define TEXT_FILE TESTS_DIR "/ref/text.txt" /* a file of its own, so that editing a document changes no test */
 #define BLANK     "\u2581"
 
 static at_vocabulary *learn(const char *kind)
@@ -30,13 +30,13 @@ static at_vocabulary *learn(const char *kind)
     return vocabulary;
 }
 
-/* Every line of the document: what a draw spells is what the line spells. */
-static void check_draws(const at_vocabulary *vocabulary, double alpha, bool best)
+/* For every line of the text: a sampled segmentation joins to the same text as the line. */
+static void check_samples(const at_vocabulary *vocabulary, double alpha, bool best)
 {
     at_error error = {0};
     at_line_list *list = at_line_list_read(TEXT_FILE, &error);
     at_sampler *sampler = at_sampler_new(vocabulary, alpha, &error);
-    at_draw_room *room = at_draw_room_new();
+    at_sampler_scratch *scratch = at_sampler_scratch_new();
     int64_t differ = 0;
     assert_string_equal(error.text, "");
     for (int64_t i = 0; i < list->count; i++) {
@@ -47,7 +47,7 @@ static void check_draws(const at_vocabulary *vocabulary, double alpha, bool best
         at_buffer_add(&text, "", 0);
         assert_true(at_vocabulary_spell(vocabulary, line->text, line->size, &text));
         count[0] = at_vocabulary_encode(vocabulary, line->text, line->size, ids[0], 2000, &replaced, NULL);
-        count[1] = at_sampler_draw(sampler, room, text.bytes, text.size, 5, (uint64_t)i, ids[1]);
+        count[1] = at_sampler_segment(sampler, scratch, text.bytes, text.size, 5, (uint64_t)i, ids[1]);
         for (int k = 0; k < 2; k++)
             assert_true(at_vocabulary_decode(vocabulary, ids[k], count[k], &back[k]));
         assert_string_equal(back[0].bytes, back[1].bytes);
@@ -60,21 +60,21 @@ static void check_draws(const at_vocabulary *vocabulary, double alpha, bool best
         assert_int_equal(differ, 0);
     else
         assert_true(differ > list->count / 4);
-    at_draw_room_free(room);
+    at_sampler_scratch_free(scratch);
     at_sampler_free(sampler);
     at_line_list_free(list);
 }
 
-/* Nearly no merge left out, and a power that leaves only the likeliest: both are the best segmentation. The text must
- * have no line with two equally likely ones, such as 0|00 and 00|0. */
+/* With almost no dropped merge, and with a power that leaves only the most likely one, samples are the best
+ * segmentation. The text must have no line with two equally likely ones, such as 0|00 and 00|0. */
 static void test_best(void **state)
 {
     (void)state;
     at_vocabulary *unigram = learn("spm:400"), *bpe = learn("spm:400:bpe");
-    check_draws(bpe, 1e-12, true);
-    check_draws(bpe, 0.1, false);
-    check_draws(unigram, 1e6, true);
-    check_draws(unigram, 0.2, false);
+    check_samples(bpe, 1e-12, true);
+    check_samples(bpe, 0.1, false);
+    check_samples(unigram, 1e6, true);
+    check_samples(unigram, 0.2, false);
     at_vocabulary_free(unigram);
     at_vocabulary_free(bpe);
 }
@@ -84,14 +84,14 @@ static void test_best(void **state)
 typedef struct path {
     char text[64]; /* ids as text */
     double weight;
-    int64_t drawn;
+    int64_t count;
 } path;
 
 enum { MOST_PATHS = 600 };
 static path paths[MOST_PATHS];
 static int path_count;
 
-/* All ways to cut the rest of a text, by trying every piece at every place. */
+/* All segmentations of the rest of a text, by trying every piece at every position. */
 static void enumerate(const at_vocabulary *vocabulary, const float *score, const char *rest, char *so_far,
                       double log_weight, double alpha)
 {
@@ -125,7 +125,7 @@ static void test_probabilities(void **state)
     float *score = malloc((size_t)info.count * sizeof *score);
     for (int32_t i = 0; i < info.count; i++)
         score[i] = info.piece[i].score;
-    /* A word that can be cut in many ways, but not in too many to be listed; which one that is depends on the text. */
+    /* A word with many segmentations, but not too many to enumerate; which one that is depends on the text. */
     static const char *const words[] = {BLANK "sentence", BLANK "sentences", BLANK "attention", BLANK "translation",
                                         BLANK "translations"};
     const char *text = words[0];
@@ -138,30 +138,30 @@ static void test_probabilities(void **state)
     }
     assert_in_range(path_count, 11, MOST_PATHS - 1);
     at_sampler *sampler = at_sampler_new(vocabulary, 0.3, &error);
-    at_draw_room *room = at_draw_room_new();
+    at_sampler_scratch *scratch = at_sampler_scratch_new();
     enum { DRAWS = 200000 };
     for (int n = 0; n < DRAWS; n++) {
         int32_t ids[40];
         char found[200] = "";
-        int64_t count = at_sampler_draw(sampler, room, text, strlen(text), 11, (uint64_t)n, ids);
+        int64_t count = at_sampler_segment(sampler, scratch, text, strlen(text), 11, (uint64_t)n, ids);
         for (int64_t i = 0; i < count; i++)
             sprintf(found + strlen(found), " %d", ids[i]);
         int p = 0;
         while (p < path_count && strcmp(paths[p].text, found) != 0)
             p++;
         assert_true(p < path_count);
-        paths[p].drawn++;
+        paths[p].count++;
     }
     double sum = 0;
     for (int p = 0; p < path_count; p++)
         sum += paths[p].weight;
-    for (int p = 0; p < path_count; p++) { /* within five standard deviations, and no path is lost */
+    for (int p = 0; p < path_count; p++) { /* within five standard deviations */
         double share = paths[p].weight / sum, expected = share * DRAWS;
-        assert_true(fabs((double)paths[p].drawn - expected) < 5 * sqrt(expected * (1 - share)) + 3);
+        assert_true(fabs((double)paths[p].count - expected) < 5 * sqrt(expected * (1 - share)) + 3);
     }
     free(score);
     at_spm_info_free(&info);
-    at_draw_room_free(room);
+    at_sampler_scratch_free(scratch);
     at_sampler_free(sampler);
     at_vocabulary_free(vocabulary);
 }
@@ -191,11 +191,11 @@ static void test_epochs(void **state)
     at_corpus *corpus = at_corpus_new(lines, source, target,
                                       &(at_corpus_limits){.max_length = 60, .rule = AT_TOO_LONG_SKIP}, &report, &error);
     uint64_t best = hash_corpus(corpus), epoch[4];
-    at_draws *draws = at_draws_new(corpus, lines, source, target, 0.2, 60, 9, &error);
-    assert_non_null(draws);
+    at_subword_sampling *sampling = at_subword_sampling_new(corpus, lines, source, target, 0.2, 60, 9, &error);
+    assert_non_null(sampling);
     for (int i = 0; i < 4; i++) { /* epochs 1 2 1 2, on one thread and on three */
         at_threads_set(i < 2 ? 1 : 3);
-        assert_true(at_draws_go(draws, 1 + i % 2, &error));
+        assert_true(at_subword_sampling_set_epoch(sampling, 1 + i % 2, &error));
         epoch[i] = hash_corpus(corpus);
     }
     at_threads_set(0);
@@ -203,13 +203,13 @@ static void test_epochs(void **state)
     for (int s = 0; s < 2; s++)
         for (int64_t i = 0; i < corpus->count; i++)
             assert_in_range(at_pairs_length(corpus, s, i), 1, 60);
-    at_draws_free(draws);
-    assert_null(at_draws_new(corpus, lines, words, words, 0.2, 60, 9, &error));
+    at_subword_sampling_free(sampling);
+    assert_null(at_subword_sampling_new(corpus, lines, words, words, 0.2, 60, 9, &error));
     assert_string_equal(error.text,
                         "`subword-sampling` samples the subwords of spm vocabularies, and neither side has one; leave "
                         "it out, or use `source-vocab` spm:8000");
     error = (at_error){0};
-    assert_null(at_draws_new(corpus, lines, source, target, 1.5, 60, 9, &error));
+    assert_null(at_subword_sampling_new(corpus, lines, source, target, 1.5, 60, 9, &error));
     assert_string_equal(error.text, "`subword-sampling` is a number above 0 and up to 1, not 1.5");
     at_corpus_free(corpus);
     at_lines_free(lines);
