@@ -34,5 +34,6 @@ int main(int argc, char **argv)
 {
     cli_command command = command_bench;
     command.run = run;
+    program_hold_streams();
     return program_finish(program_run(&command, argc, argv));
 }

@@ -57,7 +57,10 @@ static char *find_text(const char *name, bool *preset, at_error *error)
         names[count] = compare_preset_at(count)->name;
         if (strcmp(names[count], name) == 0) {
             *preset = true;
-            return strdup(compare_preset_at(count)->text);
+            char *text = strdup(compare_preset_at(count)->text);
+            if (!text)
+                fail(error, AT_MEMORY, "out of memory for the comparison '%s'", name);
+            return text;
         }
     }
     if (strpbrk(name, "/."))

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "program.h"
 
 enum { MOST = 128, HELP = 300 };
 
@@ -145,7 +146,7 @@ static void listen(void *context, const at_train_news *news)
 
 static volatile int stop;
 
-/* The first signal asks for an end after saving; the handler is gone then, so a second one ends the command at once. */
+/* A signal asks for an end after saving. */
 static void on_signal(int number)
 {
     (void)number;
@@ -154,9 +155,15 @@ static void on_signal(int number)
 
 static void catch_signals(void)
 {
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND | SA_RESTART};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    /* With SA_RESETHAND the second one ends the command at once. */
+    const struct sigaction once = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND | SA_RESTART};
+    /* A terminal that closes sends more than one, and every line of progress to a closed pipe another. */
+    const struct sigaction always = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigaction(SIGINT, &once, NULL);
+    sigaction(SIGTERM, &once, NULL);
+    sigaction(SIGPIPE, &always, NULL);
+    if (!program_ignores(SIGHUP)) /* nohup */
+        sigaction(SIGHUP, &always, NULL);
     signal(SIGXFSZ, SIG_IGN); /* a file over the size limit is an error message, like a full disk */
 }
 

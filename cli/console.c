@@ -18,17 +18,16 @@ bool fail(at_error *error, at_code code, const char *format, ...)
     return false;
 }
 
-void fail_under(at_error *error, const char *prefix)
+bool fail_under(at_error *error, const char *prefix)
 {
-    if (error->code == AT_OK)
-        return;
     size_t length = strlen(prefix) + 2, capacity = sizeof error->text;
-    if (length >= capacity)
-        return;
+    if (error->code == AT_OK || length >= capacity)
+        return false;
     memmove(error->text + length, error->text, capacity - length);
     memcpy(error->text, prefix, length - 2);
     memcpy(error->text + length - 2, ": ", 2);
     error->text[capacity - 1] = 0;
+    return false;
 }
 
 int exit_code(const at_error *error)

@@ -14,7 +14,7 @@ int exit_code(const at_error *error);
 bool fail(at_error *error, at_code code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Puts "prefix: " before the message of an error, so that it names the option that led there. */
-void fail_under(at_error *error, const char *prefix);
+bool fail_under(at_error *error, const char *prefix);
 
 /* Prints the error's message on stderr as "attend: ...", with `heads` as --heads; returns its exit code. */
 int report(const at_error *error);

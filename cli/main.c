@@ -67,6 +67,7 @@ static bool set_limits(at_error *error)
 int main(int argc, char **argv)
 {
     at_error error = {0};
+    program_hold_streams();
     if (argc < 2) {
         help_overview(stderr, table, COMMANDS);
         return EXIT_USAGE;

@@ -49,54 +49,42 @@ static char *true_name(const char *path)
     return name;
 }
 
-static bool is_link(const char *path)
+/* A file is replaced whole, which would remove a device such as /dev/null. */
+static bool check_file(const cli_output *file, at_error *error)
 {
     struct stat about;
-    return lstat(path, &about) == 0 && S_ISLNK(about.st_mode);
+    if (stat(file->path, &about) != 0)
+        return true;
+    if (S_ISDIR(about.st_mode))
+        return fail(error, AT_FILE, "%s: '%s' is a directory; name a file", file->option, file->path);
+    if (!S_ISREG(about.st_mode))
+        return fail(error, AT_FILE, "%s: '%s' is not a regular file; name one that may be replaced", file->option,
+                    file->path);
+    return access(file->path, W_OK) == 0 ||
+           fail(error, AT_FILE, "%s: no permission to write to the file '%s'", file->option, file->path);
 }
 
 static cli_output *add(cli_outputs *outputs, const char *option, char *path, at_error *error)
 {
-    struct stat about;
     cli_output *file = &outputs->file[outputs->count];
-    if (!path || outputs->count == MOST_OUTPUTS) {
-        if (path)
+    char *name = path && outputs->count < MOST_OUTPUTS ? true_name(path) : NULL;
+    if (!name) {
+        if (path && outputs->count == MOST_OUTPUTS)
             fail(error, AT_UNSUPPORTED, "%s: more than %d files to write", option, MOST_OUTPUTS);
         else
             fail(error, AT_MEMORY, "out of memory for the path of %s", option);
         free(path);
         return NULL;
     }
-    *file = (cli_output){.option = option, .path = path};
+    *file = (cli_output){.option = option, .path = path, .name = name};
     outputs->count++;
-    file->name = true_name(path);
-    file->target = file->name ? strdup(is_link(path) ? file->name : path)
-                              : NULL; /* a link stays, and the file it points to is replaced */
-    if (!file->target || asprintf(&file->part, "%s.part", file->target) < 0) {
-        file->part = NULL;
-        fail(error, AT_MEMORY, "out of memory for the name of a file");
-        return NULL;
-    }
     for (int i = 0; i < outputs->count - 1; i++)
         if (strcmp(outputs->file[i].name, file->name) == 0) {
             fail(error, AT_USAGE, "%s and %s both name '%s'; one would overwrite the other", outputs->file[i].option,
                  option, path);
             return NULL;
         }
-    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) {
-        fail(error, AT_FILE, "%s: '%s' is a directory; name a file", option, path);
-        return NULL;
-    }
-    /* A file is replaced whole, which would remove a device such as /dev/null. */
-    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) {
-        fail(error, AT_FILE, "%s: '%s' is not a regular file; name one that may be replaced", option, path);
-        return NULL;
-    }
-    if (access(path, F_OK) == 0 && access(path, W_OK) != 0) { /* a rename would not check */
-        fail(error, AT_FILE, "%s: no permission to write to the file '%s'", option, path);
-        return NULL;
-    }
-    return file;
+    return check_file(file, error) ? file : NULL;
 }
 
 cli_output *outputs_add(cli_outputs *outputs, const char *option, const char *path, at_error *error)
@@ -126,13 +114,34 @@ bool outputs_folder(cli_outputs *outputs, const char *option, const char *folder
     return true;
 }
 
+/* ---- Writing -------------------------------------------------------------------------------------------------- */
+
+bool text_open(text_file *text, at_error *error)
+{
+    *text = (text_file){0};
+    text->stream = open_memstream(&text->bytes, &text->size);
+    return text->stream || fail(error, AT_MEMORY, "out of memory for a text");
+}
+
+bool text_close(text_file *text, at_writer *writer, at_error *error)
+{
+    const bool printed = !ferror(text->stream);
+    if ((fclose(text->stream) != 0 || !printed) && error->code == AT_OK)
+        fail(error, AT_MEMORY, "out of memory for a text");
+    if (writer)
+        at_writer_add(writer, text->bytes, text->size, error);
+    free(text->bytes);
+    return error->code == AT_OK;
+}
+
 static bool write_text(const cli_output *file, at_error *error)
 {
-    FILE *stream = fopen(file->part, "w");
-    bool good = stream && file->write(stream, file->context);
-    if (stream && fclose(stream) != 0)
-        good = false;
-    return good || fail(error, AT_FILE, "cannot write '%s': %s", file->path, strerror(errno));
+    text_file text;
+    if (!text_open(&text, error))
+        return false;
+    if (!file->write(text.stream, file->context))
+        fail(error, AT_MEMORY, "out of memory for the text of '%s'", file->path);
+    return text_close(&text, file->writer, error);
 }
 
 static bool stage(cli_outputs *outputs, at_error *error)
@@ -144,14 +153,10 @@ static bool stage(cli_outputs *outputs, at_error *error)
                     strerror(errno));
     for (int i = 0; i < outputs->count; i++) {
         cli_output *file = &outputs->file[i];
-        file->staged = true;
-        if (!(file->array ? at_npy_write(file->part, file->array, error) : write_text(file, error))) {
-            fail_under(error, file->option);
-            return false;
-        }
-        struct stat about;
-        if (stat(file->target, &about) == 0 && chmod(file->part, about.st_mode & 0777) != 0)
-            return fail(error, AT_FILE, "%s: cannot write '%s': %s", file->option, file->path, strerror(errno));
+        file->writer = at_writer_open(file->path, error);
+        if (!file->writer || !(file->array ? at_npy_add(file->writer, file->array, error) : write_text(file, error)) ||
+            !at_writer_sync(file->writer, error))
+            return fail_under(error, file->option);
     }
     return true;
 }
@@ -159,16 +164,14 @@ static bool stage(cli_outputs *outputs, at_error *error)
 bool outputs_write(cli_outputs *outputs, at_error *error)
 {
     bool good = stage(outputs, error);
-    for (int i = 0; good && i < outputs->count; i++) {
+    for (int i = 0; i < outputs->count; i++) {
         cli_output *file = &outputs->file[i];
-        if (rename(file->part, file->target) != 0)
-            good = fail(error, AT_FILE, "%s: cannot write '%s': %s", file->option, file->path, strerror(errno));
-        else
-            file->staged = false;
+        if (good && !at_writer_commit(file->writer, error))
+            good = fail_under(error, file->option);
+        else if (!good)
+            at_writer_cancel(file->writer);
+        file->writer = NULL;
     }
-    for (int i = 0; i < outputs->count; i++)
-        if (outputs->file[i].staged)
-            unlink(outputs->file[i].part);
     if (!good && outputs->folder_made)
         rmdir(outputs->folder);
     return good;
@@ -179,7 +182,5 @@ void outputs_free(cli_outputs *outputs)
     for (int i = 0; i < outputs->count; i++) {
         free(outputs->file[i].path);
         free(outputs->file[i].name);
-        free(outputs->file[i].target);
-        free(outputs->file[i].part);
     }
 }

@@ -9,12 +9,10 @@ typedef struct cli_output {
     const char *option; /* "--out": named in error messages */
     char *path;         /* as it was given, for error messages */
     char *name;         /* the same as an absolute path, to compare files */
-    char *target;       /* the file to replace: the path, or the file that a link there points to */
-    char *part;         /* its temporary name until all are written */
     const at_array *array;
     bool (*write)(FILE *stream, const void *context);
     const void *context;
-    bool staged;
+    at_writer *writer; /* while all are written */
 } cli_output;
 
 enum { MOST_OUTPUTS = 64 };
@@ -35,5 +33,15 @@ bool outputs_folder(cli_outputs *outputs, const char *option, const char *folder
 /* Writes every file under its temporary name, then renames them all; after a failure none is left. */
 bool outputs_write(cli_outputs *outputs, at_error *error);
 void outputs_free(cli_outputs *outputs);
+
+/* Text that is printed to a stream in memory, and added to a file when it is complete. */
+typedef struct text_file {
+    FILE *stream;
+    char *bytes;
+    size_t size;
+} text_file;
+bool text_open(text_file *text, at_error *error);
+/* Adds the text to the file, unless the writer is NULL or there is an error, and releases it. */
+bool text_close(text_file *text, at_writer *writer, at_error *error);
 
 #endif

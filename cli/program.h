@@ -12,6 +12,13 @@ int program_run(const cli_command *command, int argc, char **argv);
  * folder of this program, else the one in PATH. Returns, with an exit code, only if it cannot be started. */
 int program_start(const cli_command *command, char **argv);
 
+/* Opens those of the descriptors 0, 1 and 2 that are closed, such that reading and writing them fails: a file opened
+ * later would get the number, and be read as the input or receive the messages. */
+void program_hold_streams(void);
+
+/* Whether a signal is ignored, as nohup makes it for SIGHUP. */
+bool program_ignores(int signal);
+
 /* Prints "attend VERSION". */
 void program_version(void);
 

@@ -111,6 +111,21 @@ AT_API bool at_unknown(const char *what, const char *word, const char *const *na
 /* Whether two paths are the same existing file. */
 AT_API bool at_file_same(const char *one, const char *other);
 
+/* An atomic write: the bytes go to a new temporary file beside `path`, which _commit syncs and renames over it, then the
+ * directory is synced. A write that fails or is killed leaves the file that was there. The next writer of the same path
+ * removes what a killed one left. A device or a pipe is written to and not replaced. */
+typedef struct at_writer at_writer;
+AT_API at_writer *at_writer_open(const char *path, at_error *error);
+AT_API int at_writer_file(const at_writer *writer); /* its descriptor, for a child process to write to */
+AT_API bool at_writer_add(at_writer *writer, const void *bytes, size_t size, at_error *error);
+AT_API bool at_npy_add(at_writer *writer, const at_array *array, at_error *error);
+/* Before several files are renamed together: after it only the rename itself can fail. */
+AT_API bool at_writer_sync(at_writer *writer, at_error *error);
+AT_API bool at_writer_commit(at_writer *writer, at_error *error); /* releases the writer either way */
+AT_API void at_writer_cancel(at_writer *writer);
+/* All of that at once. */
+AT_API bool at_file_write(const char *path, const void *bytes, size_t size, at_error *error);
+
 /* ---- Listings ------------------------------------------------------------------------------------------------- */
 
 /* What the listings of textbooks do: a handful of pairs of equal length, ids of one small alphabet on both sides, one

@@ -6,16 +6,17 @@
 #include <unistd.h>
 
 #include "compare/compare.h"
+#include "outputs.h"
 
 /* ---- Making --------------------------------------------------------------------------------------------------- */
 
-/* Up to three files, written under temporary names and renamed when all are complete. */
+/* Up to three files, written together when all are complete. */
 enum { SOURCE, TARGET, LINKS, PARTS };
 static const char *const endings[PARTS] = {"source", "target", "links"};
 
 typedef struct files {
     const char *path[PARTS]; /* NULL: none */
-    FILE *stream[PARTS];
+    text_file text[PARTS];
 } files;
 
 static bool files_open(files *f, compare_spec *spec, const char *folder, const char *name, bool links, at_error *error)
@@ -23,24 +24,23 @@ static bool files_open(files *f, compare_spec *spec, const char *folder, const c
     *f = (files){0};
     for (int i = 0; i < (links ? PARTS : LINKS) && error->code == AT_OK; i++) {
         f->path[i] = compare_keep(spec, error, "%s/data/%s.%s", folder, name, endings[i]);
-        char *part = f->path[i] ? compare_keep(spec, error, "%s.part", f->path[i]) : NULL;
-        f->stream[i] = part ? fopen(part, "w") : NULL;
-        if (part && !f->stream[i])
-            fail(error, AT_FILE, "cannot write '%s': %s", part, strerror(errno));
+        if (f->path[i])
+            text_open(&f->text[i], error);
     }
     return error->code == AT_OK;
 }
 
-static bool files_close(files *f, compare_spec *spec, at_error *error)
+static bool files_close(files *f, at_error *error)
 {
-    for (int i = 0; i < PARTS; i++) {
-        bool written = !f->stream[i] || !ferror(f->stream[i]);
-        if (f->stream[i] && fclose(f->stream[i]) != 0)
-            written = false;
-        char *part = f->stream[i] ? compare_keep(spec, error, "%s.part", f->path[i]) : NULL;
-        if (part && (!written || rename(part, f->path[i]) != 0))
-            fail(error, AT_FILE, "cannot write '%s': %s", f->path[i], strerror(errno));
-    }
+    at_writer *writer[PARTS] = {0};
+    for (int i = 0; i < PARTS; i++)
+        if (f->text[i].stream) {
+            writer[i] = at_writer_open(f->path[i], error);
+            text_close(&f->text[i], writer[i], error);
+        }
+    for (int i = 0; i < PARTS; i++)
+        if (writer[i])
+            at_writer_commit(writer[i], error);
     return error->code == AT_OK;
 }
 
@@ -51,13 +51,14 @@ static bool make_pairs(compare_spec *spec, const char *folder, const char *name,
     bool good = files_open(&f, spec, folder, name, kept && spec->maker->order, error);
     uint64_t random = task_mix(seed);
     for (int64_t i = 0; good && i < count; i++)
-        if (!task_write(spec->maker, size, &random, kept, f.stream[SOURCE], f.stream[TARGET], f.stream[LINKS]))
+        if (!task_write(spec->maker, size, &random, kept, f.text[SOURCE].stream, f.text[TARGET].stream,
+                        f.text[LINKS].stream))
             good = fail(
                 error, AT_USAGE,
                 "%s: %d symbols in lines of %d to %d words are too few to separate the test from the training data",
                 spec->path, size.symbols, size.least, size.most);
     *made = (compare_files){.source = f.path[SOURCE], .target = f.path[TARGET], .alignment = f.path[LINKS]};
-    return files_close(&f, spec, error) && good;
+    return files_close(&f, error) && good;
 }
 
 /* Each set has its own random stream, so that the size of the training set does not change the others. */
@@ -136,12 +137,12 @@ static bool split_tsv(compare_spec *spec, const char *folder, const char *name, 
                 good =
                     fail(error, AT_FORMAT, "line %lld of '%s' has no column %d", (long long)i + 1, tsv, column[side]);
             else
-                fprintf(f.stream[side], "%.*s\n", (int)text.size, text.text);
+                fprintf(f.text[side].stream, "%.*s\n", (int)text.size, text.text);
         }
     made->source = f.path[SOURCE];
     made->target = f.path[TARGET];
     at_line_list_free(lines);
-    return files_close(&f, spec, error) && good;
+    return files_close(&f, error) && good;
 }
 
 /* A set that the SPEC names. */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "compare/step.h"
+#include "program.h"
 
 /* ---- Children ------------------------------------------------------------------------------------------------- */
 
@@ -26,6 +27,8 @@ static sigset_t waited_for(void)
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
+    if (!program_ignores(SIGHUP)) /* as under nohup */
+        sigaddset(&set, SIGHUP);
     sigaddset(&set, SIGCHLD);
     return set;
 }
@@ -34,6 +37,7 @@ typedef struct job {
     compare_run *run; /* NULL: idle */
     int which;
     step step;
+    at_writer *output; /* what the step prints; NULL: the step has no output file */
     pid_t pid;
     double started;
 } job;
@@ -53,19 +57,19 @@ static bool move_to(int wanted, const char *path, int flags)
 
 /* In the child. It has its own process group, so that Ctrl-C reaches it only through the parent; if the parent is killed,
  * it is terminated, and saves. */
-static void become(const step *s, char **words, pid_t parent)
+static void become(const job *j, char **words, pid_t parent)
 {
-    char part[PATH + 8];
+    const step *s = &j->step;
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    snprintf(part, sizeof part, "%s.part", s->output);
-    const int fresh = O_WRONLY | O_CREAT | O_TRUNC;
-    if (getppid() == parent && move_to(STDERR_FILENO, s->said, fresh) &&
+    unlink(s->said); /* O_EXCL: never through a link */
+    if (getppid() == parent && move_to(STDERR_FILENO, s->said, O_WRONLY | O_CREAT | O_EXCL) &&
         move_to(STDIN_FILENO, s->input[0] ? s->input : "/dev/null", O_RDONLY) &&
-        move_to(STDOUT_FILENO, s->output[0] ? part : "/dev/null", fresh))
+        (j->output ? dup2(at_writer_file(j->output), STDOUT_FILENO) >= 0
+                   : move_to(STDOUT_FILENO, "/dev/null", O_WRONLY)))
         execv("/proc/self/exe", words);
     dprintf(STDERR_FILENO, "attend: cannot start '%s': %s\n", s->word[0], strerror(errno));
     _exit(127);
@@ -76,13 +80,31 @@ static bool start(job *j, at_error *error)
     char *words[MOST_LINE_WORDS + 2] = {"attend"};
     for (int i = 0; i < j->step.count; i++)
         words[i + 1] = (char *)j->step.word[i];
+    j->output = j->step.output[0] ? at_writer_open(j->step.output, error) : NULL;
+    if (error->code != AT_OK)
+        return false;
     fflush(NULL);
     pid_t parent = getpid();
     j->started = seconds_now();
     j->pid = fork();
     if (j->pid == 0)
-        become(&j->step, words, parent);
-    return j->pid > 0 || fail(error, AT_FAILED, "cannot start a run: %s", strerror(errno));
+        become(j, words, parent);
+    if (j->pid > 0)
+        return true;
+    fail(error, AT_FAILED, "cannot start a run: %s", strerror(errno));
+    at_writer_cancel(j->output);
+    return false;
+}
+
+/* Keeps what the step printed if it succeeded. */
+static bool keep_output(job *j, bool good, at_error *error)
+{
+    at_writer *output = j->output;
+    j->output = NULL;
+    if (good)
+        return !output || at_writer_commit(output, error);
+    at_writer_cancel(output);
+    return true;
 }
 
 /* The last error message of a child. */
@@ -128,11 +150,10 @@ static bool is_impossible(const compare_spec *spec, const job *j, int status)
 static bool finish_step(const compare_table *table, job *j, int status, const struct rusage *usage, at_error *error)
 {
     compare_run *run = j->run;
-    char part[PATH + 8], why[500];
+    char why[500];
     bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    snprintf(part, sizeof part, "%s.part", j->step.output);
-    if (good && j->step.output[0] && rename(part, j->step.output) != 0)
-        return fail(error, AT_FILE, "cannot write '%s': %s", j->step.output, strerror(errno));
+    if (!keep_output(j, good, error))
+        return false;
     if (!good && stop)
         return false;
     if (!good)
@@ -146,7 +167,6 @@ static bool finish_step(const compare_table *table, job *j, int status, const st
         j->which = step_next(table, run, &j->step);
         return j->which < STEPS;
     }
-    unlink(part);
     bool refused = is_impossible(table->spec, j, status);
     run->state = refused ? RUN_REFUSED : RUN_FAILED;
     snprintf(run->why, sizeof run->why, "%s", why);
@@ -249,7 +269,7 @@ static bool wait_one(job *jobs, int64_t count, int *status, struct rusage *usage
         if (pid < 0)
             return false;
         int number_of = pid == 0 ? sigwaitinfo(&set, NULL) : SIGCHLD;
-        if (number_of == SIGINT || number_of == SIGTERM) {
+        if (number_of == SIGINT || number_of == SIGTERM || number_of == SIGHUP) {
             stop = true;
             end_jobs(jobs, count);
         }
@@ -323,7 +343,7 @@ int compare_lock(const char *folder, at_error *error)
 {
     char path[PATH];
     snprintf(path, sizeof path, "%s/lock", folder);
-    int file = open(path, O_RDWR | O_CREAT, 0666);
+    int file = open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0666);
     if (file < 0)
         fail(error, AT_FILE, "cannot write '%s': %s", path, strerror(errno));
     for (int tries = 0; file >= 0 && flock(file, LOCK_EX | LOCK_NB) != 0; tries++) {

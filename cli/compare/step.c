@@ -172,16 +172,20 @@ bool step_record(const compare_run *run, int which, const step *s, double second
                  at_error *error)
 {
     forget(run, which);
-    char part[PATH + 8], identity[NUMBER], *typed = step_typed(s);
-    snprintf(part, sizeof part, "%s.part", s->record);
+    char identity[NUMBER], *typed = step_typed(s);
     json_t *record = json_pack("{s:s, s:s, s:f, s:f}", "line", typed ? typed : "", "identity",
                                step_identity(s, identity), "seconds", seconds, "peak_mb", (double)peak / 1024);
     if (none)
         json_object_set_new(record, "none", json_string(none));
-    bool good = record && typed && json_dump_file(record, part, JSON_INDENT(2)) == 0 && rename(part, s->record) == 0;
+    char *text = record && typed ? json_dumps(record, JSON_INDENT(2)) : NULL;
+    if (text)
+        at_file_write(s->record, text, strlen(text), error);
+    else
+        fail(error, AT_MEMORY, "out of memory for '%s'", s->record);
+    free(text);
     json_decref(record);
     free(typed);
-    return good || fail(error, AT_FILE, "cannot write '%s': %s", s->record, strerror(errno));
+    return error->code == AT_OK;
 }
 
 int step_next(const compare_table *table, const compare_run *run, step *s)

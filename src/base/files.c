@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -122,22 +123,71 @@ static void temporary_prefix(const char *target, char prefix[PREFIX])
     snprintf(prefix, PREFIX, ".attend-%016llx-", (unsigned long long)at_hash_text(target + directory_length(target)));
 }
 
-/* Opens a new file beside the target. */
-static bool open_temporary(at_writer *writer, at_error *error)
+/* A writer locks its temporary file until it is renamed or removed, and the system releases the lock of a process that
+ * was killed: a temporary file whose lock is free belongs to nobody. */
+static void remove_if_abandoned(int directory, const char *name)
+{
+    int file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file >= 0 && flock(file, LOCK_EX | LOCK_NB) == 0)
+        unlinkat(directory, name, 0);
+    if (file >= 0)
+        close(file);
+}
+
+static void remove_abandoned(const char *target)
+{
+    char prefix[PREFIX], *path = strdup(target);
+    if (!path)
+        return;
+    temporary_prefix(target, prefix);
+    path[directory_length(path)] = '\0';
+    DIR *directory = opendir(*path ? path : ".");
+    for (struct dirent *entry; directory && (entry = readdir(directory)) != NULL;) {
+        size_t length = strlen(entry->d_name), start = strlen(prefix);
+        if (length > start + 4 && strncmp(entry->d_name, prefix, start) == 0 &&
+            strcmp(entry->d_name + length - 4, ".tmp") == 0)
+            remove_if_abandoned(dirfd(directory), entry->d_name);
+    }
+    if (directory)
+        closedir(directory);
+    free(path);
+}
+
+/* Between its creation and its lock another process may have removed the new file as abandoned. */
+static bool is_still_there(const at_writer *writer)
+{
+    struct stat opened, named;
+    return fstat(writer->file, &opened) == 0 && lstat(writer->temporary, &named) == 0 &&
+           opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+}
+
+/* Creates a new file beside the target. O_EXCL: never one that somebody else created there, nor through a link. */
+static bool create_temporary(at_writer *writer, size_t room, const char *prefix)
 {
     static atomic_uint serial;
+    do {
+        if (writer->file >= 0)
+            close(writer->file);
+        snprintf(writer->temporary, room, "%.*s%s%ld-%u.tmp", (int)directory_length(writer->target), writer->target,
+                 prefix, (long)getpid(), atomic_fetch_add(&serial, 1));
+        writer->file = open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (writer->file < 0 && errno != EEXIST)
+            return false;
+        /* Where the file system has no locks, nothing is removed as abandoned either. */
+    } while (writer->file < 0 || (flock(writer->file, LOCK_EX | LOCK_NB) == 0 && !is_still_there(writer)));
+    return true;
+}
+
+static bool open_temporary(at_writer *writer, at_error *error)
+{
     char prefix[PREFIX];
     size_t room = directory_length(writer->target) + sizeof prefix + 40;
     temporary_prefix(writer->target, prefix);
     writer->temporary = malloc(room);
     if (!writer->temporary)
         return at_no_memory(error, "writing '%s'", writer->path);
-    do {
-        snprintf(writer->temporary, room, "%.*s%s%ld-%u.tmp", (int)directory_length(writer->target), writer->target,
-                 prefix, (long)getpid(), atomic_fetch_add(&serial, 1));
-        writer->file = open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    } while (writer->file < 0 && errno == EEXIST);
-    if (writer->file >= 0)
+    remove_abandoned(writer->target);
+    if (create_temporary(writer, room, prefix))
         return true;
     fail_with_reason(error, "write", writer->path, errno);
     free(writer->temporary);
@@ -239,26 +289,29 @@ static bool sync_directory(const at_writer *writer, at_error *error)
     return done || fail_with_reason(error, "write", writer->path, reason);
 }
 
+int at_writer_file(const at_writer *writer)
+{
+    return writer->file;
+}
+
+const char *at_writer_path(const at_writer *writer)
+{
+    return writer->path;
+}
+
+bool at_writer_sync(at_writer *writer, at_error *error)
+{
+    if (error->code != AT_OK)
+        return false;
+    return !writer->temporary || fsync(writer->file) == 0 || fail_with_reason(error, "write", writer->path, errno);
+}
+
 bool at_writer_commit(at_writer *writer, at_error *error)
 {
+    /* The file stays open, and so locked, until it has its name. */
+    if (at_writer_sync(writer, error) && writer->temporary && rename(writer->temporary, writer->target) != 0)
+        fail_with_reason(error, "write", writer->path, errno);
     if (error->code != AT_OK) {
-        at_writer_cancel(writer);
-        return false;
-    }
-    bool whole = !writer->temporary || fsync(writer->file) == 0;
-    int reason = errno;
-    int file = writer->file;
-    writer->file = -1;
-    if (close(file) != 0 && whole) { /* a network disk may report an exceeded quota only now */
-        whole = false;
-        reason = errno;
-    }
-    if (whole && writer->temporary && rename(writer->temporary, writer->target) != 0) {
-        whole = false;
-        reason = errno;
-    }
-    if (!whole) {
-        fail_with_reason(error, "write", writer->path, reason);
         at_writer_cancel(writer);
         return false;
     }
@@ -278,19 +331,17 @@ void at_writer_cancel(at_writer *writer)
 
 void at_writer_tidy(const char *path)
 {
-    char prefix[PREFIX], *target = target_of(path);
-    if (!target)
-        return;
-    temporary_prefix(target, prefix);
-    target[directory_length(target)] = '\0';
-    DIR *directory = opendir(*target ? target : ".");
-    for (struct dirent *entry; directory && (entry = readdir(directory)) != NULL;) {
-        size_t length = strlen(entry->d_name), start = strlen(prefix);
-        if (length > start + 4 && strncmp(entry->d_name, prefix, start) == 0 &&
-            strcmp(entry->d_name + length - 4, ".tmp") == 0)
-            unlinkat(dirfd(directory), entry->d_name, 0);
-    }
-    if (directory)
-        closedir(directory);
+    char *target = target_of(path);
+    if (target)
+        remove_abandoned(target);
     free(target);
+}
+
+bool at_file_write(const char *path, const void *bytes, size_t size, at_error *error)
+{
+    at_writer *writer = at_writer_open(path, error);
+    if (!writer)
+        return false;
+    at_writer_add(writer, bytes, size, error);
+    return at_writer_commit(writer, error);
 }

@@ -273,14 +273,14 @@ at_array *at_npy_read(const char *path, at_error *error)
     return array;
 }
 
-bool at_npy_write(const char *path, const at_array *array, at_error *error)
+bool at_npy_add(at_writer *writer, const at_array *array, at_error *error)
 {
     if (!at_array_check(array, "write a .npy file", error))
         return false;
     const at_dtype_row *type = &at_dtype_rows[array->dtype];
     if (!type->npy)
-        return at_fail(error, AT_UNSUPPORTED, "cannot write '%s': .npy has no %s; convert the array to float32", path,
-                       type->name);
+        return at_fail(error, AT_UNSUPPORTED, "cannot write '%s': .npy has no %s; convert the array to float32",
+                       at_writer_path(writer), type->name);
     /* Magic string, version 1.0, two bytes of length, the text, then blanks so that the values start at a multiple of 64.
      * The longest shape takes less than AT_SHAPE_TEXT, and all around it less than two steps of 64. */
     char block[AT_SHAPE_TEXT + 2 * 64 + 64];
@@ -296,10 +296,15 @@ bool at_npy_write(const char *path, const at_array *array, at_error *error)
     block[start - 1] = '\n';
     block[8] = (char)((start - 10) & 255);
     block[9] = (char)((start - 10) >> 8);
+    return at_writer_add(writer, block, start, error) &&
+           at_writer_add(writer, array->data, (size_t)at_array_count(array) * type->size, error);
+}
+
+bool at_npy_write(const char *path, const at_array *array, at_error *error)
+{
     at_writer *writer = at_writer_open(path, error);
     if (!writer)
         return false;
-    at_writer_add(writer, block, start, error);
-    at_writer_add(writer, array->data, (size_t)at_array_count(array) * type->size, error);
+    at_npy_add(writer, array, error);
     return at_writer_commit(writer, error);
 }

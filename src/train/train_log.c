@@ -20,7 +20,10 @@ bool at_trainer_lock(at_trainer *trainer, at_error *error)
     do {
         if (trainer->log >= 0)
             close(trainer->log);
-        trainer->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+        /* Not through a link, which may point to somebody else's file. */
+        trainer->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+        if (trainer->log < 0 && errno == ELOOP)
+            return at_fail(error, AT_FILE, "cannot write '%s': it is a symbolic link; remove it", path);
         if (trainer->log < 0)
             return at_fail(error, AT_FILE, "cannot write '%s': %s", path, strerror(errno));
         if (flock(trainer->log, LOCK_EX | LOCK_NB) != 0) {
@@ -34,7 +37,9 @@ bool at_trainer_lock(at_trainer *trainer, at_error *error)
                        : at_fail(error, AT_FILE, "cannot lock '%s': %s", path, strerror(reason));
         }
         /* If another run removed the file after it was opened, the lock is on a file without a name: try again. */
-    } while (fstat(trainer->log, &locked) != 0 || stat(path, &named) != 0 || locked.st_ino != named.st_ino);
+    } while (fstat(trainer->log, &locked) != 0 || lstat(path, &named) != 0 || locked.st_ino != named.st_ino);
+    if (!S_ISREG(locked.st_mode))
+        return at_fail(error, AT_FILE, "cannot write '%s': it is not a regular file; remove it", path);
     /* Temporary files of a run that was killed while saving. */
     at_file_tidy(trainer->settings->output);
     at_file_tidy(trainer->last_path);

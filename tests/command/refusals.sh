@@ -100,7 +100,7 @@ code=0
     "$attend" attention --query long.npy --out z.npy --weights w.npy --grad-out long.npy --grads grads
 ) >../full.$$ 2>&1 || code=$?
 equal 1 "$code" "a full disk"
-grep -q "^attend: --weights: cannot write 'w.npy.part': " ../full.$$ || fail "a full disk says $(cat ../full.$$)"
+grep -q "^attend: --weights: cannot write 'w.npy': " ../full.$$ || fail "a full disk says $(cat ../full.$$)"
 rm ../full.$$
 equal "$before" "$(ls)" "files after a full disk"
 

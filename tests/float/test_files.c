@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -344,6 +345,39 @@ static void test_buffer(void **state)
     assert_null(buffer.bytes);
 }
 
+/* A process that was killed leaves its temporary file; the next writer of the path removes it, but not that of a writer
+ * that is alive. */
+static void test_abandoned_files(void **state)
+{
+    (void)state;
+    at_error error = {0};
+    entries(true);
+    pid_t pid = fork();
+    if (pid == 0) {
+        at_error lost = {0};
+        at_writer *writer = at_writer_open("kept", &lost);
+        at_writer_add(writer, "half", 4, &lost);
+        kill(getpid(), SIGKILL);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(entries(false), 1);
+    at_writer *alive = at_writer_open("kept", &error);
+    assert_non_null(alive);
+    assert_int_equal(entries(false), 1); /* its own */
+    assert_true(at_writer_add(alive, "first", 5, &error));
+    assert_true(write_file("kept", "second", &error));
+    assert_int_equal(entries(false), 2); /* that of `alive` is still there */
+    assert_true(at_writer_commit(alive, &error));
+    size_t size;
+    unsigned char *bytes = at_file_read("kept", &size, &error);
+    assert_int_equal(size, 5);
+    assert_memory_equal(bytes, "first", 5);
+    free(bytes);
+    assert_int_equal(entries(true), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -358,6 +392,7 @@ int main(void)
         cmocka_unit_test(test_nearest),
         cmocka_unit_test(test_shown),
         cmocka_unit_test(test_buffer),
+        cmocka_unit_test(test_abandoned_files),
     };
     return cmocka_run_group_tests(tests, enter, leave);
 }
