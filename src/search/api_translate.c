@@ -17,29 +17,29 @@ static bool settings_fit(const at_translator *translator, const at_search_settin
     return error->code == AT_OK;
 }
 
+/* Lines from an array or from a stream: `job` has all but its settings. */
+static bool translate(at_search_job job, const at_search_settings *settings, at_error *error)
+{
+    at_search_settings complete = *settings;
+    job.settings = &complete;
+    return settings_fit(job.translator, settings, error) && at_search_complete(&complete, error) &&
+           at_search(&job, error);
+}
+
 bool at_translate(at_translator *translator, const at_search_settings *settings, const at_line *lines, int64_t count,
                   at_on_result *on_result, void *context, at_error *error)
 {
-    at_search_settings complete = *settings;
-    const at_search_job job = {.translator = translator,
-                               .settings = &complete,
-                               .lines = lines,
-                               .count = count,
-                               .on_result = on_result,
-                               .context = context};
-    return settings_fit(translator, settings, error) && at_search_complete(&complete, error) && at_search(&job, error);
+    const at_search_job job = {
+        .translator = translator, .lines = lines, .count = count, .on_result = on_result, .context = context};
+    return translate(job, settings, error);
 }
 
 bool at_translate_stream(at_translator *translator, const at_search_settings *settings, at_next_line *next_line,
                          at_on_result *on_result, void *context, at_error *error)
 {
-    at_search_settings complete = *settings;
-    const at_search_job job = {.translator = translator,
-                               .settings = &complete,
-                               .next_line = next_line,
-                               .on_result = on_result,
-                               .context = context};
-    return settings_fit(translator, settings, error) && at_search_complete(&complete, error) && at_search(&job, error);
+    const at_search_job job = {
+        .translator = translator, .next_line = next_line, .on_result = on_result, .context = context};
+    return translate(job, settings, error);
 }
 
 bool at_align(at_translator *translator, const at_search_settings *settings, const at_line *sources,

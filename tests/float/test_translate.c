@@ -166,6 +166,59 @@ static void test_every_model_translates_the_same_in_any_batch(void **unused)
     at_threads_set(0);
 }
 
+/* The lines of a stream, which has no more for the moment after every 7th. */
+typedef struct stream {
+    record written; /* first, as `note` expects it */
+    const at_line *lines;
+    int64_t next;
+    bool waited;
+    char copy[LONGEST]; /* a line is valid only until the next one is asked for */
+} stream;
+
+static at_stream next_line(void *context, at_line *line, at_error *error)
+{
+    (void)error;
+    stream *s = context;
+    if (s->next == SOME)
+        return AT_STREAM_END;
+    s->waited = s->next % 7 == 0 && !s->waited;
+    if (s->waited)
+        return AT_STREAM_WAIT;
+    *line = (at_line){s->copy, s->lines[s->next].size};
+    memset(s->copy, '?', sizeof s->copy);
+    memcpy(s->copy, s->lines[s->next++].text, line->size);
+    return AT_STREAM_LINE;
+}
+
+/* The same texts, scores and weights from a stream as from an array, in search and in sampling, for every model. */
+static void test_a_stream_has_the_same_bits(void **unused)
+{
+    (void)unused;
+    char bytes[SOME][LONGEST];
+    at_line lines[SOME];
+    draw_lines(bytes, lines, SOME, letters, 9);
+    for (int kind = 0; at_model_kind_at(kind); kind++) {
+        at_translator *t = untrained(at_model_kind_at(kind));
+        for (int run = 0; run < 2; run++) {
+            at_error error = {0};
+            record judge = {0};
+            stream s = {.lines = lines};
+            at_search_settings settings = {.beam = 3, .n_best = 2, .batch = 5, .wants_weights = has_weights(t)};
+            settings.temperature = run;
+            settings.max_length = t->model->kind->has_source ? 0 : 30;
+            assert_true(at_translate(t, &settings, lines, SOME, note, &judge, &error));
+            if (!at_translate_stream(t, &settings, next_line, note, &s, &error))
+                fail_msg("%s", error.text);
+            assert_int_equal(s.written.lines, SOME);
+            assert_int_equal(s.written.bytes.size, judge.bytes.size);
+            assert_memory_equal(s.written.bytes.bytes, judge.bytes.bytes, judge.bytes.size);
+            at_buffer_free(&s.written.bytes);
+            at_buffer_free(&judge.bytes);
+        }
+        at_translator_free(t);
+    }
+}
+
 /* Parameters that are not numbers still give a line for each line. */
 static void test_a_damaged_model_ends_its_lines(void **unused)
 {
@@ -560,6 +613,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_model_translates_the_same_in_any_batch),
+        cmocka_unit_test(test_a_stream_has_the_same_bits),
         cmocka_unit_test(test_a_damaged_model_ends_its_lines),
         cmocka_unit_test(test_forced_scores_are_those_of_search),
         cmocka_unit_test(test_a_target_can_be_begun),
