@@ -1,10 +1,13 @@
 #include "store/model_file.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/utf8.h"
 #include "io/dtype.h"
+#include "kernels/isa.h"
 
 #define VERSION "1"
 
@@ -35,14 +38,73 @@ bool at_file_check(const at_tensors *file, const char *kind, const char *path, a
     return true;
 }
 
+/* ---- Numbers that are not finite ------------------------------------------------------------------------------ */
+
+/* "a NaN at [3,17]" for the number with that offset. */
+static void show_offset(const at_array *array, int64_t offset, char *text, size_t size)
+{
+    int64_t at[AT_MAX_RANK];
+    char position[AT_SHAPE_TEXT];
+    const at_real number = ((const at_real *)array->data)[offset];
+    for (int i = array->rank - 1; i >= 0; i--) {
+        at[i] = offset % array->dim[i];
+        offset /= array->dim[i];
+    }
+    snprintf(text, size, "%s at %s", isnan(number) ? "a NaN" : "an infinity", at_dims_text(array->rank, at, position));
+}
+
+/* "a NaN at [3,17]" for the first number that is not finite, or with `no_infinity` false for the first NaN; false if
+ * there is none. The vector pass decides; only a failing array is searched number by number. */
+static bool find_not_finite(const at_array *array, bool no_infinity, char *text, size_t size)
+{
+    const int64_t count = at_array_count(array);
+    const at_real *x = array->data;
+    if (at_isa()->rows->finite(x, 0, 1, count))
+        return false;
+    for (int64_t i = 0; i < count; i++)
+        if (isnan(x[i]) || (no_infinity && isinf(x[i]))) {
+            show_offset(array, i, text, size);
+            return true;
+        }
+    return false;
+}
+
+enum { OFFSET_TEXT = AT_SHAPE_TEXT + 24 };
+
+bool at_array_finite(const at_array *array, const char *name, const char *path, bool no_infinity, at_error *error)
+{
+    char found[OFFSET_TEXT], shown[AT_SHOWN];
+    return !find_not_finite(array, no_infinity, found, sizeof found) ||
+           at_fail(error, AT_FORMAT, "'%s': tensor '%s' holds %s; such a file is damaged and of no use", path,
+                   at_shown(name, shown, sizeof shown), found);
+}
+
+static at_array param_array(at_params *params, int index)
+{
+    const at_shape shape = at_params_shape(params, index);
+    at_array array = {.dtype = AT_REAL_DTYPE, .rank = shape.rank, .data = at_params_value(params, index)};
+    memcpy(array.dim, shape.dim, sizeof array.dim);
+    return array;
+}
+
+bool at_params_finite(at_params *params, const char *path, at_error *error)
+{
+    char found[OFFSET_TEXT];
+    for (int i = 0; i < at_params_number(params); i++) {
+        const at_array array = param_array(params, i);
+        if (find_not_finite(&array, true, found, sizeof found))
+            return at_fail(error, AT_FAILED, "'%s' is not written: tensor '%s' holds %s", path,
+                           at_params_name(params, i), found);
+    }
+    return true;
+}
+
 /* ---- Parameters ----------------------------------------------------------------------------------------------- */
 
 bool at_params_put(at_params *params, at_tensors *file, at_error *error)
 {
     for (int i = 0; i < at_params_number(params); i++) {
-        at_shape shape = at_params_shape(params, i);
-        at_array array = {.dtype = AT_REAL_DTYPE, .rank = shape.rank, .data = at_params_value(params, i)};
-        memcpy(array.dim, shape.dim, sizeof array.dim);
+        const at_array array = param_array(params, i);
         if (!at_tensors_put(file, at_params_name(params, i), &array, error))
             return false;
     }
@@ -86,6 +148,8 @@ bool at_params_take(at_params *params, const at_tensors *file, const char *path,
         return false;
     for (int i = 0; i < at_params_number(params); i++) {
         const at_array *array = at_tensors_get(file, at_params_name(params, i));
+        if (!at_array_finite(array, at_params_name(params, i), path, true, error))
+            return false;
         memcpy(at_params_value(params, i), array->data, (size_t)at_array_count(array) * sizeof(at_real));
     }
     at_params_changed(params);

@@ -8,8 +8,13 @@
 bool at_file_mark(at_tensors *file, const char *kind, at_error *error);
 bool at_file_check(const at_tensors *file, const char *kind, const char *path, at_error *error);
 
-/* All parameters by name, bit for bit. Reading refuses a file that does not hold exactly these; names that begin with
- * `other_prefix` (may be NULL) are not looked at. */
+/* Refuses an array of at_real with a NaN or, if `no_infinity`, an infinity, and says where it is. */
+bool at_array_finite(const at_array *array, const char *name, const char *path, bool no_infinity, at_error *error);
+/* The same for all parameters, before they are written to `path`. */
+bool at_params_finite(at_params *params, const char *path, at_error *error);
+
+/* All parameters by name, bit for bit. Reading refuses a file that does not hold exactly these, all of them finite;
+ * names that begin with `other_prefix` (may be NULL) are not looked at. */
 bool at_params_put(at_params *params, at_tensors *file, at_error *error);
 bool at_params_take(at_params *params, const at_tensors *file, const char *path, const char *other_prefix,
                     at_error *error);

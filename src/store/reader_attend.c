@@ -115,7 +115,7 @@ bool at_translator_save(const at_translator *translator, const char *path, bool 
         return at_no_memory(error, "the model '%s'", path);
     char length[32];
     snprintf(length, sizeof length, "%lld", (long long)translator->max_length);
-    bool done = at_file_mark(file, "model", error) &&
+    bool done = at_params_finite(model->params, path, error) && at_file_mark(file, "model", error) &&
                 store_text(file, "settings", settings_to_json(&model->settings, model->kind, error), error) &&
                 at_tensors_set_meta(file, "max-length", length, error) &&
                 store_vocabulary(translator->source, file, "source.vocabulary", SOURCE_SUBWORDS, error) &&

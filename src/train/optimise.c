@@ -21,6 +21,7 @@ struct at_optimiser {
     double rate;                       /* learning rate of the last update */
     at_real *first, *second, *average; /* [count] each; NULL: this optimiser has none */
     double *squares;                   /* [chunks] */
+    bool *finite;                      /* [chunks]: whether the parameters are, after an update */
 };
 
 static bool check(const at_optimiser_settings *s, at_error *error)
@@ -64,7 +65,8 @@ at_optimiser *at_optimiser_new(const at_optimiser_settings *settings, at_params 
         int64_t count = at_params_count(params), chunks = (count + CHUNK - 1) / CHUNK;
         *o = (at_optimiser){.settings = *settings, .params = params, .count = count, .chunks = chunks};
         o->squares = calloc((size_t)chunks + 1, sizeof *o->squares);
-        allocated = o->squares && make_block(&o->first, settings->kind != AT_SGD, count) &&
+        o->finite = calloc((size_t)chunks + 1, sizeof *o->finite);
+        allocated = o->squares && o->finite && make_block(&o->first, settings->kind != AT_SGD, count) &&
                     make_block(&o->second, settings->kind != AT_SGD, count) &&
                     make_block(&o->average, settings->ema > 0, count);
     }
@@ -86,6 +88,7 @@ void at_optimiser_free(at_optimiser *optimiser)
     free(optimiser->second);
     free(optimiser->average);
     free(optimiser->squares);
+    free(optimiser->finite);
     free(optimiser);
 }
 
@@ -157,26 +160,33 @@ static void average(at_real keep, at_real *restrict a, const at_real *restrict w
         a[i] = keep * a[i] + (1 - keep) * w[i];
 }
 
+static void update_chunk(const update *u, int64_t from, int64_t count)
+{
+    at_optimiser *o = u->o;
+    at_real *w = at_params_values(o->params) + from, *g = at_params_grads(o->params) + from;
+    at_real *mean = o->average ? o->average + from : NULL;
+    if (o->settings.kind == AT_ADAM || o->settings.kind == AT_ADAMW) {
+        at_isa()->update->adam(&u->adam, w, g, o->first + from, o->second + from, mean, count);
+        return;
+    }
+    if (o->settings.kind == AT_SGD)
+        sgd(u, w, g, count);
+    else
+        adadelta(u, w, g, o->first + from, o->second + from, count);
+    if (mean)
+        average(u->keep, mean, w, count);
+    memset(g, 0, (size_t)count * sizeof *g);
+}
+
+/* The parameters are checked while they are in the cache. */
 static void update_chunks(void *context, int64_t first, int64_t last)
 {
     const update *u = context;
-    at_optimiser *o = u->o;
     for (int64_t chunk = first; chunk < last; chunk++) {
         int64_t from, to;
-        chunk_range(o, chunk, &from, &to);
-        at_real *w = at_params_values(o->params) + from, *g = at_params_grads(o->params) + from;
-        if (o->settings.kind == AT_ADAM || o->settings.kind == AT_ADAMW) {
-            at_isa()->update->adam(&u->adam, w, g, o->first + from, o->second + from,
-                                   o->average ? o->average + from : NULL, to - from);
-            continue;
-        }
-        if (o->settings.kind == AT_SGD)
-            sgd(u, w, g, to - from);
-        else
-            adadelta(u, w, g, o->first + from, o->second + from, to - from);
-        if (o->average)
-            average(u->keep, o->average + from, w, to - from);
-        memset(g, 0, (size_t)(to - from) * sizeof *g);
+        chunk_range(u->o, chunk, &from, &to);
+        update_chunk(u, from, to - from);
+        u->o->finite[chunk] = at_isa()->rows->finite(at_params_values(u->o->params) + from, 0, 1, to - from);
     }
 }
 
@@ -215,6 +225,9 @@ bool at_optimiser_step(at_optimiser *optimiser, double scale, double *norm, bool
                          .keep = u.keep};
     at_ranges(o->chunks, CHUNK, update_chunks, &u);
     at_params_changed(o->params);
+    for (int64_t i = 0; i < o->chunks; i++)
+        if (!o->finite[i])
+            return at_fail(error, AT_FAILED, "update %lld makes parameters that are not finite", (long long)o->steps);
     return true;
 }
 

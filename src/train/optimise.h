@@ -29,7 +29,8 @@ at_optimiser *at_optimiser_new(const at_optimiser_settings *settings, at_params 
 void at_optimiser_free(at_optimiser *optimiser);
 
 /* One update from the gradients of the parameters, each multiplied by `scale` (such as 1/tokens); then they are set to
- * zero. If they are not finite, the parameters stay as they are and *skipped is true. *norm: before clipping. */
+ * zero. If they are not finite, the parameters stay as they are and *skipped is true. *norm: before clipping. Fails with
+ * AT_FAILED if the update makes a parameter that is not finite; all that was computed is of no use then. */
 bool at_optimiser_step(at_optimiser *optimiser, double scale, double *norm, bool *skipped, at_error *error);
 int64_t at_optimiser_steps(const at_optimiser *optimiser);
 double at_optimiser_rate(const at_optimiser *optimiser);

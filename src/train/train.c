@@ -2,6 +2,8 @@
 #include "train/train.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "train/train_internal.h"
 
@@ -24,6 +26,20 @@ static bool limits_reached(at_run *run)
            (s->minutes > 0 && at_seconds_now() - run->started >= 60 * s->minutes);
 }
 
+/* Ends a run whose parameters or losses are not finite. What is in memory is of no use, so no file is written: the model
+ * of the last save stays. */
+static bool stop_diverged(const at_run *run, const char *why, at_error *error)
+{
+    const at_trainer *t = run->trainer;
+    const char *path = t->valid ? t->last_path : t->settings->output;
+    char kept[250] = "no model was written";
+    if (t->saved >= 0 && access(path, F_OK) == 0)
+        snprintf(kept, sizeof kept, "'%.150s' holds the last model saved, that of update %lld", path,
+                 (long long)t->saved);
+    return at_fail(error, AT_FAILED, "%s, so training stops; %s; a smaller `learning-rate` or `clip-norm` may help",
+                   why, kept);
+}
+
 /* One update from up to `accumulate` batches. *has_batch is false at the end of an epoch. */
 static bool update(at_run *run, bool *has_batch, bool *skipped, at_error *error)
 {
@@ -44,8 +60,10 @@ static bool update(at_run *run, bool *has_batch, bool *skipped, at_error *error)
     if (!*has_batch)
         return true;
     run->unsaved = true;
-    if (!at_optimiser_step(t->optimiser, 1 / tokens, &run->norm, skipped, error))
-        return false;
+    /* without a finite loss the gradients mean nothing, whatever they are: a factor of NaN skips them */
+    at_error step = {0};
+    if (!at_optimiser_step(t->optimiser, isfinite(cost) ? 1 / tokens : NAN, &run->norm, skipped, &step))
+        return stop_diverged(run, step.text, error);
     run->all_tokens += tokens;
     if (*skipped) {
         t->progress.skipped++;
@@ -71,6 +89,8 @@ static bool score_model(at_run *run, at_error *error)
     double score = NAN, began = at_seconds_now();
     if (!at_validate(t, &score, error))
         return false;
+    if (isnan(score) && !at_metric_decodes(t->settings->valid_metric))
+        return stop_diverged(run, "the loss of the validation data is not a number", error);
     int64_t now = at_optimiser_steps(t->optimiser);
     bool better = at_metric_better(t->settings->valid_metric, score, p->best);
     if (!at_run_add_history(run, score, error))
@@ -164,16 +184,12 @@ static bool after_epoch(at_run *run, at_error *error)
     return seek(t, p->epoch, 0, error) && (!(valid_due || t->settings->save_every == 0) || save(run, error));
 }
 
-/* Too many skipped updates in a row: saves the parameters, which are those of the last finite update, and stops. */
-static bool stop_diverged(at_run *run, at_error *error)
+static bool stop_skipping(const at_run *run, at_error *error)
 {
-    at_error saving = {0};
-    if (!at_trainer_save(run->trainer, &saving))
-        return at_fail(error, saving.code, "%s", saving.text);
-    return at_fail(error, AT_FAILED,
-                   "the gradients of %d updates in a row were not finite, so training stops at update %lld; the model "
-                   "before them is saved; a smaller `learning-rate` or `clip-norm` may help",
-                   MOST_SKIPPED, (long long)at_optimiser_steps(run->trainer->optimiser));
+    char why[120];
+    snprintf(why, sizeof why, "the gradients of %d updates in a row after update %lld were not finite", MOST_SKIPPED,
+             (long long)at_optimiser_steps(run->trainer->optimiser));
+    return stop_diverged(run, why, error);
 }
 
 static bool train(at_run *run, at_error *error)
@@ -186,7 +202,7 @@ static bool train(at_run *run, at_error *error)
         if (!update(run, &has_batch, &skipped, error))
             return false;
         if (t->progress.skipped >= MOST_SKIPPED)
-            return stop_diverged(run, error);
+            return stop_skipping(run, error);
         if (has_batch ? !skipped && !after_update(run, error) : !after_epoch(run, error))
             return false;
     }

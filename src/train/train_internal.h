@@ -47,6 +47,7 @@ typedef struct at_trainer {
     at_real *swapped;    /* holds the parameters while the model has their average, else NULL */
     at_loss loss;        /* the model's, with the random numbers and the baseline of training */
     at_progress progress;
+    int64_t saved; /* the update of the last save; -1: none */
 
     char *last_path, *state_path, *log_path;
     at_identity *identity; /* the settings that a resumed run must share */

@@ -73,6 +73,7 @@ static bool prepare_model(at_trainer *trainer, at_error *error)
     if (!trainer->loss.arena)
         at_no_memory(error, "training");
     trainer->progress = (at_progress){.epoch = 1, .best = NAN};
+    trainer->saved = -1;
     return error->code == AT_OK && at_trainer_identify(trainer, error);
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "io/dtype.h"
 #include "store/model_file.h"
 #include "store/replace_file.h"
 #include "train/train_internal.h"
@@ -100,7 +101,8 @@ static bool save_state(at_trainer *trainer, at_error *error)
     progress_to_numbers(&trainer->progress, count, number);
     at_array counts = {.dtype = AT_I64, .rank = 1, .dim = {COUNTS}, .data = count};
     at_array numbers = {.dtype = AT_F64, .rank = 1, .dim = {NUMBERS}, .data = number};
-    bool done = at_file_mark(file, "training state", error) &&
+    bool done = at_params_finite(trainer->translator.model->params, trainer->state_path, error) &&
+                at_file_mark(file, "training state", error) &&
                 at_tensors_set_meta(file, "run", at_identity_text(trainer->identity), error) &&
                 at_tensors_set_meta(file, "history", trainer->history.size > 0 ? trainer->history.bytes : "", error) &&
                 at_tensors_put(file, "training.place", &counts, error) &&
@@ -118,8 +120,26 @@ static bool save_state(at_trainer *trainer, at_error *error)
 bool at_trainer_save(at_trainer *trainer, at_error *error)
 {
     bool validates = trainer->valid;
-    return (!validates || save_model(trainer, trainer->last_path, false, error)) &&
-           (trainer->progress.best_update > 0 || at_trainer_save_best(trainer, error)) && save_state(trainer, error);
+    if (!(!validates || save_model(trainer, trainer->last_path, false, error)) ||
+        !(trainer->progress.best_update > 0 || at_trainer_save_best(trainer, error)) || !save_state(trainer, error))
+        return false;
+    trainer->saved = at_optimiser_steps(trainer->optimiser);
+    return true;
+}
+
+/* Moments and averages beside the parameters. The square of a gradient may have overflowed to an infinity, which only
+ * stops the update of that parameter; nothing of training is ever a NaN. */
+static bool moments_finite(const at_tensors *file, const char *path, at_error *error)
+{
+    for (int i = 0; i < at_tensors_count(file); i++) {
+        const char *name = at_tensors_name(file, i);
+        const at_array *array = at_tensors_get(file, name);
+        const bool is_moment = strcmp(name, "training.first") == 0 || strcmp(name, "training.second") == 0;
+        if (strncmp(name, "training.", 9) == 0 && strcmp(name, "training.numbers") != 0 &&
+            array->dtype == AT_REAL_DTYPE && !at_array_finite(array, name, path, !is_moment, error))
+            return false;
+    }
+    return true;
 }
 
 static bool read_state(at_trainer *trainer, const at_tensors *file, at_error *error)
@@ -134,13 +154,14 @@ static bool read_state(at_trainer *trainer, const at_tensors *file, at_error *er
         return at_fail(error, AT_FORMAT, "'%s' lacks its position in the data; train without `resume`", path);
     if (!at_trainer_same(trainer, run, error) ||
         !at_params_take(trainer->translator.model->params, file, path, "training.", error) ||
-        !at_optimiser_load(trainer->optimiser, file, error) ||
+        !moments_finite(file, path, error) || !at_optimiser_load(trainer->optimiser, file, error) ||
         (trainer->average && !at_average_load(trainer->average, file, error)))
         return false;
     numbers_to_progress(count->data, number->data, &trainer->progress);
     trainer->loss.rng = (at_rng){.seed = trainer->progress.seed, .counter = trainer->progress.counter};
     trainer->loss.baseline = trainer->progress.baseline;
     at_buffer_add(&trainer->history, history, strlen(history));
+    trainer->saved = at_optimiser_steps(trainer->optimiser);
     return true;
 }
 

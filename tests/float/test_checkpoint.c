@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -202,9 +203,8 @@ static void what_is_no_model(void **state)
             "'newer' is a model of format 2, and this attend reads format 1; use the version of attend "
             "that wrote it, or train again");
     changed("settings", "settings", "{\"model\":\"bahdanau\",\"hiden\":4}");
-    refused(
-        "settings", AT_FORMAT,
-        "the settings of 'settings' cannot be used: no setting 'hiden'; did you mean 'hidden'?");
+    refused("settings", AT_FORMAT,
+            "the settings of 'settings' cannot be used: no setting 'hiden'; did you mean 'hidden'?");
     changed("no_json", "settings", "{");
     refused("no_json", AT_FORMAT, "the settings of 'no_json' cannot be used: they are not a JSON object");
     changed("larger", "settings", "{\"model\":\"bahdanau\",\"embedding\":3,\"hidden\":4,\"attention\":5,\"maxout\":3}");
@@ -263,6 +263,36 @@ static void wrong_parameters(void **state)
     at_tensors_free(less);
 }
 
+/* A NaN or an infinity: such a file is refused, and no such file is written. */
+static void not_finite(void **state)
+{
+    (void)state;
+    at_error error = {0};
+    at_tensors *file = at_tensors_read("good", &error);
+    const at_array *array = at_tensors_get(file, "target.E"); /* [6,3] */
+    float *numbers = array->data, kept = numbers[5 * 3 + 1];
+    numbers[5 * 3 + 1] = NAN;
+    assert_true(at_tensors_write(file, "nan", &error));
+    refused("nan", AT_FORMAT, "'nan': tensor 'target.E' holds a NaN at [5,1]; such a file is damaged and of no use");
+    numbers[5 * 3 + 1] = kept;
+    numbers[2] = -INFINITY;
+    assert_true(at_tensors_write(file, "infinite", &error));
+    refused("infinite", AT_FORMAT,
+            "'infinite': tensor 'target.E' holds an infinity at [0,2]; such a file is damaged and of no use");
+    at_tensors_free(file);
+
+    at_translator *t = small(1);
+    assert_true(save(t, "finite"));
+    at_params_values(t->model->params)[0] = INFINITY;
+    assert_false(at_translator_save(t, "finite", true, &error));
+    assert_string_equal(error.text, "'finite' is not written: tensor 'source.E' holds an infinity at [0,0]");
+    error = (at_error){0};
+    at_translator *back = at_translator_load("finite", &error);
+    assert_non_null(back);
+    at_translator_free(back);
+    at_translator_free(t);
+}
+
 /* What a product reads of every matrix, each way round, is packed from the values that are there now. */
 static void packed_is_fresh(at_params *params)
 {
@@ -310,6 +340,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_bits_back), cmocka_unit_test(nothing_stale),    cmocka_unit_test(previous_is_kept),
         cmocka_unit_test(full_disk),      cmocka_unit_test(what_is_no_model), cmocka_unit_test(wrong_parameters),
+        cmocka_unit_test(not_finite),
     };
     return cmocka_run_group_tests(tests, enter, leave);
 }

@@ -369,21 +369,41 @@ static void decoded_scores(void **state)
     }
 }
 
-/* Ten gradients in a row that are not finite end the run, with the model from before them. */
-static void gradients_not_finite(void **state)
+/* Whether the file is a model that loads, whose parameters are finite therefore. */
+static bool loads(const char *path)
+{
+    at_error error = {0};
+    at_translator *t = at_translator_load(path, &error);
+    at_translator_free(t);
+    return t;
+}
+
+/* Ten gradients in a row that are not finite, or an update that makes parameters that are not, end the run. The model
+ * of the last save stays, and the message says which; where there is none, none is written. */
+#define MAY_HELP "; a smaller `learning-rate` or `clip-norm` may help"
+static void nothing_finite(void **state)
 {
     (void)state;
     ear e = {0};
     fails(training_of("wild", DATA, "optimiser", "sgd", "learning-rate", "1e30", "clip-norm", "0", NULL), &e,
-          "the gradients of 10 updates in a row were not finite, so training stops at update 1; the model before "
-          "them is saved; a smaller `learning-rate` or `clip-norm` may help");
+          "the gradients of 10 updates in a row after update 1 were not finite, so training stops; no model was "
+          "written" MAY_HELP);
     assert_int_equal(e.skipped, 10);
-    at_error error = {0};
-    at_translator *t = at_translator_load("wild", &error);
-    assert_non_null(t);
-    for (int64_t i = 0; i < at_params_count(t->model->params); i++)
-        assert_true(isfinite(at_params_values(t->model->params)[i]));
-    at_translator_free(t);
+    fails(training_of("wild", DATA, "learning-rate", "1e38", "updates", "1", NULL), &e,
+          "update 1 makes parameters that are not finite, so training stops; no model was written" MAY_HELP);
+    assert_int_equal(access("wild", F_OK), -1);
+    assert_int_equal(access("wild.state", F_OK), -1);
+    fails(training_of("grown", DATA, "optimiser", "sgd", "learning-rate", "1e30", "clip-norm", "0", "save-every", "1",
+                      NULL),
+          &e,
+          "the gradients of 10 updates in a row after update 1 were not finite, so training stops; 'grown' holds the "
+          "last model saved, that of update 1" MAY_HELP);
+    assert_true(loads("grown"));
+    /* With validation it is the last model, as the best may be an earlier one. */
+    fails(training_of("later", DATA, VALID, "learning-rate", "1e38", "warmup", "100", "save-every", "1", NULL), &e,
+          "the gradients of 10 updates in a row after update 1 were not finite, so training stops; 'later.last' holds "
+          "the last model saved, that of update 1" MAY_HELP);
+    assert_true(loads("later") && loads("later.last"));
 }
 
 static void two_trainers(void **state)
@@ -556,7 +576,7 @@ int main(void)
         cmocka_unit_test(refused_resumption_leaves_no_log),
         cmocka_unit_test(score_is_of_the_saved_model),
         cmocka_unit_test(decoded_scores),
-        cmocka_unit_test(gradients_not_finite),
+        cmocka_unit_test(nothing_finite),
         cmocka_unit_test(two_trainers),
         cmocka_unit_test(full_disk),
         cmocka_unit_test(accumulation_is_one_batch),

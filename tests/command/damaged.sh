@@ -1,0 +1,42 @@
+# Damaged model files and states: refused with one message, by every command that loads them.
+. "$(dirname "$0")/support.bash"
+
+awk 'BEGIN { srand(7); for (i = 0; i < 60; i++) { n = 2 + int(rand() * 4); l = ""; for (w = 0; w < n; w++) l = l (w ? " " : "") sprintf("%c", 97 + int(rand() * 8)); print l } }' >lines
+small="--embedding 8 --hidden 12 --attention 8 --maxout 8 --batch-size 10 --updates 4 --quiet"
+run train --source lines --target lines $small --output m
+
+# patch FROM TO NAME INDEX BYTES: a copy with other bytes for one number of a tensor, from its first byte on.
+patch() {
+    local length begin
+    length=$(od -An -tu8 -N8 "$1" | tr -d ' ')
+    begin=$(head -c $((8 + length)) "$1" | tail -c +9 | grep -o "\"$3\":{[^}]*}" | sed 's/.*"data_offsets":\[\([0-9]*\),.*/\1/')
+    cp "$1" "$2"
+    printf "$5" | dd of="$2" bs=1 seek=$((8 + length + begin + $4)) conv=notrunc status=none
+}
+
+# A NaN (0x7fc00000) in the second row of a table of 8 columns, an infinity (0x7f800000) in the first.
+patch m nan source.E $((4 * 11)) '\x00\x00\xc0\x7f'
+patch m infinite source.E 8 '\x00\x00\x80\x7f'
+for use in "translate -m" "info" "encode -o out.npy -m" "align --source lines --target lines -m" "average -o mean m"; do
+    refuse 1 "'nan': tensor 'source.E' holds a NaN at [1,3]; such a file is damaged and of no use" $use nan <lines
+done
+refuse 1 "'infinite': tensor 'source.E' holds an infinity at [0,2]; such a file is damaged and of no use" info infinite
+cp m resumed
+patch m.state resumed.state training.second 4 '\x00\x00\xc0\x7f'
+for part in m m.log.jsonl; do cp $part resumed${part#m}; done
+refuse 1 "'resumed.state': tensor 'training.second' holds a NaN at [1]; such a file is damaged and of no use" \
+    train --source lines --target lines ${small/updates 4/updates 6} --output resumed --resume
+
+# An update that makes such parameters: no model is written, or the last that was saved stays.
+wild="--source lines --target lines ${small/ --quiet/} --learning-rate 1e38"
+end="a smaller --learning-rate or --clip-norm may help"
+code=0
+"$attend" train $wild --updates 1 --output wild 2>said || code=$?
+equal 1 "$code" "the exit code of an update that is not finite"
+equal "attend: update 1 makes parameters that are not finite, so training stops; no model was written; $end" "$(tail -1 said)" "the message"
+[ ! -e wild ] && [ ! -e wild.state ] || fail "a model that is not finite was written"
+"$attend" train $wild --updates 20 --warmup 100 --save-every 1 --output wild 2>said && fail "updates that are not finite exit with 0"
+equal "attend: the gradients of 10 updates in a row after update 1 were not finite, so training stops; 'wild' holds the last model saved, that of update 1; $end" \
+    "$(tail -1 said)" "the message after a save"
+"$attend" info wild >/dev/null || fail "the model saved before is not there"
+finish
