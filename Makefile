@@ -1,16 +1,16 @@
 # A short form of the CMake calls. Linux, gcc or clang (CC=clang CXX=clang++ make).
 #
-#   make            builds the command build/attend and the libraries beside it; names what is missing, installs nothing
+#   make            builds the command build/attend and the libraries in build/; names what is missing, installs nothing
 #   make deps       installs what the build needs (Debian and Ubuntu)
-#   make demo       deps, build, then self-attention step by step and three small models that learn while you watch
+#   make demo       deps, build, then self-attention step by step and three small models that are trained on the spot
 #   make test       deps, a build with the sanitizers in build/check, every test
-#   make check-long the tests again on the optimised build as it ships, with more models and a million lines, the ABI
+#   make check-long the tests on the optimised release build, with more models and a million lines, the ABI
 #                   against the stored one, and the unit tests on aarch64 under qemu
-#   make abi        writes the stored ABI (tests/abi/libattend.abi) anew, for a new minor version
+#   make abi        replaces the stored ABI (tests/abi/libattend.abi), for a new minor version
 #   make clang      builds the command and the tests with clang in build/clang
 #   make fuzz       20 seconds of each fuzzer (FUZZ_SECONDS), built with clang in build/fuzz
 #   make bench      times matrix products, attention, and a recurrent layer against attention
-#   make peers      installs the rivals that they are timed against
+#   make peers      installs the libraries that they are compared with
 #   make install    PREFIX=/usr/local, DESTDIR honoured
 #   make format     clang-format over the whole tree
 #   make clean
@@ -27,7 +27,7 @@ PACKAGES      = gcc g++ make cmake pkg-config librandom123-dev $(shell sed -n 's
 TEST_PACKAGES = libcmocka-dev
 LONG_PACKAGES = abigail-tools gcc-aarch64-linux-gnu qemu-user
 
-# A build that has nothing to do prints nothing.
+# A build with nothing to do prints nothing.
 MAKEFLAGS += --no-print-directory
 CONFIGURE = cmake -S . -DCMAKE_TARGET_MESSAGES=OFF -DAT_WERROR=$(WERROR)
 CHECK     = -DAT_TESTS=ON

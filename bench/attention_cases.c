@@ -1,4 +1,4 @@
-/* Attention as translation and language models meet it: eight heads, long rows, sentences, one step of decoding. */
+/* Attention as translation and language models use it: eight heads, long sequences, sentences, one step of decoding. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 static const char BENCH[] = "attention";
 enum { NAME_SIZE = 64, HEADS = 8 };
 
-/* The flops that the result needs, whatever the way: 4 D for a pair of query and key, 12 D with gradients. */
+/* The flops that the result needs, whatever the algorithm: 4 D for a pair of query and key, 12 D with gradients. */
 static double useful_flops(const attention_case *c)
 {
     double pairs = c->causal ? 0.5 * (double)c->Q * (double)(c->Q + 1) : (double)c->Q * (double)c->K;
@@ -32,7 +32,7 @@ static void name_case(char name[NAME_SIZE], const char *prefix, const attention_
                  (long long)c->Q, (long long)c->D);
 }
 
-/* Rivals join when they are wanted and there is a result of ours to hold theirs against. */
+/* Adds the rivals if they are wanted and there is a result of ours to compare theirs with. */
 static void add_rivals(race *r, const char *who, const attention_case *c, const ours *made)
 {
     double checksum, size;
@@ -102,7 +102,7 @@ static void run_all_plain(bool backward)
     }
 }
 
-/* ---- Decoding: one query reads all keys and values once, so memory is the limit ---- */
+/* ---- Decoding: one query reads all keys and values once, so memory bandwidth is the limit ---- */
 
 static void run_decode(int64_t batch)
 {
@@ -211,7 +211,7 @@ static void run_additive(const attention_case *c)
     ours_free(&made);
 }
 
-/* ---- What it costs to look ---- */
+/* ---- The cost of returning weights and summaries ---- */
 
 static void run_visible(const attention_case *c)
 {
@@ -254,7 +254,7 @@ static void run_memory(const attention_case *c)
     double before = memory_begin();
     if (!ours_make(&made, c, NOTHING, false))
         return;
-    /* The caller's own arrays are not the operator's. */
+    /* The arrays of the caller do not count as memory of the operator. */
     double arrays = 0;
     for (int i = 0; i < made.owned_count; i++)
         arrays += (double)made.owned[i].count * sizeof(float) / (1 << 20);

@@ -31,7 +31,7 @@ const char *bench_name(int index)
     return index >= 0 && index < BENCH_COUNT ? BENCHES[index].name : NULL;
 }
 
-/* One thread stays on one core, and so do the workers started after this. */
+/* Pins a single thread to one core; workers started later inherit this. */
 static void settle_threads(void)
 {
     char count[16];
@@ -71,8 +71,8 @@ void bench_run(const bench_request *request)
                               .turn = request->quick ? 0.002 : 0.03,
                               .only = request->only};
     settle_threads();
-    /* Memory that is freed stays with the process, as the rivals are told too (worker.c): or else each call would
-     * pay for fresh pages. */
+    /* Freed memory stays with the process, as for the rivals (worker.c); otherwise each call would pay
+     * for page faults. */
     mallopt(M_MMAP_MAX, 0);
     mallopt(M_TRIM_THRESHOLD, INT_MAX);
     for (int i = 0; bench_options.rivals && i < BENCH_COUNT; i++) {

@@ -14,22 +14,22 @@
 #include "worker.h"
 
 static const char BENCH[] = "decode";
-enum { WORD = 8 }; /* bytes of a word and the blank after it */
+enum { WORD = 8 }; /* bytes of a word with the blank after it */
 
 typedef struct decoding {
     at_translator translator;
     at_search_settings settings;
     char *text;
     at_line *lines;      /* [rows] */
-    int64_t rows, given; /* given: units and ends that the last call returned */
+    int64_t rows, given; /* given: tokens that the last call returned, end tokens included */
 } decoding;
 
-/* One way to run it. */
+/* One way to decode. */
 typedef struct way {
     decoding *of;
     int64_t beam;
     int threads;
-    double each; /* seconds of a call, as last seen */
+    double each; /* seconds per call, last measured */
 } way;
 
 static bool count_units(void *context, int64_t line, const at_result *result)
@@ -60,7 +60,7 @@ static double decoding_turn(void *context, int64_t repeats)
     way *w = context;
     w->of->settings.beam = w->beam;
     at_threads_set(w->threads);
-    /* Another contestant has just had the caches: the first of the short calls is not counted. */
+    /* The contestant before has filled the caches with its data: the first of the short calls is not counted. */
     if (w->each < 0.01 && !decode(w->of))
         return -1;
     double begin = bench_clock();
@@ -73,7 +73,7 @@ static double decoding_turn(void *context, int64_t repeats)
     return seconds;
 }
 
-/* "w000123 "; returns where the next one goes. */
+/* Writes "w000123 "; returns the position after it. */
 static char *word(char *to, int64_t number)
 {
     to[0] = 'w';
@@ -147,8 +147,8 @@ static bool decoding_make(decoding *d, const model_case *c)
     return false;
 }
 
-/* What one sentence has to read, step by step: the encoder's recurrent weights with every source token, the decoder's
- * weights with every target token. The rest is read once and is not counted. */
+/* The bytes that one sentence must read, step by step: the encoder's recurrent weights with every source token, the
+ * decoder's weights with every target token. The rest is read once and is not counted. */
 typedef struct weights {
     numbers encoder, decoder;
     int64_t length;
@@ -178,7 +178,7 @@ static double weights_turn(void *context, int64_t repeats)
     return seconds;
 }
 
-/* The encoder, and the keys and values that the decoder makes of the source: what comes before the first step. */
+/* The encoder, and the decoder's keys and values of the source: all work before the first step. */
 typedef struct encoding {
     const decoding *of;
     at_arena *arena;
@@ -228,12 +228,12 @@ static void encoding_free(encoding *e)
     free((void *)e->source.lengths);
 }
 
-/* The contestants: ours in several ways, then the reading of the weights, then the rivals. */
+/* The contestants: several variants of ours, then reading the weights alone, then the rivals. */
 typedef struct field {
     race r;
-    int alone, beam, encoder, limit; /* where they are; -1: not among them */
+    int alone, beam, encoder, limit; /* their indices; -1: not measured */
     int rivals, end;                 /* the first of them, and past the last */
-    int steps;                       /* ours without the encoder: greedy decoding less encoding, round by round */
+    int steps;                       /* ours without the encoder: greedy decoding minus encoding, in each round */
 } field;
 
 /* How many times as fast as this contestant our greedy decoding is; the steps alone if that is all it does. One
@@ -280,7 +280,7 @@ static double step_flops(const model_case *c, const at_model *model)
                                                                    ((double)c->length + (double)(c->length + 1) / 2));
 }
 
-/* Greedy decoding less encoding becomes a contestant of its own. */
+/* Greedy decoding minus encoding becomes a contestant of its own. */
 static void add_steps(field *f)
 {
     f->steps = race_add(&f->r, "attend", "steps only", NULL, NULL);

@@ -1,4 +1,4 @@
-/* Matrix products as models meet them. A case "m x k x n" is C [m,n] = A [m,k] B [k,n]. */
+/* Matrix products as models use them. A case "m x k x n" is C [m,n] = A [m,k] B [k,n]. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ static const struct {
     const char *name;
     int m, k, n;
     bool transpose_a, transpose_b;
-    bool packed; /* also with weights packed beforehand, as in a cell or a decoder that uses them again and again */
+    bool packed; /* also with weights packed in advance, as in a cell or a decoder that uses them many times */
 } CASES[] = {
     {"1280x256x1024", 1280, 256, 1024, false, false, false},
     {"256x1280x1024 dW", 256, 1280, 1024, true, false, false},
@@ -126,7 +126,7 @@ void bench_gemm(void)
 {
     at_arena *arena = at_arena_new();
     for (int i = 0; i < (int)(sizeof CASES / sizeof *CASES); i++) {
-        /* A quick look has no time for the large ones. */
+        /* --quick leaves out the large ones. */
         double flops = 2.0 * CASES[i].m * CASES[i].k * CASES[i].n;
         if (!bench_options.quick || flops <= 2e8)
             run_case(i, arena);

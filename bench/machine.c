@@ -54,7 +54,7 @@ static float fma_chains_plain(int64_t steps, const float *start)
     return fma_chains(steps, start);
 }
 
-static volatile float sink; /* results go here, so that no loop is for nothing */
+static volatile float sink; /* results are written here, so that the compiler removes no loop */
 
 static void fma_task(void *context, int64_t index, int worker)
 {
@@ -98,7 +98,7 @@ static void sum_of_plain(const float *values, int64_t count, vector *total)
     sum_of(values, count, total);
 }
 
-/* Every thread goes through its own part of the buffer `repeats` times. */
+/* Every thread reads its own part of the buffer `repeats` times. */
 typedef struct reading {
     const numbers *buffer;
     int64_t repeats;

@@ -1,4 +1,4 @@
-/* What this machine can do: the limits that figures are percentages of. */
+/* The limits of this machine, which percentages refer to. */
 #ifndef BENCH_MACHINE_H
 #define BENCH_MACHINE_H
 
@@ -7,7 +7,7 @@
 /* GFLOP/s of fused multiply-adds in registers, on all the threads that are measured; takes a few milliseconds. */
 double machine_fma_peak(void);
 
-/* Turns for a race. The first two take a buffer that fits the innermost cache, the third one of any size. */
+/* Turns for a race. The first two take a buffer that fits the L1 cache, the third a buffer of any size. */
 typedef struct numbers {
     float *values;
     int64_t count;

@@ -38,15 +38,15 @@ static void choose_repeats(contestant *c)
         seconds = c->turn(c->context, c->repeats);
         if (seconds >= bench_options.turn || c->repeats > INT64_C(1) << 40)
             return;
-        /* A very short trial says little, so grow at most eightfold at a time. */
+        /* A very short trial is inaccurate, so grow at most eightfold at a time. */
         double factor = seconds > 0 ? 1.1 * bench_options.turn / seconds : 8;
         c->repeats = (int64_t)ceil((double)c->repeats * fmin(factor, 8));
     }
     c->failed = true;
 }
 
-/* Threads of a library that has just finished keep looking for work for a while before they sleep; the next contestant
- * must not pay for that. */
+/* The threads of some libraries spin for a while after a call before they sleep; that must not slow down the next
+ * contestant. */
 static void settle(void)
 {
     if (bench_options.threads > 1)

@@ -20,7 +20,7 @@ typedef struct options {
 
 extern options bench_options;
 
-/* Seconds of the clock that counts. */
+/* Seconds of the clock in use: CPU time or wall clock. */
 double bench_clock(void);
 
 /* Whether --case lets a case of this name run. */
@@ -31,7 +31,7 @@ typedef double turn_function(void *context, int64_t repeats);
 
 typedef struct contestant {
     const char *who;     /* "attend", "torch", ... */
-    const char *variant; /* which of its ways, or NULL */
+    const char *variant; /* which of its algorithms, or NULL */
     turn_function *turn;
     void *context;
     bool failed;
@@ -49,11 +49,11 @@ typedef struct race {
 int race_add(race *r, const char *who, const char *variant, turn_function *turn, void *context);
 void race_run(race *r);
 
-/* Medians over the rounds. A ratio is that of the times a / b, each first measured in peaks of its moment. */
+/* Medians over the rounds. A ratio is that of the times a / b, each divided by the peak at its time. */
 double race_seconds(const race *r, int entry);
 double race_share_of_peak(const race *r, int entry, double flops); /* 0..1 */
 double race_ratio(const race *r, int a, int b);
-double race_plain_ratio(const race *r, int a, int b); /* without the peaks: for work that memory limits */
+double race_plain_ratio(const race *r, int a, int b); /* without the peaks: for work that is limited by memory */
 /* How many times as fast as the best of the entries first .. end-1 this entry is; NAN if none of them ran. */
 double race_over_best(const race *r, int entry, int first, int end);
 

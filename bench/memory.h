@@ -3,6 +3,6 @@
 #define BENCH_MEMORY_H
 
 double memory_begin(void); /* resets the peak and returns what is resident now */
-double memory_peak(void);  /* the highest mark since then */
+double memory_peak(void);  /* the highest since then */
 
 #endif

@@ -18,8 +18,8 @@ at_model *model_case_new(const model_case *c)
                            .layers = c->layers,
                            .heads = c->heads,
                            .ffn = c->ffn,
-                           .share_embeddings = c->heads > 0, /* one vocabulary, as the joint one of subwords */
-                           .reset = AT_RESET_AFTER,          /* as the rival's nn.GRU has it */
+                           .share_embeddings = c->heads > 0, /* one joint vocabulary */
+                           .reset = AT_RESET_AFTER,          /* as in PyTorch's nn.GRU */
                            .output_bias = c->output_bias,
                            .source_size = c->words,
                            .target_size = c->words};
@@ -38,8 +38,8 @@ static bool ends(const char *name, const char *ending)
     return size >= end && strcmp(name + size - end, ending) == 0;
 }
 
-/* The weights of a transformer's products are called W, but for the output, which is the target's words. The keys and
- * values that cross-attention looks at are of the source. */
+/* The weight matrices of a transformer are called W, except the output's, which is the target's embedding table. The
+ * keys and values of cross-attention are computed from the source. */
 static reading_of transformer_reading(const at_model *model, const char *name)
 {
     if (model->settings.tie && strcmp(name, "target.E") == 0)

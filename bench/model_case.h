@@ -1,4 +1,4 @@
-/* A whole model at a given size: what `bench train` and `bench decode` measure. */
+/* A whole model of a given size, which `bench train` and `bench decode` measure. */
 #ifndef BENCH_MODEL_CASE_H
 #define BENCH_MODEL_CASE_H
 
@@ -7,7 +7,7 @@
 typedef struct model_case {
     const char *name, *model;
     int64_t embedding, hidden, attention, maxout; /* attention: A of the additive score; 0: the model has none */
-    int64_t words;                                /* in either vocabulary, the specials counted */
+    int64_t words;                                /* in either vocabulary, special tokens included */
     int64_t rows, length;                         /* a batch: sentences, and tokens of each on either side */
     /* the transformer's; 0 and NULL: another model */
     int64_t layers, heads, ffn;
@@ -38,7 +38,7 @@ double model_case_flops(const model_case *c, const at_model *model);
 typedef enum reading_of { READ_NEVER, READ_ONCE, READ_PER_SOURCE_TOKEN, READ_PER_TARGET_TOKEN } reading_of;
 reading_of model_case_reading(const at_model *model, int parameter);
 
-/* Words spread over the vocabulary; none of them a special. */
+/* Words spread over the vocabulary; none is a special token. */
 void model_case_ids(int32_t *ids, int64_t count, uint32_t seed, int64_t words);
 
 #endif

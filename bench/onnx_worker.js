@@ -1,4 +1,4 @@
-// ONNX Runtime as a rival of `attend bench`. Speaks lines over stdin and stdout:
+// ONNX Runtime as a rival of `attend bench`. Answers lines on stdin with lines on stdout:
 //   hello                                              -> hello onnxruntime VERSION, or none REASON
 //   prepare SLOT BACKWARD CAUSAL SHAW ADDITIVE B H Q K D -> ready VARIANT CHECKSUM, or none REASON
 //   decode SLOT model=NAME hidden=N ...                 -> ready VARIANT FLOPS, or none REASON
@@ -36,7 +36,7 @@ function tensorInfo(field, {name, type, dims})
     return message(field, text(1, name), message(2, message(1, number(1, type), message(2, ...shape))));
 }
 
-// One operation; its attributes are whole numbers.
+// One operation; its attributes are integers.
 function node({op, domain, attributes, names, outputs})
 {
     const parts = [...names.map((n) => text(1, n)), ...outputs.map((n) => text(2, n)), text(4, op)];
@@ -62,9 +62,9 @@ function model({nodes, constants, inputs, output, opset})
                           message(8, text(1, 'com.microsoft'), number(2, 1))]);
 }
 
-// ---- The numbers every contestant works on -----------------------------------------------------------------------
+// ---- The input data of all contestants ----------------------------------------------------------------------------
 
-// Spread evenly with variance 1; the same formula as in data.c and torch_worker.py.
+// Uniform with variance 1; the same formula as in data.c and torch_worker.py.
 function value(seed, i)
 {
     let h = (Math.imul(i, 0x9E3779B1) + Math.imul(seed, 0x85EBCA77)) >>> 0;
@@ -108,7 +108,7 @@ function start()
 }
 
 // A call that runs the model into memory allocated once. The session is called directly, not through a promise, so
-// that small cases are not charged for JavaScript's event loop.
+// that the time of small cases does not include JavaScript's event loop.
 function session(spec, feeds)
 {
     const made = new binding.InferenceSession();
@@ -140,7 +140,7 @@ function variants(causal, B, H, Q, K, D)
             nodes: [{op: 'Attention', names, outputs: ['y'], attributes: {is_causal: causal ? 1 : 0}}],
             opset: 23, output: y4, inputs: inputs(dims4)}, feeds(headed, dims4)),
     };
-    // Keys and values kept by head, as a decoder's cache would have them.
+    // Keys and values stored per head, as in a decoder's cache.
     if (Q === 1) {
         const mixed = [dims3[0], dims4[1], dims4[2]];
         made['MultiHeadAttention 4-D'] = () => session({
@@ -165,8 +165,8 @@ function variants(causal, B, H, Q, K, D)
 
 // ---- A decoder's step --------------------------------------------------------------------------------------------
 
-// One step of a Transformer's decoder over keys and values that are given by head: the source's, and as many of its
-// own words as there are on average. `together`: q, k and v come from one product.
+// One step of a Transformer's decoder over keys and values that are stored per head: the source's, and as many target
+// tokens as there are on average. `together`: q, k and v come from one product.
 function decoderStep(c, together)
 {
     const {rows: B, length: S, hidden: d, heads: H, ffn, layers, words: V} = c;
@@ -205,7 +205,7 @@ function decoderStep(c, together)
             [q, k, v] = [linear(x, d, d), linear(x, d, d), linear(x, d, d)];
         }
         const seen = look(q, 'own' + l, own);
-        const kept = apply('Add', [apply('Add', [k, v]), seen]); // k and v would go to the cache: they must be made
+        const kept = apply('Add', [apply('Add', [k, v]), seen]); // k and v go to a cache, so they must be computed
         x = norm(x, linear(kept, d, d));
         x = norm(x, linear(look(linear(x, d, d), 'source' + l, S), d, d));
         x = norm(x, linear(apply('Relu', [linear(x, d, ffn)]), ffn, d));
@@ -233,7 +233,7 @@ function prepareDecoding(words)
                     'step only, q k v together': () => decoderStep(c, true)});
 }
 
-// ---- The conversation --------------------------------------------------------------------------------------------
+// ---- The protocol -------------------------------------------------------------------------------------------------
 
 function clock()
 {
@@ -253,7 +253,7 @@ function seconds(call, times)
 
 const slots = new Map();
 
-// Keeps the fastest of the variants that this version of the runtime can run; a text says why there is none.
+// Keeps the fastest of the variants that this version of the runtime can run; a string explains why there is none.
 function fastest(variants)
 {
     let best = null, reason = 'no variant ran';
@@ -313,7 +313,7 @@ function answer(line)
     }
     if (verb === 'run') {
         const {call, time} = slots.get(slot);
-        // Another contestant has just had the caches: the first of the short calls is not counted.
+        // The contestant before has filled the caches with its data: the first of the short calls is not counted.
         if (time < 0.01)
             call();
         return String(seconds(call, Number(rest[0])));

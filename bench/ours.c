@@ -101,7 +101,7 @@ bool ours_make(ours *o, const attention_case *what, visible extra, bool own_memo
         return false;
     }
     if (own_memory) {
-        /* What the call used, and some more for alignment. */
+        /* What the call used, plus some for alignment. */
         c->memory_size = c->memory_used + c->memory_used / 8 + (1 << 16);
         c->memory = scratch(o, (int64_t)(c->memory_size / sizeof(float)));
     }
@@ -120,7 +120,7 @@ double ours_turn(void *context, int64_t repeats)
 {
     ours *o = context;
     at_threads_set(o->threads);
-    /* Another contestant has just had the caches: the first of the short calls is not counted. */
+    /* The contestant before has filled the caches with its data: the first of the short calls is not counted. */
     if (o->each < 0.01 && !run(o))
         return -1;
     double begin = bench_clock();

@@ -1,4 +1,4 @@
-/* Our own side of an attention case: at_attend on the caller's arrays, in memory that is set aside once. */
+/* Our own side of an attention case: at_attend on the caller's arrays, in memory that is allocated once. */
 #ifndef BENCH_OURS_H
 #define BENCH_OURS_H
 
@@ -6,7 +6,7 @@
 #include "data.h"
 #include "worker.h"
 
-/* What is asked for beside the output. */
+/* What is requested besides the output. */
 typedef enum visible { NOTHING, SUMMARIES, SOME_WEIGHTS } visible;
 
 typedef struct ours {
@@ -18,11 +18,11 @@ typedef struct ours {
     numbers owned[24];
     int owned_count;
     int threads;
-    double each; /* seconds of a call, as last seen */
+    double each; /* seconds per call, last measured */
 } ours;
 
 /* False, with the message on stderr, if the operator refuses. With `own_memory` the call gets memory of the size it
- * needs; without, it asks the system each time, as the figures of memory need. */
+ * needs; without, it allocates in each call, as the memory figures require. */
 bool ours_make(ours *o, const attention_case *what, visible extra, bool own_memory);
 void ours_free(ours *o);
 double ours_turn(void *context, int64_t repeats);

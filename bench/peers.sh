@@ -1,13 +1,13 @@
 #!/bin/sh
 # Installs the rivals that `attend bench` compares with, by package name. Neither the build nor the tests need any of
-# them, and the benchmark leaves out and names whichever is missing, so a failure here costs a row and nothing else.
-#   bench/peers.sh [DIRECTORY]     DIRECTORY takes the JavaScript package; default build/peers beside this folder
+# them. The benchmark leaves out and names whichever is missing.
+#   bench/peers.sh [DIRECTORY]     DIRECTORY: where to install the JavaScript package; default build/peers
 set -u
 here=$(cd "$(dirname "$0")/.." && pwd)
 directory=${1:-$here/build/peers}
 failed=0
 
-# Debian's nodejs has npm as a package of its own; others bring it along.
+# Debian packages npm separately; other distributions include it in nodejs.
 packages="python3-torch python3-numpy libopenblas0-openmp libblis4-openmp libdnnl2"
 command -v node >/dev/null 2>&1 || packages="$packages nodejs"
 command -v npm >/dev/null 2>&1 || packages="$packages npm"
@@ -27,7 +27,7 @@ if [ -n "$missing" ]; then
     done
 fi
 
-# The version is pinned, so that figures from two machines speak of the same rival. Its install script fetches parts
+# The version is pinned, so that figures from two machines are about the same rival. Its install script fetches parts
 # for graphics cards only, hence --ignore-scripts.
 if [ ! -d "$directory/node_modules/onnxruntime-node" ]; then
     mkdir -p "$directory"

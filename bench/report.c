@@ -1,4 +1,4 @@
-/* Rows out: a JSON array, or a table that fills as the cases finish. */
+/* The output: a JSON array, or a table that grows as the cases finish. */
 #include <jansson.h>
 #include <math.h>
 #include <stddef.h>

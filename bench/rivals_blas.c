@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What CBLAS calls its choices. */
+/* The constants of CBLAS. */
 enum { ROW_MAJOR = 101, AS_IS = 111, TRANSPOSED = 112 };
 
 typedef void cblas_sgemm_function(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
@@ -22,7 +22,7 @@ typedef struct cblas {
 static cblas openblas, blis;
 static dnnl_sgemm_function *dnnl_sgemm;
 
-/* A function out of a library; through memory, because C has no cast from object to function pointers. */
+/* A function of a library, copied as bytes because C has no cast from object to function pointers. */
 static void find(void *library, const char *name, void *function)
 {
     void *found = dlsym(library, name);
@@ -69,7 +69,7 @@ void blas_open(void)
         find(dnnl, "dnnl_sgemm", &dnnl_sgemm);
 }
 
-/* One row times a matrix is a matter for gemv, which these libraries do better than gemm with m = 1. */
+/* One row times a matrix is computed by gemv, which is faster in these libraries than gemm with m = 1. */
 static void cblas_run(const cblas *library, const product *p)
 {
     int lda = p->transpose_a ? p->m : p->k, ldb = p->transpose_b ? p->k : p->n;

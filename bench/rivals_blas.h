@@ -4,7 +4,7 @@
 
 #include "measure.h"
 
-/* C [m,n] = A B, all row by row; A is stored [k,m] if transpose_a, B [n,k] if transpose_b. */
+/* C [m,n] = A B, all row-major; A is stored [k,m] if transpose_a, B [n,k] if transpose_b. */
 typedef struct product {
     int m, k, n;
     bool transpose_a, transpose_b;
@@ -12,10 +12,10 @@ typedef struct product {
     float *c;
 } product;
 
-/* Opens what there is and names on stderr what there is not. */
+/* Opens the libraries that are installed and names the missing ones on stderr. */
 void blas_open(void);
 
-/* Adds the libraries that are there; a product may be shared by all of them. */
+/* Adds the libraries that are installed; a product may be shared by all of them. */
 void blas_add(race *r, product *p);
 
 #endif

@@ -1,6 +1,6 @@
 /* One recurrent layer against one self-attention layer of the same width as the sequence grows. The recurrent layer
- * does one step after another, each a product with a single row; self-attention does everything at once, but its work
- * grows with the square of the length. */
+ * does one step after another, each a product with a single row; self-attention computes all positions at once, but
+ * its work grows with the square of the length. */
 #include <stdio.h>
 
 #include "cases.h"
@@ -22,7 +22,7 @@ typedef struct recurrent {
 
 static bool recurrent_forward(const recurrent *layer)
 {
-    /* The input's share of all steps at once: rows 1 .. n of h become W x + b. */
+    /* The input's term of all steps at once: rows 1 .. n of h become W x + b. */
     at_gemm input = {.m = layer->n,
                      .n = WIDTH,
                      .k = WIDTH,
@@ -81,7 +81,7 @@ static double self_attention_turn(void *context, int64_t repeats)
     return bench_clock() - begin;
 }
 
-/* The weights of both layers: small enough for tanh not to be flat everywhere. */
+/* The weights of both layers: small enough that tanh does not saturate. */
 static numbers weights(uint32_t seed)
 {
     numbers w = data_new(seed, WIDTH * WIDTH);

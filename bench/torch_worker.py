@@ -1,4 +1,4 @@
-"""PyTorch as a rival of `attend bench`. Speaks lines over stdin and stdout:
+"""PyTorch as a rival of `attend bench`. Answers lines on stdin with lines on stdout:
 
 hello                                                -> hello torch VERSION, or none REASON
 prepare SLOT BACKWARD CAUSAL SHAW ADDITIVE B H Q K D -> ready VARIANT CHECKSUM, or none REASON
@@ -22,7 +22,7 @@ clock = time.process_time if THREADS == 1 else time.perf_counter
 
 
 def start():
-    """The heavy imports wait until the greeting, so that a missing package is an answer and not a silence."""
+    """The imports happen at the first request, so that a missing package results in an answer."""
     global torch, F, np
     import numpy as np
     import torch
@@ -33,7 +33,7 @@ def start():
 
 
 def values(seed, count):
-    """Numbers spread evenly with variance 1; the same formula as in data.c and onnx_worker.js."""
+    """Uniform numbers with variance 1; the same formula as in data.c and onnx_worker.js."""
     h = np.arange(count, dtype=np.uint32) * np.uint32(0x9E3779B1) + np.uint32(seed * 0x85EBCA77 % 2**32)
     h = (h ^ (h >> np.uint32(15))) * np.uint32(0xC2B2AE3D)
     h = (h ^ (h >> np.uint32(13))) * np.uint32(0x27D4EB2F)
@@ -47,7 +47,7 @@ def headed(seed, B, n, H, D):
 
 
 def product(x, seed):
-    """The checksum's share of x [B,H,n,D]: its product with fixed numbers, in the benchmark's layout."""
+    """The term of x [B,H,n,D] in the checksum: its product with fixed numbers, in the benchmark's layout."""
     flat = x.detach().transpose(1, 2).contiguous().view(-1).double()
     return float(flat @ torch.from_numpy(values(seed, flat.numel())).double())
 
@@ -66,7 +66,7 @@ def sdpa(q, k, v, causal):
 
 
 def shaw(q, k, v, wK, wV, offsets, mask):
-    """Shaw's positions by gathering, torch's fastest way: no [n,n,D] table; offsets [Q,K] are clip(j - i) + reach."""
+    """Shaw's positions by gathering, the fastest way in torch; offsets [Q,K] are clip(j - i) + reach."""
     q = q * (1 / math.sqrt(q.shape[-1]))
     index = offsets.expand(q.shape[0], q.shape[1], *offsets.shape)
     e = torch.matmul(q, k.transpose(-2, -1)) + torch.gather(torch.matmul(q, wK.t()), -1, index)
@@ -78,7 +78,7 @@ def shaw(q, k, v, wK, wV, offsets, mask):
 
 
 def additive(q, k, v, W, U, va, mask):
-    """e_ij = va . tanh(W q_i + U k_j), with the [Q,K,A] tensor that this takes in torch."""
+    """e_ij = va . tanh(W q_i + U k_j), with the [Q,K,A] tensor that torch needs for it."""
     hidden = torch.tanh(torch.matmul(q, W.t()).unsqueeze(3) + torch.matmul(k, U.t()).unsqueeze(2))
     e = torch.matmul(hidden, va)
     if mask is not None:
@@ -87,7 +87,7 @@ def additive(q, k, v, W, U, va, mask):
 
 
 def forwards(causal, reach, A, q, k, v, B, H, Q, K, D):
-    """The ways to compute this case, and the parameters they have beside q, k, v."""
+    """The variants that compute this case, and their parameters besides q, k, v."""
     mask = torch.full((Q, K), float("-inf")).triu(1) if causal else None
     table = lambda seed, *shape: torch.from_numpy(values(seed, math.prod(shape))).view(*shape)
     if A:
@@ -141,17 +141,17 @@ def prepare(words):
     return best
 
 
-# ---- Training steps of whole models: nn.Linear, nn.GRU, nn.GRUCell and nn.Transformer, as one writes them in torch
+# ---- Training steps of whole models: nn.Linear, nn.GRU, nn.GRUCell and nn.Transformer, as usual in torch
 
 
 def maxout(x):
-    """Units pair up across the two halves, which is the cheapest way here; the rows of a weight have no order."""
+    """The maximum over units i and i + n/2, which is the cheapest; the order of the rows does not matter."""
     a, b = x.chunk(2, -1)
     return torch.maximum(a, b)
 
 
 def bahdanau(c):
-    """A bidirectional GRU, and a GRU cell that looks at it by the additive score in every step."""
+    """A bidirectional GRU, and a GRU cell that attends to it by the additive score in every step."""
     nn, E, H, A, L, V = torch.nn, c.embedding, c.hidden, c.attention, c.maxout, c.words
     m = nn.ModuleDict({
         "source": nn.Embedding(V, E), "target": nn.Embedding(V, E),
@@ -177,8 +177,8 @@ def bahdanau(c):
 
 
 def rnn_encdec(c):
-    """Cho's model, but the summary enters the decoder by its first state and the output alone, so that nn.GRU can run
-    it in one call; what is left out is a hundredth of the work."""
+    """Cho's model, but only the decoder's first state and the output read the summary, so that nn.GRU can run
+    it in one call; this leaves out a hundredth of the work."""
     nn, E, H, L, V = torch.nn, c.embedding, c.hidden, c.maxout, c.words
     m = nn.ModuleDict({
         "source": nn.Embedding(V, E), "target": nn.Embedding(V, E), "encoder": nn.GRU(E, H, batch_first=True),
@@ -201,8 +201,8 @@ def sinusoids(n, d):
     return torch.stack([torch.sin(angle), torch.cos(angle)], 2).reshape(n, d)
 
 
-def shaw_whole(q, k, v, wK, wV, offsets, mask):
-    """Shaw's positions with tables of every pair [Q,K,D], as tensor2tensor has them: for short sentences."""
+def shaw_tables(q, k, v, wK, wV, offsets, mask):
+    """Shaw's positions with tables of every pair [Q,K,D], as in tensor2tensor: for short sentences."""
     q, aK, aV = q * (1 / math.sqrt(q.shape[-1])), wK[offsets], wV[offsets]
     beyond = lambda x, table: torch.matmul(x.permute(2, 0, 1, 3).flatten(1, 2), table).unflatten(1, x.shape[:2])
     e = torch.matmul(q, k.transpose(-2, -1)) + beyond(q, aK.transpose(1, 2)).permute(1, 2, 0, 3)
@@ -213,7 +213,7 @@ def shaw_whole(q, k, v, wK, wV, offsets, mask):
 
 
 def own_layers(c, attention):
-    """The layers of a Transformer with q, k and v from one product, around one of the ways to attend."""
+    """The layers of a Transformer with q, k and v from one product, around one of the attention functions."""
     nn, d, reach = torch.nn, c.hidden, int(c.position.partition(":")[2] or 0)
 
     class MultiHead(nn.Module):
@@ -234,7 +234,7 @@ def own_layers(c, attention):
             else:
                 q, (k, v) = self.heads(self.project(x)), (self.heads(part) for part in self.memory(memory).chunk(2, -1))
             if hasattr(self, "wK"):
-                seen = {"gather": shaw, "pairs": shaw_whole}[attention](q, k, v, self.wK, self.wV, offsets, mask)
+                seen = {"gather": shaw, "pairs": shaw_tables}[attention](q, k, v, self.wK, self.wV, offsets, mask)
             else:
                 seen = sdpa(q, k, v, causal) if attention == "sdpa" else naive(q, k, v, mask)
             return self.out(seen.transpose(1, 2).flatten(2))
@@ -280,7 +280,7 @@ def ready_layers(c):
 
 
 def transformer(c, layers):
-    """One table of words for both sides and the output."""
+    """One embedding table for both sides and the output."""
     m, run = layers
     m["words"] = torch.nn.Embedding(c.words, c.hidden)
     torch.nn.init.normal_(m["words"].weight, std=c.hidden**-0.5)
@@ -294,7 +294,7 @@ def transformer(c, layers):
 
 
 def models(c):
-    """The ways to build this model, of which the fastest is kept."""
+    """The variants of this model, of which the fastest is used."""
     if c.model == "bahdanau":
         return {"autograd": lambda: bahdanau(c)}
     if c.model == "rnn-encdec":
@@ -323,7 +323,7 @@ def counted_flops(c, modules, forward, x, y):
 
     counted = (torch.nn.Linear, torch.nn.GRU, torch.nn.GRUCell)
     hooks = [m.register_forward_hook(count) for m in modules.modules() if isinstance(m, counted)]
-    # torch's own attention keeps the weights of q, k and v to itself: 3 d by d, the rows being all of one length
+    # the hooks do not see the weights of q, k and v in torch's own attention: 3 d by d, all rows of one length
     inside = [m.in_proj_weight for m in modules.modules() if isinstance(m, torch.nn.MultiheadAttention)]
     total += sum(2 * x.numel() * (w.numel() + w.shape[1] ** 2) for w in inside)
     with torch.enable_grad():
@@ -370,7 +370,7 @@ def prepare_training(words):
     return (*best[:3], best[3]())
 
 
-# ---- Greedy decoding of a Transformer with keys and values kept
+# ---- Greedy decoding of a Transformer with cached keys and values
 
 
 def prepare_decoding(words):
@@ -424,7 +424,7 @@ def prepare_decoding(words):
 
 
 def peak(call):
-    """MB resident at most while it runs, whatever ran before."""
+    """The peak resident memory in MB while it runs, regardless of what ran before."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     with open("/proc/self/clear_refs", "w") as marks:
@@ -460,7 +460,7 @@ def answer(line):
         return repr(peak(slots[slot][0]))
     if verb == "run":
         call, each = slots[slot][:2]
-        # Another contestant has just had the caches: the first of the short calls is not counted.
+        # The contestant before has filled the caches with its data: the first of the short calls is not counted.
         if each < 0.01:
             call()
         return repr(seconds(call, int(rest[0])))

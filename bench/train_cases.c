@@ -12,7 +12,7 @@
 #include "worker.h"
 
 static const char BENCH[] = "train";
-enum { WARM = 2 }; /* steps until memory must be steady */
+enum { WARM = 2 }; /* steps after which nothing may be allocated */
 
 typedef struct training {
     at_model *model;
@@ -22,7 +22,7 @@ typedef struct training {
     int32_t *ids;     /* source, input and target, [rows, length] each */
     int64_t *lengths; /* [rows] */
     int64_t steps;
-    size_t asked; /* how often the system had been asked for memory after WARM steps */
+    size_t asked; /* allocations after WARM steps */
 } training;
 
 static bool step(training *t)
@@ -146,7 +146,7 @@ static void run_case(const model_case *c, const model_case *plain)
     training made, other;
     if (!bench_wants(c->name) || !training_make(&made, c))
         return;
-    /* A product costs as much again for each of its two gradients. */
+    /* Each of the two gradients of a product costs as much as the product. */
     double flops = 3 * model_case_flops(c, made.model), peak = peak_of(&made);
     race r = {0};
     race_add(&r, "attend", NULL, training_turn, &made);

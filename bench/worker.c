@@ -15,11 +15,11 @@ enum { MAX_LINE = 400, MAX_SLOTS = 4 };
 
 typedef struct worker {
     const char *who;
-    pid_t process; /* 0: not there */
+    pid_t process; /* 0: not running */
     FILE *to, *from;
 } worker;
 
-/* A case that a worker has ready. */
+/* A case that a worker has prepared. */
 typedef struct slot {
     worker *owner;
     int number;
@@ -31,7 +31,7 @@ static worker torch = {.who = "torch"}, onnxruntime = {.who = "onnxruntime"};
 static slot slots[2 * MAX_SLOTS];
 static int slot_count;
 
-/* One line to the worker and its answer. False if it has gone. */
+/* Sends one line to the worker and reads its answer. False if the worker has ended. */
 static bool ask(worker *w, char answer[MAX_LINE], const char *question)
 {
     if (fprintf(w->to, "%s\n", question) < 0 || fflush(w->to) != 0 || !fgets(answer, MAX_LINE, w->from)) {
@@ -47,7 +47,7 @@ static void child(int in, int out, const char *const *command)
 {
     dup2(in, STDIN_FILENO);
     dup2(out, STDOUT_FILENO);
-    /* Libraries chat on stderr while they load; what matters comes as an answer. */
+    /* Libraries print to stderr while they load; real errors come as an answer. */
     if (!freopen("/dev/null", "w", stderr))
         _exit(127);
     for (int fd = 3; fd < 256; fd++)
@@ -78,7 +78,7 @@ static void start(worker *w, const char *const *command)
     }
 }
 
-/* The folder of the workers' scripts: beside the binary's folder in a build, or as installed. */
+/* The folder of the workers' scripts: next to the binary's folder in a build, or as installed. */
 static const char *scripts(void)
 {
     static char folder[4096];
@@ -102,7 +102,8 @@ void workers_start(void)
     signal(SIGPIPE, SIG_IGN);
     char threads[16];
     snprintf(threads, sizeof threads, "%d", bench_options.threads);
-    /* Keeps glibc from giving torch's large temporaries back after each call, which would halve its speed. */
+    /* Keeps glibc from returning torch's large temporaries to the system after each call, which would halve its
+     * speed. */
     setenv("MALLOC_TRIM_THRESHOLD_", "20000000000", 0);
     setenv("MALLOC_MMAP_THRESHOLD_", "20000000000", 0);
     const char *python = getenv("ATTEND_PYTHON"), *node = getenv("ATTEND_NODE"), *peers = getenv("ATTEND_PEERS");
@@ -144,7 +145,8 @@ static double worker_turn(void *context, int64_t repeats)
     return end == answer ? -1 : seconds;
 }
 
-/* Asks the worker to get ready for a case, in words that follow the slot's number. NULL if it cannot do the case. */
+/* Makes the worker prepare a case, described by the words after the slot's number. NULL if it does not support the
+ * case. */
 static slot *prepare(worker *w, const char *verb, const char *words)
 {
     if (w->process == 0 || slot_count == 2 * MAX_SLOTS)
@@ -181,7 +183,7 @@ static void add(race *r, worker *w, const attention_case *what, double checksum,
 }
 
 /* A whole model, its work being `verb`. The parameters differ, so there is no result to compare; the work must be the
- * same, to the share `tolerance` of the flops. */
+ * same, within `tolerance` times the flops. */
 static void add_model(race *r, worker *w, const char *verb, const model_case *what, double flops, double tolerance)
 {
     char words[MAX_LINE - 32];
@@ -213,7 +215,7 @@ void workers_add_training(race *r, const model_case *what, double flops)
 void workers_add_decoding(race *r, const model_case *what, double flops)
 {
     add_model(r, &torch, "decode", what, flops, 0.05);
-    add_model(r, &onnxruntime, "decode", what, flops, 0.5); /* the encoder's share is missing */
+    add_model(r, &onnxruntime, "decode", what, flops, 0.5); /* without the encoder */
 }
 
 double workers_flops(const contestant *c)

@@ -1,11 +1,11 @@
-/* Rivals that live in other languages: a process of their own, spoken to in lines (see torch_worker.py). */
+/* Rivals in other languages: each is a process that answers line by line (see torch_worker.py). */
 #ifndef BENCH_WORKER_H
 #define BENCH_WORKER_H
 
 #include "measure.h"
 #include "model_case.h"
 
-/* What is asked for. Q = K unless decoding. */
+/* The case to run. Q = K unless decoding. */
 typedef struct attention_case {
     int64_t B, H, Q, K, D;
     bool causal, backward;
@@ -27,7 +27,8 @@ void workers_add_training(race *r, const model_case *what, double flops);
 void workers_add_decoding(race *r, const model_case *what, double flops);
 /* Flops of one call of a contestant added so, as it counts them itself. */
 double workers_flops(const contestant *c);
-/* MB that the whole process of a contestant added here had at most, over two more calls; NAN if it does not tell. */
+/* MB that the whole process of a contestant added here had at most, over two more calls; NAN if it does not report
+ * it. */
 double workers_peak(const contestant *c);
 void workers_free(void);
 

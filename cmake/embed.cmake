@@ -1,4 +1,4 @@
-# attend_embed(OUT FILES...): a C file OUT with the texts of the comparisons that come along, by their names.
+# attend_embed(OUT FILES...): a C file OUT with the texts of the built-in comparisons, by name.
 function(attend_embed out)
   set(texts "")
   set(rows "")

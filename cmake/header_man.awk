@@ -1,11 +1,11 @@
 # attend.h as the man page attend.h(3): the comment at the top is the description, every "/* ---- Title ---- */" starts a
-# section, other comments are paragraphs, and declarations stand as they are. Usage: awk -v version=0.1.0 -f THIS attend.h
+# section, other comments are paragraphs, and declarations are copied unchanged. Usage: awk -v version=0.1.0 -f THIS attend.h
 function roff(text) {
     gsub(/\\/, "\\e", text)
     gsub(/-/, "\\-", text)
     return text ~ /^[.']/ ? "\\&" text : text
 }
-# Ends what is open and starts a paragraph of text, of lines that stay as they are (indented ones), or of code.
+# Ends the open paragraph and starts one of text, of unchanged (indented) lines, or of code.
 function start(kind) {
     if (kind == state)
         return

@@ -29,7 +29,7 @@ write_basic_package_version_file(attendConfigVersion.cmake COMPATIBILITY SameMin
 install(FILES ${CMAKE_BINARY_DIR}/attendConfig.cmake ${CMAKE_BINARY_DIR}/attendConfigVersion.cmake DESTINATION ${PACKAGE_DIR})
 install(EXPORT attendTargets NAMESPACE attend:: DESTINATION ${PACKAGE_DIR})
 
-# The command writes its own man pages and completion scripts, from the tables it parses its options by. Each cli/cmd_X.c is
+# The command writes its own man pages and completion scripts, from its tables of options. Each cli/cmd_X.c is
 # a command X.
 if(NOT CMAKE_CROSSCOMPILING)
   set(MAN ${CMAKE_BINARY_DIR}/man)

@@ -1,5 +1,5 @@
 # Finds every library of needs.txt as PkgConfig::NAME, and names all that are missing in one message. Sets NEED_TARGETS
-# (what to link), NEED_NAMES and NEED_MODULES (for whoever links the installed library).
+# (what to link), NEED_NAMES and NEED_MODULES (for programs that link the installed library).
 include(CheckIncludeFile)
 find_package(PkgConfig)
 find_package(Threads REQUIRED)
@@ -47,7 +47,7 @@ endforeach()
 if(AT_TESTS)
   attend_need(CMOCKA cmocka libcmocka-dev)
 endif()
-# Random123 is headers alone.
+# Random123 is header-only.
 check_include_file(Random123/philox.h HAVE_RANDOM123)
 if(NOT HAVE_RANDOM123)
   unset(HAVE_RANDOM123 CACHE) # or it would stay missing after it was installed

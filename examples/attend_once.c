@@ -12,7 +12,7 @@ int main(void)
 
     at_settings settings;
     memset(&settings, 0, sizeof settings);
-    settings.score = "dot"; /* what is left empty keeps its default: softmax over all keys, one head */
+    settings.score = "dot"; /* fields left empty have their defaults: softmax over all keys, one head */
 
     at_call call;
     memset(&call, 0, sizeof call);

@@ -1,4 +1,4 @@
-/* Errors for programs: the code says what kind of failure it was, the message what to tell a person. Setting names stand
+/* Errors for programs: the code is the category of the failure, the message is for the user. Setting names are
  * in backquotes in a message, so that a program can show them in its own way: here in capitals.
  *
  *     cc errors.c $(pkg-config --cflags --libs attend) -o errors && ./errors
@@ -41,7 +41,7 @@ int main(void)
     memset(&error, 0, sizeof error);
 
     at_array_free(at_npy_read("no/such/file.npy", &error));
-    at_translator_free(at_translator_load("also/missing", &error)); /* does nothing: the first error stays */
+    at_translator_free(at_translator_load("also/missing", &error)); /* does nothing: the first error is kept */
     report(&error);
 
     at_settings settings;

@@ -1,8 +1,8 @@
-/* What an attention call can return besides its output: the weights of chosen rows, summaries of all rows, gradients. It
- * runs in memory of the caller's, and draws the weights as a heat map.
+/* What an attention call can return besides its output: the weights of chosen rows, summaries of all rows,
+ * gradients. It runs in memory that the caller provides, and draws the weights as a heat map.
  *
  *     cc weights.c $(pkg-config --cflags --libs attend) -o weights && ./weights
- */
+ * */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ int main(void)
     call.query_width = call.key_width = call.value_width = D;
     call.query = call.key = call.value = &x[0][0];
     call.out = &out[0][0];
-    call.weights = &weights[0][0]; /* of two rows: the [N,N] matrix is never made */
+    call.weights = &weights[0][0]; /* of two rows: the [N,N] matrix is never computed */
     call.rows = rows;
     call.row_count = 2;
     call.argmax = argmax;
@@ -42,7 +42,8 @@ int main(void)
     memset(&error, 0, sizeof error);
     at_attend(&settings, &call, &error);
 
-    /* The same call in memory of our own, as an allocation-free loop would: the first call has measured how much. */
+    /* The same call in caller-provided memory, as a loop without allocation would use: the first call has measured
+     * the size. */
     void *memory = aligned_alloc(64, (call.memory_used + 63) / 64 * 64);
     call.memory = memory;
     call.memory_size = call.memory_used;

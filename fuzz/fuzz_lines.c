@@ -1,4 +1,5 @@
-/* Any bytes as a file of lines, plain or compressed: the same lines at once and one by one, or the same message. */
+/* Any bytes as a file of lines, plain or compressed: reading all at once and one by one returns the same lines, or
+ * the same error message. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Any bytes as a .npy file: an array whose values all lie in them, or an error message. */
+/* Any bytes as a .npy file: an array whose values are all within the bytes, or an error message. */
 #include "io/dtype.h"
 #include "io/parse_internal.h"
 

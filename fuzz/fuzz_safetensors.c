@@ -1,4 +1,4 @@
-/* Any bytes as a safetensors file: tensors that together are its data, or an error message. */
+/* Any bytes as a safetensors file: tensors that together cover its data, or an error message. */
 #include "base/utf8.h"
 #include "io/dtype.h"
 #include "io/parse_internal.h"

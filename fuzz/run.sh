@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# run.sh BUILD SECONDS: runs every fuzzer of the build directory for so long, two at a time. fuzz_NAME starts from the *.NAME
-# files of fuzz/seeds and tests/ref, small ones alone: large ones make every run slow. Prints the findings and then
+# run.sh BUILD SECONDS: runs every fuzzer of the build directory for SECONDS, two at a time. fuzz_NAME starts from the *.NAME
+# files of fuzz/seeds and tests/ref, only small ones, because large ones make every run slow. Prints the findings and then
 # "N passed, N failed".
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd)

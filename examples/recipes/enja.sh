@@ -27,20 +27,20 @@ data=(--source "$work/train.$source" --target "$work/train.$target" --valid-sour
 shape=(--model transformer --layers 4 --hidden 128 --ffn 256 --heads 4 --norm pre)
 settings=(--dropout 0.1 --batch-tokens 512 --learning-rate 0.002 --label-smoothing 0.1 --clip-norm 1)
 limits=(--schedule cosine --warmup 500 --updates 7000 --valid-every 700)
-learn "$@"
+train_models "$@"
 
-# judge NAME: the BLEU of NAME.said by NAME.target
-judge() {
-    "$attend" score bleu --tokenise none --reference "$work/$1.target" <"$work/$1.said"
+# bleu_of NAME: the BLEU of NAME.output by NAME.target
+bleu_of() {
+    "$attend" score bleu --tokenise none --reference "$work/$1.target" <"$work/$1.output"
 }
 for split in $splits; do
-    answer "$work/$split.$source" --length-penalty 1.5 --replace-unknown >"$work/$split.said"
+    translate "$work/$split.$source" --length-penalty 1.5 --replace-unknown >"$work/$split.output"
     cp "$work/$split.$target" "$work/$split.target"
-    echo "$direction $split $(judge $split)"
-    # The same without the pairs whose source was seen in training.
+    echo "$direction $split $(bleu_of $split)"
+    # The same without the pairs whose source occurs in training.
     awk 'NR == FNR { seen[$0]; next } { print ($0 in seen) }' "$work/train.$source" "$work/$split.$source" >"$work/seen"
-    for part in said target; do
+    for part in output target; do
         paste "$work/seen" "$work/$split.$part" | sed -n 's/^0\t//p' >"$work/unseen.$part"
     done
-    echo "$direction $split without the $(grep -c 1 "$work/seen") of $(wc -l <"$work/seen") sources that occur in training $(judge unseen)"
+    echo "$direction $split without the $(grep -c 1 "$work/seen") of $(wc -l <"$work/seen") sources that occur in training $(bleu_of unseen)"
 done

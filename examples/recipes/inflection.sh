@@ -6,7 +6,7 @@
 # DATA holds LANGUAGE-{train-high,dev,test}.gz: lemma, tab, form, tab, features separated by `;`. LANGUAGE is german or finnish. The
 # source units are the letters of the lemma and then the features, each of them one unit: `l a u f e n [V] [PST] [2] [PL]`. The
 # checkpoint is the one with the most dev forms right by greedy search, evaluated after every epoch; test is scored once, at the
-# end. Printed are the share of forms that are right and the mean Levenshtein distance. SIZE=medium trains on 1,000 words instead
+# end. Prints the percentage of correct forms and the mean Levenshtein distance. SIZE=medium trains on 1,000 words instead
 # of 10,000. Options after LANGUAGE replace the settings below, as in: inflection.sh data/inflection german --minutes 2
 # It takes about six minutes of one core.
 . "$(dirname "$0")/recipe.bash"
@@ -19,9 +19,9 @@ shift 2
 unpack_split() {
     unpack "$2" >"$work/lines"
     cut -f2 "$work/lines" >"$work/$1.form"
-    cut -f1 "$work/lines" | apart >"$work/lemma"
+    cut -f1 "$work/lines" | split_characters >"$work/lemma"
     cut -f3 "$work/lines" | sed -e 's/;/] [/g' -e 's/.*/[&]/' | paste -d ' ' "$work/lemma" - >"$work/$1.source"
-    apart <"$work/$1.form" | paste "$work/$1.source" - >"$work/$1.tsv"
+    split_characters <"$work/$1.form" | paste "$work/$1.source" - >"$work/$1.tsv"
 }
 unpack_split train "$from/$language-train-${SIZE:-high}.gz"
 for split in dev test; do
@@ -32,11 +32,11 @@ data=(--tsv "$work/train.tsv" --valid-tsv "$work/dev.tsv" --source-vocab word --
 shape=(--model luong --cell lstm --bidirectional --input-feeding --score general --embedding 128 --hidden 256)
 settings=(--dropout 0.3 --batch-size 32 --learning-rate 0.002 --label-smoothing 0.1 --ema 0.999)
 limits=(--schedule cosine --warmup 200 --updates "$updates")
-learn "$@"
+train_models "$@"
 
 for split in $splits; do
-    answer "$work/$split.source" --replace-unknown | together >"$work/$split.said"
-    "$attend" score accuracy cer --decimals 6 --reference "$work/$split.form" <"$work/$split.said" |
+    translate "$work/$split.source" --replace-unknown | join_characters >"$work/$split.output"
+    "$attend" score accuracy cer --decimals 6 --reference "$work/$split.form" <"$work/$split.output" |
         awk -v of="$language $split" 'NR == FNR { letters += gsub(/[^\200-\277]/, ""); next } { v[$1] = $2 }
             END { printf "%-12s  accuracy %.2f  mean distance %.3f\n", of, v["accuracy"], v["cer"] / 100 * letters / (NR - FNR) }' \
             "$work/$split.form" -

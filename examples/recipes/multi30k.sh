@@ -47,9 +47,9 @@ else
     fi
 fi
 settings+=(--joint-vocab --label-smoothing 0.1 --clip-norm 1)
-learn "$@"
+train_models "$@"
 
 for split in $splits; do
-    answer "$work/$split.$source" --length-penalty $penalty >"$work/$split.said"
-    echo "$direction ${file[$split]} $("$attend" score bleu --tokenise none --reference "$work/$split.$target" <"$work/$split.said")"
+    translate "$work/$split.$source" --length-penalty $penalty >"$work/$split.output"
+    echo "$direction ${file[$split]} $("$attend" score bleu --tokenise none --reference "$work/$split.$target" <"$work/$split.output")"
 done

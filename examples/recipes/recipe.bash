@@ -47,18 +47,18 @@ unpack_pairs() {
     cut -f2 "$work/$2.tsv" >"$work/$2.target"
 }
 
-# apart: the characters of each line separated by blanks, and ▁ for a blank. together: the reverse.
-apart() {
+# split_characters: the characters of each line separated by blanks, and ▁ for a blank. join_characters: the reverse.
+split_characters() {
     sed -e 's/ /\xe2\x96\x81/g' -e 's/[^\x80-\xbf]/ &/g' -e 's/^ //'
 }
-together() {
+join_characters() {
     sed -e 's/ //g' -e 's/\xe2\x96\x81/ /g'
 }
 
-# learn OPTIONS...: trains with the arrays data, shape, settings and limits, which the recipe sets. OPTIONS come last and so win;
+# train_models OPTIONS...: trains with the arrays data, shape, settings and limits, which the recipe sets. OPTIONS come last and override the others;
 # --model among them removes the shape of another model, --epochs and --minutes the limits and their schedule,
 # and one unit of the batch size the other.
-learn() {
+train_models() {
     local option seed running=0
     for option; do
         case $option in
@@ -71,7 +71,7 @@ learn() {
         train_with "$seed" "$@"
     done
     while ((running)); do
-        one_ends
+        wait_for_one
     done
     times >"$work/times"
     awk 'NR == 2 { split($1 "m" $2, t, "m"); printf "training took %.1f minutes of one core\n", t[1] + t[3] + (t[2] + t[4]) / 60 }' \
@@ -88,13 +88,13 @@ train_with() {
         "$attend" train "${data[@]}" "${chosen[@]}" --output "$model"
         return
     fi
-    ((running < $(nproc))) || one_ends
+    ((running < $(nproc))) || wait_for_one
     "$attend" train "${data[@]}" --threads 1 "${chosen[@]}" --output "$model" 2> >(sed -u "s/^/seed $seed: /" >&2) &
     running=$((running + 1))
 }
 
-# one_ends: waits until one of the models is trained; the recipe ends if it failed.
-one_ends() {
+# wait_for_one: waits until one of the models is trained; the recipe ends if it failed.
+wait_for_one() {
     wait -n
     running=$((running - 1))
 }
@@ -107,8 +107,8 @@ stop_training() {
     wait
 }
 
-# answer SOURCES OPTIONS...: translations of SOURCES by the model, or by the ensemble.
-answer() {
+# translate SOURCES OPTIONS...: translations of SOURCES by the model, or by the ensemble.
+translate() {
     local sources=$1
     shift
     "$attend" translate "${models[@]}" --beam "${BEAM:-$beam}" "$@" <"$sources"

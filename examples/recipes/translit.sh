@@ -5,7 +5,7 @@
 #
 # DATA holds ar2en-{train,eval,test}.txt.gz: an Arabic word, a tab, its Latin spelling; eval is dev here. The checkpoint is the one
 # with the fewest dev letters wrong (CER) by greedy search, evaluated after every epoch; test is scored once, at the end. WER is
-# the share of words that are not right in every letter, CER the edit distance over letters. Options after DATA replace the
+# the percentage of words that are not right in every letter, CER the edit distance over letters. Options after DATA replace the
 # settings below, as in: translit.sh data/translit --minutes 2
 # It takes about three minutes of one core.
 . "$(dirname "$0")/recipe.bash"
@@ -21,10 +21,10 @@ data=(--tsv "$work/train.tsv" --valid-tsv "$work/dev.tsv" --source-vocab char --
 shape=(--model luong --cell lstm --bidirectional --input-feeding --score general --embedding 128 --hidden 256)
 settings=(--dropout 0.3 --batch-size 64 --learning-rate 0.002 --label-smoothing 0.1 --ema 0.999)
 limits=(--schedule cosine --warmup 200 --updates 3030)
-learn "$@"
+train_models "$@"
 
 for split in $splits; do
-    answer "$work/$split.source" >"$work/$split.said"
-    "$attend" score accuracy cer --reference "$work/$split.target" <"$work/$split.said" | awk -v of="ar2en $split" \
+    translate "$work/$split.source" >"$work/$split.output"
+    "$attend" score accuracy cer --reference "$work/$split.target" <"$work/$split.output" | awk -v of="ar2en $split" \
         '{ v[$1] = $2 } END { printf "%-10s  WER %.2f  CER %.2f\n", of, 100 - v["accuracy"], v["cer"] }'
 done

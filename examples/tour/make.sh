@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Generates the data of the README's tour: English sentences and their German translations from a small grammar, no
-# sentence twice, and the word alignment of the test set. German grammar gives a model something to learn: articles and
+# sentence twice, and the word alignment of the test set. A model has to learn German grammar: articles and
 # the endings of adjectives depend on the gender and the case of a noun, the finite verb is second, and participles and
 # infinitives come last.
 #
-#   examples/tour/make.sh [FOLDER]        writes train.en train.de test.en test.de test.links (default: beside this file)
+#   examples/tour/make.sh [FOLDER]        writes train.en train.de test.en test.de test.links (default: the folder of this file)
 set -euo pipefail
 LC_ALL=C awk -v folder="${1:-$(dirname "$0")}" '
 # Lehmer random numbers, 0 .. n-1: the same in every awk.
@@ -12,7 +12,7 @@ function random(n) { state = state * 48271 % 2147483647; return int(state / 2147
 # choose(LIST, PARTS): one entry of the list, such as "man/Mann/m", split at its slashes.
 function choose(list, parts,    entries) { split(entries[1 + random(split(list, entries, " "))], parts, "/") }
 
-# A word behind those of its side; returns its index, counted from 0.
+# Appends a word to its side; returns its index, from 0.
 function english(word) { source = source (sources ? " " : "") word; return sources++ }
 function german(word) { target = target (targets ? " " : "") word; return targets++ }
 # "-" marks a sure link, "?" a possible one.
