@@ -142,8 +142,9 @@ static bool detect_format(at_input *input, at_error *error)
     if (!input->packing)
         return true;
     if (!input->packing->open)
-        return at_fail(error, AT_UNSUPPORTED, "'%s' is %s data, which this build of attend cannot read; decompress it",
-                       input->name, input->packing->name);
+        return at_fail(error, AT_UNSUPPORTED,
+                       "'%s' is %s data, and this attend was built without %s; decompress it first", input->name,
+                       input->packing->name, input->packing->library);
     input->state = input->packing->open();
     return input->state || at_no_memory(error, "decompressing '%s'", input->name);
 }

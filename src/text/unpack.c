@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char trailing[] = "there are other bytes after its end";
+#define TRAILING "there are other bytes after its end"
 
 /* ---- gzip ----------------------------------------------------------------------------------------------------- */
 
@@ -31,7 +31,7 @@ static const char *gzip_step(void *state, at_unpack_step *step)
     gzip *g = state;
     if (g->ended && step->in_size > 0) {
         if (step->in[0] != 0x1f)
-            return trailing;
+            return TRAILING;
         inflateReset(&g->stream);
         g->ended = false;
     }
@@ -93,7 +93,7 @@ static const char *zstd_step(void *state, at_unpack_step *step)
     ZSTD_outBuffer out = {step->out, step->out_size, 0};
     const size_t status = ZSTD_decompressStream(z->stream, &out, &in);
     if (ZSTD_isError(status))
-        return z->any && ZSTD_getErrorCode(status) == ZSTD_error_prefix_unknown ? trailing : ZSTD_getErrorName(status);
+        return z->any && ZSTD_getErrorCode(status) == ZSTD_error_prefix_unknown ? TRAILING : ZSTD_getErrorName(status);
     step->in += in.pos;
     step->in_size -= in.pos;
     step->out += out.pos;
@@ -119,8 +119,8 @@ static void zstd_close(void *state)
 
 /* zstd files may begin with a skippable frame, as those of pzstd do. */
 static const at_packing packings[] = {
-    {"gzip", ".gz", {"\x1f\x8b"}, 2, gzip_open, gzip_step, gzip_close},
-    {"zstd", ".zst", {"\x28\xb5\x2f\xfd", "\x50\x2a\x4d\x18"}, 4, zstd_open, zstd_step, zstd_close},
+    {"gzip", "zlib", ".gz", {"\x1f\x8b"}, 2, gzip_open, gzip_step, gzip_close},
+    {"zstd", "libzstd", ".zst", {"\x28\xb5\x2f\xfd", "\x50\x2a\x4d\x18"}, 4, zstd_open, zstd_step, zstd_close},
 };
 
 const at_packing *at_packing_at(int index)

@@ -14,8 +14,9 @@ typedef struct at_unpack_step {
 } at_unpack_step;
 
 typedef struct at_packing {
-    const char *name;   /* "gzip" */
-    const char *ending; /* of file names: ".gz" */
+    const char *name;    /* "gzip" */
+    const char *library; /* that the build must have found: "zlib" */
+    const char *ending;  /* of file names: ".gz" */
     const char *magic[2];
     size_t magic_size;
     void *(*open)(void); /* NULL: out of memory; the member is NULL if the build lacks the library */

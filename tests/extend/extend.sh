@@ -57,7 +57,7 @@ cmake -S "$copy" -B "$copy/build" -DAT_TESTS=ON -DAT_BENCH=OFF -DCMAKE_BUILD_TYP
     -DCMAKE_CXX_FLAGS_DEBUG=-O1 >"$copy/build.log"
 # shellcheck disable=SC2086
 cmake --build "$copy/build" -j2 --target attend $programs >>"$copy/build.log" 2>&1 || {
-    grep -E 'error|warning:' -A4 "$copy/build.log" | head -40
+    grep -E 'error:|warning:' -A4 "$copy/build.log" | head -40
     fail "the copy does not build"
 }
 
