@@ -1,4 +1,4 @@
-/* Cases of the operator for tests: the whole product of settings, with sizes that change from case to case. The
+/* Cases of the operator for tests: every combination of settings, with sizes that change from case to case. The
  * settings come from the catalogue, so a new one is checked as soon as it is listed. */
 #ifndef ATTENTION_CASES_H
 #define ATTENTION_CASES_H
@@ -21,7 +21,7 @@
 
 enum { MOST_CHOICES = 64, MOST_INPUTS = 16 };
 
-/* One way to fill an axis: its text, and which optional parameters (by their order in the entry) are left out. */
+/* One choice for an axis: its text, and which optional parameters (by their order in the entry) are left out. */
 typedef struct choice {
     const at_entry *entry;
     char text[32];
@@ -83,7 +83,7 @@ typedef struct attention_case {
     int64_t lengths[4];
     bool has_lengths, per_head, projections, sample;
     int64_t query_start;
-    at_real drop; /* the share of the weights that is dropped */
+    at_real drop; /* dropout probability of the weights */
     char name[200];
     int inputs; /* query, key, value, then parameters by these names */
     char input_name[MOST_INPUTS][8];
@@ -215,8 +215,8 @@ static inline void refuses(attention_case *c, const char *why)
     at_arena_free(arena);
 }
 
-/* Case `number` of the product. Sizes, heads, lengths and so on change from case to case in rhythms that share no
- * factor with the numbers of choices, so that everything meets everything. */
+/* Case `number` of the product. Sizes, heads, lengths and so on change from case to case with periods that are
+ * coprime to the numbers of choices, so that every pair of values occurs. */
 static inline attention_case case_of(const char *label, const choice *const *chosen, int number)
 {
     static const int heads[][2] = {{1, 1}, {4, 2}, {4, 1}};

@@ -1,11 +1,11 @@
-/* A model made by hand, whose numbers can be worked out without it. */
+/* A hand-written model whose numbers can be computed without it. */
 #ifndef FAKE_MODEL_H
 #define FAKE_MODEL_H
 
 #include "search/search.h"
 
 /* The next unit depends on the sum of the source and, through a running hash in the state, on every unit before it: a
- * beam whose rows are mixed up gives other numbers. */
+ * beam whose rows are mixed up has other numbers. */
 enum { HASH = 1009 };
 
 static int64_t hash_next(int64_t hash, int32_t id)
@@ -13,13 +13,13 @@ static int64_t hash_next(int64_t hash, int32_t id)
     return (hash * 31 + id + 1) % HASH;
 }
 
-/* How the logits are: spread, how likely the end is, and whether they are whole numbers, so that many are equal. */
+/* Shape of the logits: spread, the logit of the end, and whether they are integers, so that many are equal. */
 static struct {
     float spread, end;
     bool whole;
 } shape = {1, 0.5f, false};
 
-/* `source` is a sum below SUMS, and from there on that of another model. */
+/* `source` is a sum below SUMS; SUMS and above are the sums of another ensemble member. */
 enum { SUMS = 97 };
 
 static float logit(int64_t source, int64_t hash, int64_t id)
@@ -80,7 +80,7 @@ static at_decoded fake_decode(const at_model *model, const at_pass *pass, const 
             assert_int_equal(seen[s], source->ids[r * length + s]);
             assert_true((seen[s] >= 0) == (s < source->lengths[r]));
         }
-        /* Each model is told apart by a setting that it does not use. */
+        /* A setting that the model does not use identifies the ensemble member. */
         int64_t sum = source_sum(seen, source->lengths[r]) + SUMS * model->settings.layers;
         int64_t hash = (int64_t)state->part[0]->value[r];
         free(seen);

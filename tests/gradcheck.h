@@ -7,13 +7,13 @@
  *     gradcheck(&(gradcheck_case){.name = "op:mul", .build = build, .inputs = 2, .shape = {AT_SHAPE(7, 9),
  * AT_SHAPE(9)}});
  *
- * The loss is a random projection of what `build` returns, L = sum_i r_i y_i, so every output counts with a weight of its
- * own. dL/dx is compared, sign and all, for every number of every input and, if `params` is given, of every parameter.
- * An operation with several outputs joins them with at_concat of at_reshape(..., {-1}).
+ * The loss is a random projection of what `build` returns, L = sum_i r_i y_i, so every output has a weight of its
+ * own. dL/dx is compared, including the sign, for every number of every input and, if `params` is given, of every
+ * parameter. An operation with several outputs joins them with at_concat of at_reshape(..., {-1}).
  *
- * The convention: a case that checks an operation says so in a string literal "op:NAME", NAME being the name in its
- * `static const at_op`. tests/command/ops_checked.sh fails if an operation has no such literal in tests/double, and the
- * check fails if no operation of that name was recorded. */
+ * The convention: a case that checks an operation contains the string literal "op:NAME", NAME being the name in its
+ * `static const at_op`. tests/command/ops_checked.sh fails if an operation has no such literal in tests/double, and
+ * the check fails if no operation of that name was recorded. */
 #ifndef GRADCHECK_H
 #define GRADCHECK_H
 
@@ -58,7 +58,7 @@ typedef struct gradcheck_state {
     at_arena *arena;
     int64_t count[GRADCHECK_INPUTS];
     double *value[GRADCHECK_INPUTS], *grad[GRADCHECK_INPUTS];
-    double *projection; /* r, drawn once the size of the result is known */
+    double *projection; /* r, sampled once the size of the result is known */
     int64_t outputs;
     int checked; /* numbers compared */
 } gradcheck_state;
@@ -82,7 +82,7 @@ static inline double gradcheck_project(const gradcheck_state *s, const at_tensor
     return loss;
 }
 
-/* L with the inputs as they are, on a tape that does not record. */
+/* L of the current inputs, on a tape that does not record. */
 static inline double gradcheck_loss(gradcheck_state *s)
 {
     if (s->c->params)
@@ -123,7 +123,7 @@ static inline void gradcheck_back(gradcheck_state *s, int wanted)
     at_arena_release(s->arena, mark);
 }
 
-/* Five points: dL/dx = (L(x-2h) - 8 L(x-h) + 8 L(x+h) - L(x+2h)) / 12h, off by h^4 only. */
+/* Five points: dL/dx = (L(x-2h) - 8 L(x-h) + 8 L(x+h) - L(x+2h)) / 12h, with an error of O(h^4). */
 static inline double gradcheck_difference(gradcheck_state *s, double *x)
 {
     const double h = 2e-4, at = *x;
@@ -145,8 +145,8 @@ static inline void gradcheck_compare(gradcheck_state *s, const char *what, doubl
         double measured = gradcheck_difference(s, x + i);
         double scale = fmax(fmax(fabs(grad[i]), fabs(measured)), fmax(largest / 100, 1e-4));
         if (!(fabs(grad[i] - measured) <= tolerance * scale))
-            fail_msg("%s: gradient of %s, number %lld: the backward pass says %.12g, differences say %.12g", s->c->name,
-                     what, (long long)i, grad[i], measured);
+            fail_msg("%s: gradient of %s, number %lld: the backward pass computes %.12g, differences are %.12g",
+                     s->c->name, what, (long long)i, grad[i], measured);
         s->checked++;
     }
 }
@@ -193,7 +193,7 @@ static inline int gradcheck(const gradcheck_case *c)
                           at_shape_count(at_params_shape(params, p)));
         offset += at_shape_count(at_params_shape(params, p));
     }
-    /* An input that alone wants its gradient gets the same one, added to what was there. */
+    /* If only one input requires a gradient, it is the same one, added to the existing values. */
     for (int i = 0; i < c->inputs; i++) {
         double *once = at_arena_take(s.arena, (size_t)s.count[i] * sizeof(double));
         memcpy(once, s.grad[i], (size_t)s.count[i] * sizeof(double));

@@ -1,4 +1,4 @@
-/* The models and settings that both number types try, and a small batch for them. */
+/* The models and settings tested in float and double, and a small batch for them. */
 #ifndef MODEL_CASES_H
 #define MODEL_CASES_H
 
@@ -24,7 +24,7 @@ static const int32_t source_ids[ROWS * SOURCE] = {4, 5, 6, 3, 5, -1, -1, -1, 2, 
 static const int64_t source_lengths[ROWS] = {4, 1, 3};
 static const int32_t target_in[ROWS * TARGET] = {2, 4, 5, 2, 6, 0, 2, 5, 4};
 static const int32_t target_out[ROWS * TARGET] = {4, 5, 3, 6, 3, -1, 5, 4, 3};
-static const at_source whole_source = {.rows = ROWS, .length = SOURCE, .ids = source_ids, .lengths = source_lengths};
+static const at_source full_source = {.rows = ROWS, .length = SOURCE, .ids = source_ids, .lengths = source_lengths};
 
 /* Model, then NAME=VALUE with blanks between. */
 static const char *const model_cases[] = {
@@ -92,7 +92,7 @@ static inline bool has_case(const char *model)
     return false;
 }
 
-/* The cases above, then by its defaults each model of the table that none of them names; NULL past the last. */
+/* The cases above, then each model of the table that they lack, with its defaults; NULL past the last. */
 static inline const char *model_case(int index)
 {
     if (index < MODEL_CASES)
@@ -104,7 +104,7 @@ static inline const char *model_case(int index)
     return NULL;
 }
 
-/* A model of the size given, every parameter drawn, biases too: with zeros a padded step could hide. */
+/* A model of the given size with random parameters, biases included: zeros could hide an error in a padded step. */
 static inline at_model *case_model(const char *text, int size, uint64_t seed)
 {
     static const char *const sizes[] = {"embedding", "hidden", "attention", "maxout", "ffn"};
@@ -120,7 +120,7 @@ static inline at_model *case_model(const char *text, int size, uint64_t seed)
         at_model_set(&settings, &given, word, equals + 1, &error);
     }
     at_model_settings probe = settings;
-    for (int i = 0; i < 5; i++) { /* those the model takes */
+    for (int i = 0; i < 5; i++) { /* those the model uses */
         at_error refused = {0};
         at_given more = given;
         snprintf(number, sizeof number, "%d", size + 2 * (i == 0));
@@ -155,23 +155,23 @@ static inline at_decoded case_decode(at_model *model, const at_pass *pass, const
     return at_model_decode(model, pass, source, &encoded, &state, ids, n);
 }
 
-/* The same position by position, the state kept between tapes and its rows turned round and back on the way. Logits
- * into [ROWS,TARGET,WORDS], weights (if any) into [ROWS,TARGET,SOURCE]. */
+/* The same position by position, with the state saved between tapes and its rows reversed and reversed back in
+ * between. Logits into [ROWS,TARGET,WORDS], weights (if any) into [ROWS,TARGET,SOURCE]. */
 static inline void case_steps(at_model *model, at_real *logits, at_real *weights)
 {
     at_error error = {0};
     at_arena *arena = at_arena_new();
     at_pass pass = {.tape = at_tape_new(arena, false), .cache = at_cache_new(), .wants_weights = true};
     at_saved *memory = at_saved_new(), *state = at_saved_new();
-    at_parts parts = at_model_encode(model, &pass, &whole_source);
-    at_parts begun = at_model_start(model, &pass, &whole_source, &parts);
+    at_parts parts = at_model_encode(model, &pass, &full_source);
+    at_parts begun = at_model_start(model, &pass, &full_source, &parts);
     check_tape(model->kind->name, pass.tape);
     assert_true(at_saved_store(memory, &parts, &error) && at_saved_store(state, &begun, &error));
     for (int t = 0; t < TARGET; t++) {
-        const int64_t turn[] = {2, 0, 1}, back[] = {1, 2, 0};
-        assert_true(at_saved_select(state, turn, ROWS, &error) && at_saved_select(state, back, ROWS, &error));
+        const int64_t rotation[] = {2, 0, 1}, back[] = {1, 2, 0};
+        assert_true(at_saved_select(state, rotation, ROWS, &error) && at_saved_select(state, back, ROWS, &error));
         if (at_cache_rows(pass.cache) > 0)
-            assert_true(at_cache_select(pass.cache, turn, ROWS, &error) &&
+            assert_true(at_cache_select(pass.cache, rotation, ROWS, &error) &&
                         at_cache_select(pass.cache, back, ROWS, &error));
         at_arena_reset(arena);
         pass.tape = at_tape_new(arena, false);
@@ -180,7 +180,7 @@ static inline void case_steps(at_model *model, at_real *logits, at_real *weights
             ids[b] = target_in[b * TARGET + t];
         parts = at_saved_load(memory, pass.tape);
         begun = at_saved_load(state, pass.tape);
-        at_decoded d = at_model_decode(model, &pass, &whole_source, &parts, &begun, ids, 1);
+        at_decoded d = at_model_decode(model, &pass, &full_source, &parts, &begun, ids, 1);
         check_tape(model->kind->name, pass.tape);
         for (int b = 0; b < ROWS; b++) {
             memcpy(logits + (b * TARGET + t) * WORDS, d.logits->value + b * WORDS, WORDS * sizeof *logits);

@@ -19,14 +19,14 @@ typedef struct packed_case {
     attention_case c;
     int64_t query_count[MOST_BATCH], key_count[MOST_BATCH], query_at[MOST_BATCH], key_at[MOST_BATCH];
     bool joint;  /* q, k and v are columns of one tensor */
-    bool shared; /* sequence 1 has sequence 0's keys, which then get no gradient */
+    bool shared; /* sequence 1 uses the keys of sequence 0, which then have no gradient */
     int64_t out_width;
     at_arena *arena;
     at_real *value[MOST_INPUTS]; /* query, key, value as [B,n,width], then the parameters */
     at_real *seed, *log_seed;    /* [B,Q,out_width], [B,H,Q] */
 } packed_case;
 
-static inline at_real *drawn(at_arena *arena, uint64_t seed, int64_t count)
+static inline at_real *random_numbers(at_arena *arena, uint64_t seed, int64_t count)
 {
     at_rng rng = {.seed = seed};
     at_real *x = at_arena_take(arena, (size_t)(count + 1) * sizeof *x);
@@ -79,7 +79,7 @@ static inline void packed_start(packed_case *p, int number)
     if (p->shared)
         p->key_at[1] = p->key_at[0];
     for (int i = 0; i < c->inputs; i++)
-        p->value[i] = drawn(p->arena, (uint64_t)(100 * number + i + 1), at_shape_count(c->shape[i]));
+        p->value[i] = random_numbers(p->arena, (uint64_t)(100 * number + i + 1), at_shape_count(c->shape[i]));
     for (int i = 1; i < 3 && p->shared; i++) {
         const int64_t each = c->K * c->shape[i].dim[2];
         memcpy(p->value[i] + each, p->value[i], (size_t)each * sizeof(at_real));
@@ -88,9 +88,9 @@ static inline void packed_start(packed_case *p, int number)
     for (int i = 3; i < c->inputs; i++)
         if (strcmp(c->input_name[i], "WO") == 0)
             p->out_width = c->shape[i].dim[0];
-    /* Queries beyond the counts are there in the arrays; a seed of zero keeps them out of every gradient. */
-    p->seed = drawn(p->arena, 7, c->B * c->Q * p->out_width);
-    p->log_seed = drawn(p->arena, 8, c->B * H * c->Q);
+    /* The arrays also contain queries beyond the counts; a seed of zero excludes them from every gradient. */
+    p->seed = random_numbers(p->arena, 7, c->B * c->Q * p->out_width);
+    p->log_seed = random_numbers(p->arena, 8, c->B * H * c->Q);
     for (int64_t b = 0; b < c->B; b++)
         for (int64_t i = p->query_count[b]; i < c->Q; i++) {
             memset(p->seed + (b * c->Q + i) * p->out_width, 0, (size_t)p->out_width * sizeof(at_real));
@@ -99,7 +99,7 @@ static inline void packed_start(packed_case *p, int number)
         }
 }
 
-static inline packed_results packed_room(const packed_case *p)
+static inline packed_results packed_results_new(const packed_case *p)
 {
     const attention_case *c = &p->c;
     const int64_t rows = c->B * c->attention.heads * c->Q;
@@ -122,7 +122,7 @@ static inline at_asked ask(const packed_results *r)
     return (at_asked){.weights = r->weights, .entropy = r->entropy, .key_sums = r->key_sums, .argmax = r->argmax};
 }
 
-static inline void lay_seeds(const packed_case *p, const at_attention_out *result, const at_real *log_seed)
+static inline void set_seeds(const packed_case *p, const at_attention_out *result, const at_real *log_seed)
 {
     at_real *to = result->log_prob ? at_tensor_grad(result->log_prob) : NULL;
     for (int64_t i = 0; to && i < at_shape_count(result->log_prob->shape); i++)
@@ -133,7 +133,7 @@ static inline void lay_seeds(const packed_case *p, const at_attention_out *resul
 static inline packed_results run_arrays(const packed_case *p)
 {
     const attention_case *c = &p->c;
-    packed_results r = packed_room(p);
+    packed_results r = packed_results_new(p);
     at_tape *tape = at_tape_new(p->arena, true);
     at_real *grads[] = {r.dq, r.dk, r.dv};
     at_tensor *x[MOST_INPUTS];
@@ -146,7 +146,7 @@ static inline packed_results run_arrays(const packed_case *p)
     at_attention_out result = at_attention_run(tape, &c->attention, &in);
     if (!result.out)
         fail_msg("%s: %s", c->name, at_tape_error(tape)->text);
-    lay_seeds(p, &result, p->log_seed);
+    set_seeds(p, &result, p->log_seed);
     assert_true(at_backward_from(result.out, p->seed));
     for (int64_t b = 0; b < c->B; b++) {
         const size_t row = (size_t)p->out_width * sizeof(at_real);
@@ -166,7 +166,7 @@ static inline int64_t rows_needed(const int64_t *at, const int64_t *count, int64
     return rows + 1;
 }
 
-/* The same through packed rows. What is not used is NaN, and its gradient must stay 0. */
+/* The same through packed rows. Unused elements are NaN, and their gradients must stay 0. */
 static inline packed_results run_packed(const packed_case *p)
 {
     const attention_case *c = &p->c;
@@ -174,7 +174,7 @@ static inline packed_results run_packed(const packed_case *p)
     const int64_t *at[] = {p->query_at, p->key_at, p->key_at}, *count[] = {p->query_count, p->key_count, p->key_count};
     const int64_t most[] = {c->Q, c->K, c->K};
     const int64_t column[] = {2, p->joint ? 3 + size[0] : 1, p->joint ? 4 + size[0] + size[1] : 0};
-    packed_results r = packed_room(p);
+    packed_results r = packed_results_new(p);
     at_real *grads[] = {r.dq, r.dk, r.dv}, *packed[3], *dpacked[3];
     int64_t width[3], rows[3];
     at_tape *tape = at_tape_new(p->arena, true);
@@ -217,7 +217,7 @@ static inline packed_results run_packed(const packed_case *p)
     assert_int_equal(result.out->shape.dim[0], rows[0]);
     at_real *seed = filled(p->arena, rows[0] * p->out_width, NAN);
     move_rows(p, p->query_at, p->query_count, c->Q, p->out_width, p->seed, seed, p->out_width, 0, false);
-    lay_seeds(p, &result, p->log_seed);
+    set_seeds(p, &result, p->log_seed);
     bool used_row[1000] = {false};
     assert_true(rows[0] <= 1000);
     for (int64_t b = 0; b < c->B; b++)
@@ -228,7 +228,7 @@ static inline packed_results run_packed(const packed_case *p)
         if (!used_row[i / p->out_width] && result.out->value[i] != 0)
             fail_msg("%s: an unused row has an output", c->name);
         if (!used_row[i / p->out_width] && has_wo)
-            seed[i] = 0; /* the product with WO does see it */
+            seed[i] = 0; /* the product with WO includes it */
     }
     assert_true(at_backward_from(result.out, seed));
     move_rows(p, p->query_at, p->query_count, c->Q, p->out_width, r.out, result.out->value, p->out_width, 0, true);
@@ -247,7 +247,7 @@ static inline packed_results run_packed(const packed_case *p)
     return r;
 }
 
-/* Equal but for the sign of a zero. */
+/* Equal except for the sign of zero. */
 static inline void same_numbers(const packed_case *p, const char *what, const at_real *arrays, const at_real *packed,
                                 int64_t count)
 {
@@ -306,7 +306,7 @@ static inline void same_results(const packed_case *p, const packed_results *arra
         same_numbers(p, "gradient of key", arrays->dk, packed->dk, at_shape_count(c->shape[1]));
         same_numbers(p, "gradient of value", arrays->dv, packed->dv, at_shape_count(c->shape[2]));
     }
-    for (int i = 3; i < c->inputs; i++) /* WO's sums run over the rows as they lie */
+    for (int i = 3; i < c->inputs; i++) /* WO's sums run over the rows in their order */
         if (strcmp(c->input_name[i], "WO") == 0)
             near_numbers(p, "WO", arrays->dp[i], packed->dp[i], at_shape_count(c->shape[i]), tolerance);
         else
@@ -316,7 +316,7 @@ static inline void same_results(const packed_case *p, const packed_results *arra
 
 /* ---- One query per sequence, keys by pointers to their rows ---- */
 
-/* Every key's row is allocated on its own, in no order. c->Q is 1. */
+/* Every key's row is allocated separately, in no particular order. c->Q is 1. */
 static inline void check_key_rows(packed_case *p, bool weights)
 {
     const attention_case *c = &p->c;
@@ -330,7 +330,7 @@ static inline void check_key_rows(packed_case *p, bool weights)
             memcpy(row + 1, p->value[2] + (b * c->K + j) * Dv, (size_t)Dv * sizeof *row);
             rows[b * stride + j] = row;
         }
-    packed_results arrays = packed_room(p), packed = packed_room(p);
+    packed_results arrays = packed_results_new(p), packed = packed_results_new(p);
     at_tape *tape = at_tape_new(p->arena, false);
     at_tensor *x[MOST_INPUTS];
     for (int i = 0; i < c->inputs; i++)

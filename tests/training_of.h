@@ -1,4 +1,4 @@
-/* Small runs of training in a folder of their own, for the tests of what training does. */
+/* Small training runs in a temporary folder, for the tests of training. */
 #ifndef TRAINING_OF_H
 #define TRAINING_OF_H
 

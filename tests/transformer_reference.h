@@ -1,5 +1,5 @@
 /* A tiny Transformer against PyTorch's numbers (tests/ref, with the script that made them): the logits, the loss and
- * the gradient of every parameter, with each set of kernels. And sinusoidal places against their formulas. */
+ * the gradient of every parameter, with each set of kernels. And sinusoidal positions against their formulas. */
 /* cmocka.h needs these first */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,8 +24,8 @@ enum { MOST_ROWS = 8, MOST_LENGTH = 16 };
 static at_tensors *reference;
 static json_t *batch;
 
-/* The numbers that the script draws: from -1/2 to below 1/2 in steps of 2^-15, begun with the name; gains around 1. */
-static void draw(at_params *params, int index)
+/* The random numbers of the script: from -1/2 to below 1/2 in steps of 2^-15, seeded by the name; gains around 1. */
+static void fill_random(at_params *params, int index)
 {
     const char *name = at_params_name(params, index);
     const size_t length = strlen(name);
@@ -39,7 +39,7 @@ static void draw(at_params *params, int index)
     }
 }
 
-/* Sentences of the batch as ids [B,n], `fill` beyond their lengths; gives n. */
+/* Sentences of the batch as ids [B,n], `fill` beyond their lengths; returns n. */
 static int64_t sentences(const char *part, int32_t fill, int32_t *ids, int64_t *lengths)
 {
     json_t *rows = json_object_get(batch, part);
@@ -56,7 +56,7 @@ static int64_t sentences(const char *part, int32_t fill, int32_t *ids, int64_t *
     return longest;
 }
 
-/* The stored numbers are float32. Sums of gradients through several norms lose two or three figures in float, and how
+/* The stored numbers are float32. Sums of gradients through several norms lose two or three digits in float, and how
  * many depends on how the compiler orders them; in double nothing is lost, so there the bound is tight. */
 #ifdef AT_DOUBLE
 #define TOLERANCE 2e-7
@@ -89,14 +89,14 @@ static void check(json_t *spec, const char *kernels)
     const int64_t n = sentences("input", 0, input, lengths),
                   words = json_integer_value(json_object_get(batch, "words"));
     sentences("target", -1, target, lengths);
-    int64_t counted = 0; /* the targets that count, one sentence after another */
+    int64_t counted = 0; /* the targets without padding, one sentence after another */
     for (int64_t i = 0; i < rows * n; i++)
         if (target[i] >= 0)
             target[counted++] = target[i];
 
     at_model *model = model_of("transformer", json_string_value(json_object_get(spec, "settings")), words, words, 1);
     for (int i = 0; i < at_params_number(model->params); i++)
-        draw(model->params, i);
+        fill_random(model->params, i);
     at_params_changed(model->params);
     at_arena *arena = at_arena_new();
     at_pass pass = {.tape = at_tape_new(arena, true), .lengths = lengths};
@@ -106,7 +106,7 @@ static void check(json_t *spec, const char *kernels)
     if (!d.logits)
         fail_msg("%s: %s", name, at_tape_error(pass.tape)->text);
     assert_true(d.packed && d.logits->shape.dim[0] == counted);
-    compare(name, "logits", d.logits->value, counted * words, kernels); /* whose place their gradient may take */
+    compare(name, "logits", d.logits->value, counted * words, kernels); /* before their gradient overwrites them */
     at_tensor *loss = at_cross_entropy(d.logits, target, (at_real)json_real_value(json_object_get(batch, "smoothing")));
     assert_true(at_backward(loss));
     compare(name, "loss", loss->value, 1, kernels);
@@ -122,12 +122,12 @@ static void agrees_with_pytorch(void **state)
 {
     static const char *const kernels[] = {"plain", AT_FAST_KERNELS};
     for (int i = 0; i < 2; i++)
-        if (at_kernels_choose(kernels[i])) /* else it is not on this CPU */
+        if (at_kernels_choose(kernels[i])) /* else this CPU lacks it */
             check(*state, kernels[i]);
     at_kernels_choose(NULL);
 }
 
-/* Every gradient that PyTorch has belongs to a parameter there is. */
+/* Every gradient of PyTorch belongs to a parameter of the model. */
 static void no_parameter_is_missing(void **state)
 {
     const char *name = json_string_value(json_object_get(*state, "name"));
@@ -143,11 +143,11 @@ static void no_parameter_is_missing(void **state)
     at_model_free(model);
 }
 
-/* ---- Sinusoidal places ---------------------------------------------------------------------------------------- */
+/* ---- Sinusoidal positions --------------------------------------------------------------------------------------- */
 
 /* PE(p,2i) = sin(p / 10000^(2i/d)) and PE(p,2i+1) its cosine; in halves P[p][j] = sin(p / 10000^(2j/d)) for j < d/2 and
- * P[p][d/2+j] its cosine; with d/2 - 1 in the place of d/2, and from place 1, as other toolkits have it. */
-static void places_are_their_formulas(void **unused)
+ * P[p][d/2+j] its cosine; with d/2 - 1 instead of d/2, and from position 1, as in other toolkits. */
+static void positions_match_their_formulas(void **unused)
 {
     (void)unused;
     enum { D = 12, COUNT = 40, FROM = 3 };
@@ -166,7 +166,7 @@ static void places_are_their_formulas(void **unused)
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         at_model *model = model_of("transformer", cases[c].settings, 5, 5, 1);
         at_pass pass = {.tape = at_tape_new(arena, false)};
-        /* every other one from past the end of those that are kept ready */
+        /* every other one beyond the precomputed table */
         const int from = c % 2 ? AT_TABLE_POSITIONS - 1 : FROM;
         at_tensor *table = at_position_vectors(model, &pass, -1, from, COUNT);
         assert_non_null(table);
@@ -177,7 +177,7 @@ static void places_are_their_formulas(void **unused)
                 const at_real sine = row[cases[c].halves ? j : 2 * j];
                 const at_real cosine = row[cases[c].halves ? D / 2 + j : 2 * j + 1];
                 if (!(fabs((double)sine - sin(angle)) <= 1e-7 && fabs((double)cosine - cos(angle)) <= 1e-7))
-                    fail_msg("%s: place %d, pair %d is %.8g and %.8g, not %.8g and %.8g", cases[c].settings, p, j,
+                    fail_msg("%s: position %d, pair %d is %.8g and %.8g, not %.8g and %.8g", cases[c].settings, p, j,
                              (double)sine, (double)cosine, sin(angle), cos(angle));
             }
         at_model_free(model);
@@ -205,7 +205,7 @@ int main(void)
         tests[count++] = (struct CMUnitTest){.name = name, .test_func = agrees_with_pytorch, .initial_state = spec};
         tests[count++] = (struct CMUnitTest){.name = name, .test_func = no_parameter_is_missing, .initial_state = spec};
     }
-    tests[count++] = (struct CMUnitTest)cmocka_unit_test(places_are_their_formulas);
+    tests[count++] = (struct CMUnitTest)cmocka_unit_test(positions_match_their_formulas);
     at_threads_set(1);
     int failed = _cmocka_run_group_tests("transformer reference", tests, count, NULL, NULL);
     json_decref(cases);

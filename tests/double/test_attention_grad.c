@@ -1,11 +1,11 @@
-/* The operator over the whole product of settings, in double: gradients against differences, the fused path against the
- * plain one, and every refusal that the product meets. */
+/* The operator with every combination of settings, in double: gradients against finite differences, the fused path
+ * against the plain one, and every refused combination. */
 #include "attention_cases.h"
 #include "gradcheck.h"
 
 /* ---- One case ---- */
 
-/* The output, and behind it the log-probabilities if there are any. */
+/* The output, followed by the log-probabilities if there are any. */
 static at_tensor *build(at_tape *tape, at_tensor *const *x, const void *context)
 {
     const attention_case *c = context;
@@ -27,7 +27,7 @@ static gradcheck_case check_of(const attention_case *c, uint64_t seed)
 /* ---- Checks ---- */
 
 /* dL/dx along a random direction of each input against a central difference; true if all agree. A kink (relu, the edge
- * of a support or of a window) within the step makes one draw of the inputs fail, a wrong gradient makes all of them fail. */
+ * of a support or of a window) within the step makes one set of random inputs fail, a wrong gradient all of them. */
 static bool directions_agree(const attention_case *c, uint64_t seed, bool last)
 {
     const gradcheck_case check = check_of(c, seed);
@@ -91,7 +91,7 @@ static results run(attention_case *c, const gradcheck_case *check, bool plain)
     r.key_sums = at_arena_take(r.s.arena, (size_t)(c->B * H * c->K) * sizeof(double));
     r.argmax = at_arena_take(r.s.arena, (size_t)rows * sizeof(int32_t));
     const int64_t two[] = {c->Q - 1, 0};
-    for (int part = 0; part < 2; part++) { /* all the weights first, then two rows of them */
+    for (int part = 0; part < 2; part++) { /* first all weights, then two rows of them */
         at_tape *tape = at_tape_new(r.s.arena, false);
         at_tensor *x[MOST_INPUTS];
         for (int i = 0; i < c->inputs; i++)
@@ -182,7 +182,7 @@ static void fused_path_is_the_plain_path(void **state)
     over_the_product("fused and plain path", check_fused_is_plain);
 }
 
-/* A subset number by number, so that no fault can cancel in a sum over a direction. */
+/* A subset number by number, so that no error can cancel in a sum over a direction. */
 static void single_numbers_have_right_gradients(void **state)
 {
     (void)state;
@@ -212,7 +212,7 @@ static void odd_sizes_agree(void **state)
     static const int sizes[] = {1, 7, 8, 9, 63, 64, 65};
     for (int i = 0; i < 7; i++)
         for (int kind = 0; kind < 12; kind++) {
-            /* every score, normaliser, window and position comes up in the twelve */
+            /* every score, normaliser, window and position occurs in the twelve */
             const choice *chosen[AT_AXES];
             for (int axis = 0; axis < AT_AXES; axis++)
                 chosen[axis] = &choices[axis][kind * (axis + 1) % choice_count[axis]];
@@ -236,7 +236,7 @@ static void odd_sizes_agree(void **state)
         }
 }
 
-/* Tensors that do not fit each other; at_attend cannot make these. */
+/* Tensors whose shapes do not match; at_attend cannot create these. */
 static void misfits_are_named(void **state)
 {
     (void)state;

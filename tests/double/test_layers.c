@@ -10,7 +10,7 @@ typedef struct setting {
     at_params *params;
     at_cell cell;
     const int64_t *lengths;
-    bool backward, first; /* first: the state before and what is added to U h' are inputs */
+    bool backward, first; /* first: the initial state and the term added to U h' are inputs */
     int steps;
 } setting;
 
@@ -32,7 +32,7 @@ static at_tensor *gate(at_tensor *x, int64_t hidden, int index)
     return at_slice(x, 1, index * hidden, (index + 1) * hidden);
 }
 
-/* The cells as their equations, operation by operation. */
+/* The cells by their equations, operation by operation. */
 static at_hidden composed_step(at_tape *tape, const setting *s, at_tensor *x, at_tensor *extra, at_hidden before)
 {
     int64_t H = s->cell.hidden;
@@ -61,13 +61,13 @@ static at_hidden composed_step(at_tape *tape, const setting *s, at_tensor *x, at
     return (at_hidden){.h = at_mul(out, at_tanh(c)), .c = c};
 }
 
-/* m o a + (1 - m) o b, m [B,1] saying who is at work */
+/* m o a + (1 - m) o b, m [B,1]: 1 where the sequence has not ended */
 static at_tensor *choose(at_tensor *mask, at_tensor *a, at_tensor *b)
 {
     return at_add(b, at_mul(mask, at_sub(a, b)));
 }
 
-/* All h, then the last state, in one row of numbers. */
+/* All h, then the last state, in one vector. */
 static at_tensor *joined(at_tensor *out, at_hidden last)
 {
     at_tensor *parts[3] = {at_reshape(out, AT_SHAPE(-1)), at_reshape(last.h, AT_SHAPE(-1)),

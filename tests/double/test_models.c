@@ -2,8 +2,8 @@
 #include "gradcheck.h"
 #include "model_cases.h"
 
-/* Something is drawn in training. */
-static bool draws(const at_model *model)
+/* Whether training uses random numbers. */
+static bool is_random(const at_model *model)
 {
     const at_model_settings *s = &model->settings;
     return at_attention_samples(&model->attention) || s->dropout > 0 || s->attention_dropout > 0 || s->ffn_dropout > 0;
@@ -16,8 +16,8 @@ static at_tensor *build_loss(at_tape *tape, at_tensor *const *x, const void *con
     at_model *model = (at_model *)(uintptr_t)context;
     at_rng rng = {.seed = 5};
     const bool hard = at_attention_samples(&model->attention);
-    at_pass pass = {.tape = tape, .rng = draws(model) ? &rng : NULL};
-    at_decoded d = case_decode(model, &pass, &whole_source, target_in, TARGET);
+    at_pass pass = {.tape = tape, .rng = is_random(model) ? &rng : NULL};
+    at_decoded d = case_decode(model, &pass, &full_source, target_in, TARGET);
     at_tensor *loss = at_cross_entropy(at_reshape(d.logits, AT_SHAPE(ROWS * TARGET, WORDS)), target_out, 0);
     if (!hard)
         return loss;
@@ -25,7 +25,7 @@ static at_tensor *build_loss(at_tape *tape, at_tensor *const *x, const void *con
     return at_concat(parts, 3, 0);
 }
 
-/* A model that was only added to the table is tested nevertheless. */
+/* A model that was only added to the table is tested, too. */
 static void test_every_model(void **state)
 {
     (void)state;
@@ -53,16 +53,18 @@ static void test_gradients(void **state)
     }
 }
 
-/* The cross-entropy of links that are to be learnt, with the weights of the last head of the first layer. */
+/* The cross-entropy of known alignments, with the weights of the last head of the first layer. */
 static at_tensor *build_guided(at_tape *tape, at_tensor *const *x, const void *context)
 {
     (void)x;
     at_model *model = (at_model *)(uintptr_t)context;
     static double links[ROWS * TARGET * SOURCE] = {[1] = 0.5, [2] = 0.5, [4] = 1, [12] = 1, [24] = 0.3, [25] = 0.7};
     at_rng rng = {.seed = 5};
-    at_pass pass = {
-        .tape = tape, .rng = draws(model) ? &rng : NULL, .guided_layer = 1, .guided_head = (int)model->settings.heads};
-    at_decoded d = case_decode(model, &pass, &whole_source, target_in, TARGET);
+    at_pass pass = {.tape = tape,
+                    .rng = is_random(model) ? &rng : NULL,
+                    .guided_layer = 1,
+                    .guided_head = (int)model->settings.heads};
+    at_decoded d = case_decode(model, &pass, &full_source, target_in, TARGET);
     at_tensor *tiny = at_tensor_make(tape, AT_SHAPE(1));
     check_tape(model->kind->name, tape);
     assert_true(at_shape_same(d.guided->shape, AT_SHAPE(ROWS, TARGET, SOURCE)));
@@ -79,7 +81,7 @@ static void test_guided_gradients(void **state)
     for (int i = 0; model_case(i); i++) {
         at_model *model = case_model(model_case(i), 4, 3);
         int layers, heads;
-        /* A weight of 0, which sparse normalisers and windows give, has a log without use. */
+        /* The logarithm of a weight of 0, from sparse normalisers and windows, is not used. */
         const char *sparse[] = {"sparsemax", "entmax15", "relu", "local-", "sliding"};
         bool plain = true;
         for (int w = 0; w < 5; w++)
@@ -98,7 +100,7 @@ static void test_guided_gradients(void **state)
     assert_true(guided >= 10);
 }
 
-/* Every parameter does something: none is declared in vain. */
+/* Every parameter has an effect: none is declared without use. */
 static void test_all_used(void **state)
 {
     (void)state;
@@ -136,7 +138,7 @@ static void test_steps(void **state)
         double logits[ROWS * TARGET * WORDS], weights[ROWS * TARGET * SOURCE] = {0};
         case_steps(model, logits, weights);
         at_pass pass = {.tape = at_tape_new(arena, false), .wants_weights = true};
-        at_decoded d = case_decode(model, &pass, &whole_source, target_in, TARGET);
+        at_decoded d = case_decode(model, &pass, &full_source, target_in, TARGET);
         check_tape(model_case(i), pass.tape);
         for (int k = 0; k < ROWS * TARGET * WORDS; k++)
             if (!(fabs(logits[k] - d.logits->value[k]) <= 1e-13))
@@ -152,7 +154,7 @@ static void test_steps(void **state)
     at_arena_free(arena);
 }
 
-/* Hard attention draws from the softmax: its log-probability is that of the source word it chose, its entropy the
+/* Hard attention samples from the softmax: its log-probability is that of the source word it selected, its entropy the
  * softmax's. At the first step both models are in the same state. */
 static void test_hard(void **state)
 {
@@ -164,8 +166,8 @@ static void test_hard(void **state)
         at_model *soft = case_model(pairs[i][0], 4, 3), *hard = case_model(pairs[i][1], 4, 3);
         at_rng rng = {.seed = 8};
         at_pass quiet = {.tape = at_tape_new(arena, false)}, drawing = {.tape = quiet.tape, .rng = &rng};
-        at_decoded s = case_decode(soft, &quiet, &whole_source, target_in, TARGET);
-        at_decoded h = case_decode(hard, &drawing, &whole_source, target_in, TARGET);
+        at_decoded s = case_decode(soft, &quiet, &full_source, target_in, TARGET);
+        at_decoded h = case_decode(hard, &drawing, &full_source, target_in, TARGET);
         check_tape(pairs[i][1], quiet.tape);
         assert_true(at_shape_same(h.log_prob->shape, AT_SHAPE(ROWS, TARGET)));
         assert_true(at_shape_same(h.entropy->shape, AT_SHAPE(ROWS, TARGET)));
@@ -179,7 +181,7 @@ static void test_hard(void **state)
             assert_true(fabs(h.entropy->value[b * TARGET] - entropy) < 1e-12);
             assert_true(fabs(h.log_prob->value[b * TARGET] - log(chosen)) < 1e-12);
         }
-        at_decoded argmax = case_decode(hard, &quiet, &whole_source, target_in, TARGET);
+        at_decoded argmax = case_decode(hard, &quiet, &full_source, target_in, TARGET);
         assert_null(argmax.entropy);
         assert_non_null(argmax.log_prob);
         at_arena_reset(arena);

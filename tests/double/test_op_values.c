@@ -1,5 +1,5 @@
 /* What the operations compute, against loops written straight from their formulas. A gradient check cannot see a wrong
- * formula whose way back matches it. */
+ * formula whose backward pass matches it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -183,7 +183,7 @@ static void rows(void **state)
     }
 }
 
-/* The share that stays, that the rest is zero, that calls differ, and that a place alone decides. */
+/* The fraction that is kept, that the rest is zero, that calls differ, and that the mask depends on the index only. */
 static void dropout(void **state)
 {
     (void)state;
@@ -214,7 +214,7 @@ static void cross_entropy(void **state)
     at_tensor *z = random_leaf(AT_SHAPE(5, 300), 1);
     const int32_t targets[5] = {7, -1, 0, 299, -1};
     double *poisoned = (double *)z->value;
-    for (int v = 0; v < 300; v++) { /* ignored rows may hold anything */
+    for (int v = 0; v < 300; v++) { /* ignored rows may contain anything */
         poisoned[300 + v] = NAN;
         poisoned[4 * 300 + v] = v % 2 ? INFINITY : -INFINITY;
         poisoned[2 * 300 + v] += 1000; /* e^1000 overflows, its softmax does not */
@@ -276,7 +276,7 @@ static void offsets(void **state)
     }
 }
 
-static void rotations_and_bells(void **state)
+static void rotations_and_gaussians(void **state)
 {
     (void)state;
     const at_shape shapes[] = {AT_SHAPE(2, 3, 2, 6), AT_SHAPE(2, 2, 1, 134)}; /* [B,n,H,D] */
@@ -289,13 +289,13 @@ static void rotations_and_bells(void **state)
             near(y->value[i + 1], x->value[i] * sin(angle) + x->value[i + 1] * cos(angle));
         }
     }
-    /* Rows at places of their own; what lies beyond the heads is handed on. */
-    const int32_t places[] = {5, 0, 2};
-    at_tensor *rows = random_leaf(AT_SHAPE(3, 5), 1), *turned = at_rotate_rows(rows, places, 4, 1, 4);
+    /* Rows with their own positions; the columns beyond the heads are copied. */
+    const int32_t positions[] = {5, 0, 2};
+    at_tensor *rows = random_leaf(AT_SHAPE(3, 5), 1), *rotated = at_rotate_rows(rows, positions, 4, 1, 4);
     for (int row = 0; row < 3; row++) {
-        const double *x = rows->value + 5 * row, *y = turned->value + 5 * row;
+        const double *x = rows->value + 5 * row, *y = rotated->value + 5 * row;
         for (int c = 0; c < 4; c += 2) {
-            double angle = (4 + places[row]) / pow(10000, c / 4.0);
+            double angle = (4 + positions[row]) / pow(10000, c / 4.0);
             near(y[c], x[c] * cos(angle) - x[c + 1] * sin(angle));
             near(y[c + 1], x[c] * sin(angle) + x[c + 1] * cos(angle));
         }
@@ -307,7 +307,7 @@ static void rotations_and_bells(void **state)
         near(g->value[i], exp(-pow(i % 5 - p->value[i / 5], 2) / 8));
 }
 
-/* A size of zero is an array like any other. */
+/* Arrays with a size of zero work. */
 static void empty(void **state)
 {
     (void)state;
@@ -326,7 +326,7 @@ static void empty(void **state)
     near(w->grad[2], 0);
 }
 
-/* The one operation against its parts: same draw, same numbers, same gradients. */
+/* The fused operation against its parts: the same mask, values and gradients. */
 static void residual_norms(void **state)
 {
     (void)state;
@@ -360,7 +360,7 @@ static void residual_norms(void **state)
         for (int i = 0; i < 4; i++)
             for (int64_t j = 0; j < at_shape_count(in[0][i]->shape); j++)
                 near(in[1][i]->grad[j], in[0][i]->grad[j]);
-        /* Without a record the sum lies where the result will be. */
+        /* Without recording, the sum is stored where the result will be. */
         at_tape *brief = at_tape_new(arena, false);
         at_tensor *x[4];
         for (int i = 0; i < 4; i++)
@@ -383,7 +383,7 @@ int main(void)
         TEST(dropout),
         TEST(residual_norms),
         TEST(offsets),
-        TEST(rotations_and_bells),
+        TEST(rotations_and_gaussians),
         TEST(cross_entropy),
         TEST(empty),
     };

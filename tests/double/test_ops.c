@@ -122,7 +122,7 @@ static void products(void **state)
     (void)state;
     const int64_t size[][3] = {{1, 1, 1}, {7, 9, 8}, {1, 9, 7}, {9, 1, 7}, {8, 7, 1}};
     const at_shape none = {0};
-    /* a's and b's batches; the last ones broadcast both ways at once */
+    /* a's and b's batches; the last ones broadcast in both tensors */
     const at_shape batch[][2] = {{none, none},
                                  {AT_SHAPE(3), AT_SHAPE(3)},
                                  {AT_SHAPE(3), none},
@@ -135,7 +135,7 @@ static void products(void **state)
         for (size_t s = 0; s < sizeof size / sizeof *size; s++) {
             int64_t m = size[s][0], n = size[s][1], k = size[s][2];
             for (size_t b = 0; b < sizeof batch / sizeof *batch; b++) {
-                if (b > 1 && s > 1) /* the batches are the same story for every size */
+                if (b > 1 && s > 1) /* the batches do not depend on the size */
                     continue;
                 gradcheck(&(gradcheck_case){.name = "op:matmul",
                                             .build = matmul,
@@ -182,7 +182,7 @@ static void linears(void **state)
             gradcheck(&c);
         }
     }
-    /* Weights that are parameters go through their packed form, both ways. */
+    /* Weights that are parameters are used in packed form, forward and backward. */
     at_error error = {0};
     at_params *params = at_params_new();
     at_params_add(params, "w", AT_SHAPE(9, 7), &error);
@@ -239,7 +239,8 @@ static void shapes(void **state)
     const at_shape shape[] = {AT_SHAPE(2, 7, 3, 8), AT_SHAPE(1, 9, 1, 7)};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         for (int s = 0; s < 2; s++) {
-            /* The last order moves nothing, and in the second shape some move axes of size 1 only: those are views. */
+            /* The last order is the identity, and in the second shape some only move axes of size 1: those are
+             * views. */
             const bool view = i == 5 || (s == 1 && (i == 0 || i == 2 || i == 4));
             gradcheck(&(gradcheck_case){.name = view ? "permute as a view" : "op:permute",
                                         .build = permute,
@@ -319,7 +320,7 @@ static at_tensor *residual_norm(at_tape *tape, at_tensor *const *x, const void *
     return how->sum ? at_add(y, at_mul(sum, sum)) : y;
 }
 
-/* Both gradients fall on the same numbers, or on overlapping ones; the norm's own input is used elsewhere, too. */
+/* Both gradients are added to the same or to overlapping numbers; the input of the norm is used elsewhere, too. */
 static at_tensor *residual_of_itself(at_tape *tape, at_tensor *const *x, const void *context)
 {
     (void)tape, (void)context;
@@ -414,7 +415,7 @@ static at_tensor *rotate(at_tape *tape, at_tensor *const *x, const void *context
     return at_rotate(x[0], *(const int64_t *)context);
 }
 
-/* Three heads of four turn, in rows that lie in any order; the last two columns stay. */
+/* Three heads of size four are rotated, in rows of any order; the last two columns are unchanged. */
 static at_tensor *rotate_rows(at_tape *tape, at_tensor *const *x, const void *context)
 {
     (void)tape, (void)context;

@@ -1,4 +1,4 @@
-/* Optimisers and schedules against their formulas, worked out here one number at a time. */
+/* Optimisers and schedules against their formulas, computed one number at a time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ static void near(double is, double should_be)
 static const at_optimiser_settings plain = {
     .learning_rate = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.1};
 
-/* Five updates of each kind; in the third the gradient is large, so that clipping at 4 bites there and nowhere else. */
+/* Five updates of each kind; in the third the gradient is large, so that only there clipping at 4 has an effect. */
 static void each_kind(void **state)
 {
     (void)state;
@@ -105,7 +105,7 @@ static void each_kind(void **state)
     }
 }
 
-/* Nothing moves on a gradient that is not finite, and the next update goes on as if it had not been. */
+/* A gradient that is not finite changes nothing, and the next update continues as if it had not occurred. */
 static void not_finite(void **state)
 {
     (void)state;
@@ -185,8 +185,8 @@ static void same_bits(void **state)
 }
 
 #if defined(__SSE2__)
-/* Moments of what has no gradient any more fade to zero, and do not stop where numbers are denormal and dear. */
-static void faded_moments_are_zero(void **state)
+/* The moments of parameters without gradients decay to zero and do not stop at denormal numbers, which are slow. */
+static void decayed_moments_are_zero(void **state)
 {
     (void)state;
     at_error error = {0};
@@ -195,7 +195,7 @@ static void faded_moments_are_zero(void **state)
     double norm;
     bool skipped;
     some_grads(params, 2);
-    for (int i = 0; i < 7200; i++) /* 0.9^7200 is less than the least number there is */
+    for (int i = 0; i < 7200; i++) /* 0.9^7200 is below the smallest denormal number */
         assert_true(at_optimiser_step(optimiser, 1, &norm, &skipped, &error));
     at_tensors *saved = at_tensors_new();
     assert_true(at_optimiser_save(optimiser, saved, &error));
@@ -203,7 +203,7 @@ static void faded_moments_are_zero(void **state)
     const double *second = at_tensors_get(saved, "training.second")->data;
     for (int i = 0; i < SMALL; i++)
         assert_true(first[i] == 0 && second[i] > 0);
-    volatile double least = 4.9e-324; /* and elsewhere small numbers stay what they are */
+    volatile double least = 4.9e-324; /* elsewhere small numbers are not changed */
     assert_true(least / 1 > 0);
     at_tensors_free(saved);
     at_optimiser_free(optimiser);
@@ -239,12 +239,12 @@ static void schedules(void **state)
     near(at_schedule_rate(&s, 200), 0);
 }
 
-static void refused(at_optimiser_settings settings, const char *sentence)
+static void refused(at_optimiser_settings settings, const char *message)
 {
     at_error error = {0};
     at_params *params = some_params(SMALL, 1);
     assert_null(at_optimiser_new(&settings, params, &error));
-    assert_string_equal(error.text, sentence);
+    assert_string_equal(error.text, message);
     at_params_free(params);
 }
 
@@ -264,7 +264,7 @@ static void refusals(void **state)
     s.schedule = AT_COSINE;
     refused(s, "the schedule 'cosine' needs `updates`, which must be more than the 0 of `warmup`");
 
-    /* A state of another optimiser, or of another model, changes nothing. */
+    /* Loading the state of another optimiser or model fails and changes nothing. */
     at_error error = {0};
     at_params *params = some_params(SMALL, 1), *more = some_params(SMALL + 1, 1);
     s = plain;
@@ -297,7 +297,7 @@ int main(void)
         cmocka_unit_test(schedules),
         cmocka_unit_test(refusals),
 #if defined(__SSE2__)
-        cmocka_unit_test(faded_moments_are_zero),
+        cmocka_unit_test(decayed_moments_are_zero),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Packed rows over the whole product of settings: the same values and gradients as arrays have ("op:unpack" and
+/* Packed rows with every combination of settings: the same values and gradients as arrays have ("op:unpack" and
  * "op:pack" are among them), keys by their rows, and refusals. */
 #include "gradcheck.h"
 #include "packed_cases.h"
@@ -24,7 +24,7 @@ static void compare_layouts(attention_case *c)
     number++;
 }
 
-/* Three sequences, arrays without projections of their own. */
+/* Three sequences, without projections. */
 static void layouts_agree(attention_case *c)
 {
     attention_case wide = *c;
@@ -107,7 +107,7 @@ static void unpacking_has_right_gradients(void **state)
     }
 }
 
-/* Columns that meet, in the fused operation: each head takes what its neighbours take. */
+/* Overlapping columns in the fused operation: adjacent heads read the same columns. */
 static void shared_columns_add_up(void **state)
 {
     (void)state;
@@ -117,7 +117,7 @@ static void shared_columns_add_up(void **state)
     at_arena *arena = at_arena_new();
     for (int64_t b = 0; b < B; b++)
         at[b] = b * N, count[b] = N;
-    at_real *x = drawn(arena, 3, B * N * WIDTH), *seed = drawn(arena, 4, B * N * 4);
+    at_real *x = random_numbers(arena, 3, B * N * WIDTH), *seed = random_numbers(arena, 4, B * N * 4);
     for (int threads = 1; threads <= 3; threads++) {
         at_threads_set(threads);
         const at_packed packed = {.batch = B,

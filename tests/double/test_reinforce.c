@@ -1,6 +1,7 @@
-/* The gradient of hard attention is an estimate by one draw. Its mean over many draws is held against the exact one:
- * the sum over every way the draws can fall, each weighted by its probability, with derivatives by central differences.
- */
+/* The gradient of hard attention is estimated from one sample. Its mean over many samples is compared with the exact
+ * gradient: the sum over all possible samples, each weighted by its probability, with derivatives by central
+ * differences.
+ * */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +50,7 @@ static void begin(void)
     model = at_model_new(&settings, 5, &error);
     assert_non_null(model);
     job = (at_loss){.model = model, .arena = at_arena_new(), .rng = {.seed = 3}, .options = options};
-    /* Parameters large enough for the draws to matter and to be far from uniform. */
+    /* Parameters large enough for the samples to matter and to be far from uniform. */
     at_params *params = model->params;
     at_rng rng = {.seed = 8};
     for (int64_t i = 0; i < at_params_count(params); i++)
@@ -63,7 +64,7 @@ static void end(void)
     at_arena_free(job.arena);
 }
 
-/* What one run of the draws gives: -log p(y|s), log p(s), H(s), and which keys were drawn. */
+/* The results of one sample: -log p(y|s), log p(s), H(s), and which keys were selected. */
 typedef struct outcome {
     double loss, log_prob, entropy;
     int path;
@@ -94,7 +95,7 @@ static outcome decode(uint64_t counter)
     return o;
 }
 
-/* The derivatives of an outcome by one parameter; the same counter draws the same keys on both sides. */
+/* The derivatives of an outcome by one parameter; the same counter selects the same keys on both sides. */
 static outcome central(double *value, uint64_t counter, int path)
 {
     const double h = 1e-5, now = *value;
@@ -170,7 +171,7 @@ static void the_mean_is_exact(void **state)
             squares[i] += g[i] * g[i];
         }
     }
-    /* Five standard errors: of some 150 parameters none strays so far by chance. */
+    /* Five standard errors: with about 150 parameters none deviates that far by chance. */
     double largest = 0;
     for (int64_t i = 0; i < count; i++) {
         double mean = sum[i] / DRAWS, deviation = sqrt(fmax(squares[i] / DRAWS - mean * mean, 0) / DRAWS);
@@ -178,16 +179,16 @@ static void the_mean_is_exact(void **state)
             fail_msg("parameter %lld has mean %g +- %g and should have %g", (long long)i, mean, deviation, should[i]);
         largest = fmax(largest, fabs(should[i]) / (deviation + 1e-8));
     }
-    assert_true(largest > 50); /* the errors are small enough to see something */
+    assert_true(largest > 50); /* the errors are small compared to the gradient */
     free(should);
     free(sum);
     free(squares);
     end();
 }
 
-/* b <- 0.9 b + 0.1 log p(y|s) of a sentence, the mean over those of a batch; batches that do not draw leave it alone.
+/* b <- 0.9 b + 0.1 log p(y|s) of a sentence, the mean over those of a batch; batches without a sample do not change it.
  */
-static void the_baseline_moves_by_sentences(void **state)
+static void the_baseline_is_a_mean_over_sentences(void **state)
 {
     (void)state;
     begin();
@@ -217,7 +218,7 @@ static void the_baseline_moves_by_sentences(void **state)
     end();
 }
 
-/* In the gradient of the loss, b stands once with every sentence: it adds lambda_r b grad log p(s). */
+/* In the gradient of the loss, b occurs once per sentence: it adds lambda_r b grad log p(s). */
 static void the_baseline_counts_once(void **state)
 {
     (void)state;
@@ -231,7 +232,7 @@ static void the_baseline_counts_once(void **state)
     do {
         start += 16;
         probe = (at_rng){.seed = 99, .counter = start};
-    } while (at_rng_uniform(&probe) < 0.5); /* such a batch would not draw */
+    } while (at_rng_uniform(&probe) < 0.5); /* such a batch would use the expectation */
     const double baseline[2] = {0, -1.5};
     for (int b = 0; b < 2; b++) {
         job.rng = (at_rng){.seed = 99, .counter = start};
@@ -254,9 +255,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_mean_is_exact),
-        cmocka_unit_test(the_baseline_moves_by_sentences),
+        cmocka_unit_test(the_baseline_is_a_mean_over_sentences),
         cmocka_unit_test(the_baseline_counts_once),
     };
-    at_threads_set(1); /* there is nothing to share out in so small a model */
+    at_threads_set(1); /* the model is too small for more threads */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,9 @@
-/* The normalisers and the span products: gradients, exactness, and what must not leak. */
+/* The normalisers and the span products: gradients, exactness, and that nothing outside the spans matters. */
 #include "gradcheck.h"
 
 enum { B = 2, H = 4, Q = 3, K = 7 };
 
-/* Intervals of every kind: whole rows, one key, empty at 0 and elsewhere, the ends. */
+/* All kinds of intervals: complete rows, one key, empty at 0 and elsewhere, the ends. */
 static int32_t shared_lo[B * Q] = {0, 2, 3, 0, 6, 1}, shared_hi[B * Q] = {7, 5, 4, 0, 7, 1};
 static const at_spans shared = {.batch = B, .heads = 1, .rows = Q, .lo = shared_lo, .hi = shared_hi};
 
@@ -112,11 +112,10 @@ static void products_have_right_gradients(void **state)
 typedef struct additive_case {
     at_act act;
     const at_spans *spans;
-    bool steps; /* as a composition, with the [Q,K,A] tensor */
+    bool steps; /* composed of operations, with the [Q,K,A] tensor */
 } additive_case;
 
-/* e = sum_a v_a act(q_a + k_a); the composition fills the outside of the spans too, so that is cut away by a product.
- */
+/* e = sum_a v_a act(q_a + k_a); the composition also fills the outside of the spans, which a product sets to 0. */
 static at_tensor *build_additive(at_tape *tape, at_tensor *const *x, const void *context)
 {
     const additive_case *c = context;
@@ -183,18 +182,18 @@ static void one_row(normaliser *op, const double *e, double *w, int n)
     at_arena_free(arena);
 }
 
-static int downward(const void *a, const void *b)
+static int descending(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* tau from the sorted scores in long double: the largest support whose threshold lies below its smallest score. */
+/* tau from the sorted scores in long double: the largest support whose threshold is below its smallest score. */
 static long double sorted_tau(const double *z, int n, bool squares)
 {
     double sorted[300];
     memcpy(sorted, z, (size_t)n * sizeof *z);
-    qsort(sorted, (size_t)n, sizeof *sorted, downward);
+    qsort(sorted, (size_t)n, sizeof *sorted, descending);
     long double sum = 0, square = 0, best = 0;
     for (int k = 1; k <= n; k++) {
         sum += sorted[k - 1];
@@ -240,7 +239,7 @@ static void thresholds_are_exact(void **state)
         }
 }
 
-/* A key exactly on the threshold must not keep Michelot's steps going for ever. */
+/* A key exactly on the threshold must not make Michelot's iteration endless. */
 static void ties_on_the_threshold_end(void **state)
 {
     (void)state;
@@ -265,7 +264,7 @@ static void softmax_never_overflows(void **state)
     assert_true(w[0] == 0 && w[1] == 0 && w[2] == 0);
 }
 
-static void hard_takes_the_first_of_equals(void **state)
+static void hard_selects_the_first_of_equals(void **state)
 {
     (void)state;
     const double e[2][4] = {{9, 2, 2, 1}, {9, 9, 9, 9}}; /* key 0 is outside the first span, the second span is empty */
@@ -283,7 +282,7 @@ static void hard_takes_the_first_of_equals(void **state)
 
 /* ---- What must not leak ---- */
 
-/* Every input number that no span reaches becomes NaN: values inside and all gradients stay what they were. */
+/* Every input number that no span reaches becomes NaN: values inside and all gradients do not change. */
 static void nan_outside_stays_outside(void **state)
 {
     (void)state;
@@ -311,7 +310,7 @@ static void nan_outside_stays_outside(void **state)
                 assert_true(w->value[j] == 0 && de[j] == 0);
         }
     }
-    /* Batch row 1 looks at key 6 alone. */
+    /* Batch row 1 attends to key 6 only. */
     for (int j = 0; j < 6 * 3; j++)
         k[K * 3 + j] = NAN;
     for (int i = 0; i < 3; i++) {
@@ -386,7 +385,7 @@ int main(void)
         cmocka_unit_test(normalisers_have_right_gradients), cmocka_unit_test(products_have_right_gradients),
         cmocka_unit_test(additive_is_its_composition),      cmocka_unit_test(thresholds_are_exact),
         cmocka_unit_test(ties_on_the_threshold_end),        cmocka_unit_test(softmax_never_overflows),
-        cmocka_unit_test(hard_takes_the_first_of_equals),   cmocka_unit_test(nan_outside_stays_outside),
+        cmocka_unit_test(hard_selects_the_first_of_equals), cmocka_unit_test(nan_outside_stays_outside),
         cmocka_unit_test(wrong_shapes_are_named),
     };
     return cmocka_run_group_tests(tests, fill_own, NULL);

@@ -1,2 +1,2 @@
-/* The Transformer against PyTorch, in double, where rounding hides nothing. */
+/* The Transformer against PyTorch, in double, where rounding cannot hide an error. */
 #include "transformer_reference.h"

@@ -1,4 +1,4 @@
-/* at_attend: the numbers that must come out, and what must hold for every setting. */
+/* at_attend: known results, and properties that hold for every setting. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +38,7 @@ typedef struct setting {
         }                                                                                                              \
     }
 
-/* One row for each score, normaliser, window and position, and a few mixtures. */
+/* One row for each score, normaliser, window and position, and a few combinations. */
 static const setting settings[] = {
     {.s = {.score = "dot"}},
     {.s = {.score = "scaled", .kv_heads = 2}},
@@ -87,7 +87,7 @@ static float *room(int64_t count)
 {
     float *memory = malloc((size_t)(count + 1) * sizeof *memory);
     for (int64_t i = 0; i <= count; i++)
-        memory[i] = 77; /* what a call does not fill shows */
+        memory[i] = 77; /* shows what a call does not fill */
     return memory;
 }
 
@@ -209,7 +209,7 @@ static void worked_example(void **state)
         assert_true(at_attend(&(at_settings){.score = "dot", .plain = plain}, &call, &error));
         for (int i = 0; i < 9; i++) {
             assert_true(fabsf(out[i] - z[i]) <= 1e-6f);
-            assert_true(fabsf(weights[i] - printed[i]) < 0.01f); /* two figures, made to sum to one */
+            assert_true(fabsf(weights[i] - printed[i]) < 0.01f); /* two digits, adjusted to sum to one */
         }
         assert_true(argmax[0] == 0 && argmax[1] == 1 && argmax[2] == 0);
         for (int j = 0; j < 3; j++) {
@@ -261,8 +261,8 @@ static void weights_and_empty_rows(void **state)
     for_each(rows_sum_to_one_or_are_zero);
 }
 
-/* No batch, no queries, no keys: zeros where there is something to fill. */
-static void without_anything(const setting *which)
+/* No batch, no queries or no keys: the outputs that are not empty are zeros. */
+static void sizes_of_zero_work(const setting *which)
 {
     outcome o = run(which, B, Q, 0, NULL);
     for (int i = 0; i < B * Q * H * DV; i++)
@@ -286,12 +286,12 @@ static void without_anything(const setting *which)
 static void sizes_of_zero(void **state)
 {
     (void)state;
-    for_each(without_anything);
+    for_each(sizes_of_zero_work);
 }
 
 /* ---- What must not matter ---- */
 
-/* NaN in every key and value past the lengths: not a bit changes. */
+/* NaN in every key and value past the lengths changes no bit. */
 static void padding_is_never_seen(const setting *which)
 {
     const int64_t G = which->s.kv_heads ? which->s.kv_heads : H, lengths[] = {4, 3};
@@ -328,7 +328,7 @@ static void nan_in_padding(void **state)
     for_each(padding_is_never_seen);
 }
 
-/* Under a causal window the last key is NaN: only the rows that see it may notice. */
+/* Under a causal window the last key is NaN: only the rows that see it may change. */
 static void nan_outside_the_span(void **state)
 {
     (void)state;
@@ -360,7 +360,7 @@ static void nan_outside_the_span(void **state)
         }
 }
 
-/* A batch row alone, and without its padding, has the bits it has among others. */
+/* A batch row alone, and without its padding, has the same bits as within a batch. */
 static void neighbours_do_not_matter(const setting *which)
 {
     const int64_t G = which->s.kv_heads ? which->s.kv_heads : H, lengths[] = {K, 4};
@@ -385,8 +385,8 @@ static void batch_neighbours_and_padding(void **state)
     for_each(neighbours_do_not_matter);
 }
 
-/* One query at a time over the keys so far equals the whole causal run. */
-static void steps_equal_the_whole(const setting *which)
+/* One query at a time over the keys so far equals the causal call over all of them. */
+static void steps_equal_one_call(const setting *which)
 {
     setting causal = *which;
     if (which->s.window && strncmp(which->s.window, "local-p", 7) == 0)
@@ -413,7 +413,7 @@ static void steps_equal_the_whole(const setting *which)
 static void stepwise_decoding(void **state)
 {
     (void)state;
-    for_each(steps_equal_the_whole);
+    for_each(steps_equal_one_call);
 }
 
 /* ---- Both paths ---- */
@@ -455,7 +455,7 @@ static void samples_follow_the_softmax(void **state)
     for (int j = 0; j < KEYS; j++)
         total += exp((double)key[j]);
     for (int plain = 0; plain < 2; plain++) {
-        /* the same query in many batch rows: every row draws for itself */
+        /* the same query in many batch rows: every row has its own sample */
         static float q[DRAWS], k[DRAWS * KEYS], v[DRAWS * KEYS], log_prob[DRAWS];
         static int32_t argmax[DRAWS];
         for (int i = 0; i < DRAWS; i++) {
@@ -487,7 +487,7 @@ static void samples_follow_the_softmax(void **state)
             double p = exp((double)key[j]) / total, deviation = sqrt(p * (1 - p) / DRAWS);
             assert_true(fabs(count[j] / (double)DRAWS - p) <= 4 * deviation);
         }
-        /* another seed, other draws; the same seed, the same ones */
+        /* another seed, other samples; the same seed, the same samples */
         int32_t first[DRAWS];
         memcpy(first, argmax, sizeof first);
         assert_true(at_attend(&(at_settings){.score = "dot", .normaliser = "hard", .plain = plain}, &call, &error));
@@ -521,7 +521,7 @@ static void both_signals_add_up(void **state)
             at_error error = {0};
             assert_true(at_attend(&(at_settings){.normaliser = "hard", .plain = plain}, &call, &error));
         }
-        assert_memory_equal(dq[0], zeros, sizeof zeros); /* the one-hot passes none */
+        assert_memory_equal(dq[0], zeros, sizeof zeros); /* the one-hot weights pass no gradient */
         assert_memory_equal(dv[1], zeros, sizeof zeros);
         assert_memory_equal(dq[1], dq[2], sizeof dq[0]);
         assert_memory_equal(dv[0], dv[2], sizeof dv[0]);
@@ -550,7 +550,7 @@ static void callers_memory(const setting *which)
     same(which, "grad_query in the caller's memory", own.dq, over.dq, B * Q * H * D);
     release(&own);
     release(&over);
-    if (which->count == 0) { /* every shortage, in steps */
+    if (which->count == 0) { /* every size below, in steps */
         at_settings s = which->s;
         s.heads = H;
         const int64_t G = s.kv_heads ? s.kv_heads : H;

@@ -10,7 +10,7 @@
 
 #include "attend.h"
 
-/* The call that each row spoils: query [2,3,8], key [2,4,8], value [2,4,6], two heads. */
+/* The call that each row changes: query [2,3,8], key [2,4,8], value [2,4,6], two heads. */
 enum { B = 2, Q = 3, K = 4, WIDTH = 8, VALUE_WIDTH = 6, H = 2 };
 
 typedef struct shape {
@@ -191,7 +191,7 @@ static void messages(void **state)
         assert_memory_equal(weights, untouched, sizeof untouched);
         assert_memory_equal(grad, untouched, sizeof untouched);
         assert_memory_equal(log_prob, untouched, sizeof untouched);
-        /* the first message stays, and a further call with it does nothing */
+        /* the first message is kept, and another call with it does nothing */
         call = (at_call){.batch = 1, .queries = 1, .keys = 1, .query_width = 2, .key_width = 2, .value_width = 2};
         call.query = call.key = call.value = numbers;
         call.out = out;
@@ -201,7 +201,7 @@ static void messages(void **state)
     }
 }
 
-/* What a table row cannot spoil. */
+/* Errors that do not fit into the table. */
 static void misuse(void **state)
 {
     (void)state;
@@ -236,7 +236,7 @@ static void misuse(void **state)
     }
 }
 
-/* The weights of chosen rows are those of the whole, in the order asked for, doubled if asked for twice. */
+/* The weights of chosen rows are those of the full matrix, in the requested order, repeated if requested twice. */
 static void chosen_rows(void **state)
 {
     (void)state;
@@ -271,7 +271,7 @@ static void chosen_rows(void **state)
     }
 }
 
-/* A name that resembles none gets the list of all, in catalogue order. */
+/* For a name that resembles none, the message lists all, in catalogue order. */
 static void unknown_names_list_all(void **state)
 {
     (void)state;

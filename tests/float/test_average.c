@@ -1,5 +1,5 @@
-/* Means of parameters, over validations and over files; and the validation at the end of a run, which keeps the best
- * model true without becoming part of what is gone on from. */
+/* Means of parameters, over validations and over files; and the validation at the end of a run, which may replace
+ * the best model without becoming part of the state. */
 #include <math.h>
 #include <string.h>
 
@@ -15,25 +15,25 @@ static int enter(void **state)
     return 0;
 }
 
-typedef struct heard {
+typedef struct events {
     int64_t validations, notes;
     char note[300];
-} heard;
+} events;
 
-static void hear(void *context, const at_train_news *news)
+static void listen(void *context, const at_train_news *news)
 {
-    heard *h = context;
+    events *h = context;
     h->validations += news->what == AT_NEWS_VALID;
     h->notes += news->what == AT_NEWS_NOTE;
     if (news->what == AT_NEWS_NOTE)
         snprintf(h->note, sizeof h->note, "%s", news->text);
 }
 
-static at_train_result run(at_training *training, heard *h)
+static at_train_result run(at_training *training, events *h)
 {
     at_error error = {0};
     at_train_result result;
-    if (!at_training_run(training, hear, h, NULL, &result, &error))
+    if (!at_training_run(training, listen, h, NULL, &result, &error))
         fail_msg("%s", error.text);
     at_training_free(training);
     return result;
@@ -66,11 +66,11 @@ static void is_mean(const char *mean, const char *const *paths, int count)
         at_translator_free(t[i]);
 }
 
-/* Averaging changes what is saved and not where training goes, so runs without it know what the mean must be. */
+/* Averaging changes what is saved but not the updates, so runs without it provide the expected means. */
 static void mean_of_validations(void **state)
 {
     (void)state;
-    heard h = {0};
+    events h = {0};
     static const char *const ends[] = {"5", "10", "12", "15", "20"};
     for (int i = 0; i < 5; i++) {
         char plain[20], mean[20];
@@ -83,30 +83,30 @@ static void mean_of_validations(void **state)
     }
     is_mean("mean5.last", (const char *[]){"plain5.last"}, 1);
     is_mean("mean10.last", (const char *[]){"plain5.last", "plain10.last"}, 2);
-    /* 12 is between two validations: it stands for the one that would come. */
+    /* 12 is between two validations: it replaces the next one. */
     is_mean("mean12.last", (const char *[]){"plain5.last", "plain10.last", "plain12.last"}, 3);
     is_mean("mean15.last", (const char *[]){"plain5.last", "plain10.last", "plain15.last"}, 3);
     is_mean("mean20.last", (const char *[]){"plain10.last", "plain15.last", "plain20.last"}, 3);
     is_mean("mean20", (const char *[]){"plain10.last", "plain15.last", "plain20.last"}, 3); /* the best is the last */
 }
 
-static void refuses(const char *const *paths, int count, const char *sentence)
+static void refuses(const char *const *paths, int count, const char *message)
 {
     at_error error = {0};
     assert_false(at_models_average(paths, count, "none", &error));
-    assert_string_equal(error.text, sentence);
+    assert_string_equal(error.text, message);
     assert_int_equal(access("none", F_OK), -1);
 }
 
 static void mean_of_files(void **state)
 {
     (void)state;
-    heard h = {0};
+    events h = {0};
     at_error error = {0};
     const char *const paths[] = {"plain10.last", "plain15.last", "plain20.last"};
     assert_true(at_models_average(paths, 3, "of_files", &error));
     is_mean("of_files", paths, 3);
-    is_mean("of_files", (const char *[]){"mean20"}, 1); /* one and the same mean */
+    is_mean("of_files", (const char *[]){"mean20"}, 1); /* the same mean */
     at_translator *t = load("of_files");
     assert_null(t->history);
     at_translator_free(t);
@@ -136,7 +136,7 @@ static void mean_of_files(void **state)
 static void end_is_validated(void **state)
 {
     (void)state;
-    heard h = {0};
+    events h = {0};
     at_train_result r = run(training_of("end", DATA, VALID, "valid-every", "5", "updates", "8", NULL), &h);
     assert_int_equal(h.validations, 2);
     assert_int_equal(r.best_update, 8);
@@ -145,19 +145,19 @@ static void end_is_validated(void **state)
     assert_non_null(strstr(t->history, "\"update\":8,"));
     at_translator_free(t);
     is_mean("end", (const char *[]){"end.last"}, 1);
-    h = (heard){0}; /* a validation that falls on the end is the end's */
+    h = (events){0}; /* a validation at the last update is not repeated */
     run(training_of("end", DATA, VALID, "valid-every", "5", "updates", "10", NULL), &h);
     assert_int_equal(h.validations, 2);
 }
 
-/* With so large a rate scores go up and down. Wherever a run ends, the longer run that goes on from there is the one
- * that never ended, its best model included, even where the end was the best of all. */
+/* With this large learning rate scores go up and down. Wherever a run ends, resuming it equals an uninterrupted run,
+ * its best model included, even if the model at the end was the best of all. */
 #define ROUGH DATA, VALID, "valid-every", "4", "learning-rate", "0.1", "clip-norm", "0"
 
 static void ended_is_uninterrupted(void **state)
 {
     (void)state;
-    heard h = {0};
+    events h = {0};
     int went_back = 0;
     run(training_of("far", ROUGH, "updates", "24", NULL), &h);
     static const char *const ends[] = {"3", "6", "9", "14", "15", "19", "22"};
@@ -165,7 +165,7 @@ static void ended_is_uninterrupted(void **state)
         unlink("near.state");
         unlink("near.previous");
         run(training_of("near", ROUGH, "updates", ends[i], NULL), &h);
-        h = (heard){0};
+        h = (events){0};
         run(training_of("near", ROUGH, "updates", "24", "resume", "true", NULL), &h);
         went_back += strstr(h.note, "'near' is again the best model of the state, that of update ") != NULL;
         same_files("far", "near");

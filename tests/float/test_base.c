@@ -19,7 +19,7 @@
 
 /* ---- The arena ---- */
 
-static void arena_hands_out_and_takes_back(void **state)
+static void arena_allocates_and_releases(void **state)
 {
     (void)state;
     at_arena *arena = at_arena_new();
@@ -78,7 +78,7 @@ static void arena_counts(void **state)
     at_arena_free(arena);
 }
 
-/* What a growing arena held at its peak fits into that many bytes of the caller's, and no byte beyond is touched. */
+/* The peak size of a growing arena is enough for an arena in the caller's memory, and no byte beyond is touched. */
 static void arena_over_callers_memory(void **state)
 {
     (void)state;
@@ -106,7 +106,7 @@ static void arena_over_callers_memory(void **state)
     for (int i = 0; i < AT_ALIGN; i++)
         assert_int_equal(memory[need + (size_t)i], 77);
 
-    arena = at_arena_over(memory + 1, need - 1); /* misaligned: one piece less fits */
+    arena = at_arena_over(memory + 1, need - 1); /* misaligned: one allocation less fits */
     char *piece = at_arena_take(arena, 1000);
     assert_true(piece && (uintptr_t)piece % AT_ALIGN == 0);
     at_arena_free(arena);
@@ -150,7 +150,7 @@ static void errors_cut_between_characters(void **state)
 
 /* ---- Random numbers ---- */
 
-/* The known answers that Random123 publishes for Philox 4x32-10. */
+/* The known-answer tests that Random123 publishes for Philox 4x32-10. */
 static void philox_known_answers(void **state)
 {
     (void)state;
@@ -169,7 +169,7 @@ static void philox_known_answers(void **state)
     }
 }
 
-static void draws_are_a_function_of_their_place(void **state)
+static void numbers_are_a_function_of_their_index(void **state)
 {
     (void)state;
     at_rng rng = {.seed = 9};
@@ -185,7 +185,7 @@ static void draws_are_a_function_of_their_place(void **state)
     assert_int_not_equal(at_rng_u32(&other), first);
 }
 
-static void draws_are_spread_evenly(void **state)
+static void numbers_are_uniform(void **state)
 {
     (void)state;
     enum { N = 200000 };
@@ -197,7 +197,7 @@ static void draws_are_spread_evenly(void **state)
         squares += x * x;
         cubes += x * x * x;
     }
-    /* Four deviations of the mean of N draws. */
+    /* Four standard deviations of the mean of N numbers. */
     assert_true(fabs(sum / N) < 4 / sqrt(N));
     assert_true(fabs(squares / N - 1) < 4 * sqrt(2.0 / N));
     assert_true(fabs(cubes / N) < 4 * sqrt(15.0 / N));
@@ -214,7 +214,7 @@ static void draws_are_spread_evenly(void **state)
     assert_true(fabs(sum / N - 0.5) < 4 / sqrt(12.0 * N));
     assert_true(fabs(squares / N - 0.5) < 4 / sqrt(12.0 * N));
 
-    /* 3 2^30 does not divide 2^32. Without drawing again, a remainder would give the lowest third twice as often as the
+    /* 3 2^30 does not divide 2^32. Without rejection, a remainder would return the lowest third twice as often as the
      * others, a scaled word the multiples of 3. */
     const uint32_t n = 3u << 30;
     int third[3] = {0}, residue[3] = {0};
@@ -274,7 +274,8 @@ static bool is_number(const void *items, int32_t index, const void *key)
     return ((const uint64_t *)items)[index] == *(const uint64_t *)key;
 }
 
-/* Keys whose hashes collide in their lowest bits, or altogether, are told apart, before and after the table grows. */
+/* Keys whose hashes collide in their lowest bits, or altogether, are distinguished, before and after the table
+ * grows. */
 static void tables_find_what_they_hold(void **state)
 {
     (void)state;
@@ -307,14 +308,14 @@ static void tables_find_what_they_hold(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arena_hands_out_and_takes_back),
+        cmocka_unit_test(arena_allocates_and_releases),
         cmocka_unit_test(arena_counts),
         cmocka_unit_test(arena_over_callers_memory),
         cmocka_unit_test(errors_are_sticky),
         cmocka_unit_test(errors_cut_between_characters),
         cmocka_unit_test(philox_known_answers),
-        cmocka_unit_test(draws_are_a_function_of_their_place),
-        cmocka_unit_test(draws_are_spread_evenly),
+        cmocka_unit_test(numbers_are_a_function_of_their_index),
+        cmocka_unit_test(numbers_are_uniform),
         cmocka_unit_test(fnv_known_answers),
         cmocka_unit_test(arrays_grow),
         cmocka_unit_test(tables_find_what_they_hold),

@@ -1,4 +1,4 @@
-/* Model files: the same bits back, the previous file kept, and an error message for whatever is not one. */
+/* Model files: saving and loading keeps the bits, the previous file is kept, and every other file is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,7 +67,7 @@ static bool save(const at_translator *t, const char *path)
     return at_translator_save(t, path, true, &error);
 }
 
-static void same_bits_back(void **state)
+static void round_trip_keeps_bits(void **state)
 {
     (void)state;
     at_error error = {0};
@@ -86,7 +86,7 @@ static void same_bits_back(void **state)
     assert_int_equal(at_vocabulary_size(back->source), at_vocabulary_size(t->source));
     for (int32_t i = 0; i < at_vocabulary_size(t->source); i++)
         assert_string_equal(at_vocabulary_unit(back->source, i), at_vocabulary_unit(t->source, i));
-    /* What was loaded and is saved again is the same file, byte for byte. */
+    /* A loaded model that is saved again is the same file, byte for byte. */
     assert_true(save(back, "again"));
     size_t first, second;
     unsigned char *a = at_file_read("round", &first, &error), *b = at_file_read("again", &second, &error);
@@ -121,7 +121,7 @@ static void previous_is_kept(void **state)
     at_translator_free(before);
 }
 
-/* A disk that is full, played by a limit on the size of files: a sentence, and both files as they were. */
+/* A full disk, simulated by a limit on the size of files: an error message, and both files unchanged. */
 static void full_disk(void **state)
 {
     (void)state;
@@ -172,7 +172,7 @@ static void changed(const char *name, const char *key, const char *value)
     at_tensors_free(file);
 }
 
-static void what_is_no_model(void **state)
+static void other_files_are_refused(void **state)
 {
     (void)state;
     at_error error = {0};
@@ -210,7 +210,7 @@ static void what_is_no_model(void **state)
     changed("larger", "settings", "{\"model\":\"bahdanau\",\"embedding\":3,\"hidden\":4,\"attention\":5,\"maxout\":3}");
     refused("larger", AT_FORMAT,
             "the parameter 'output.U_o.W' of 'larger' is [4,4], and its settings and vocabularies need [6,4]");
-    /* Another vocabulary than the parameters were made for: the source's five units for the target's two. */
+    /* Another vocabulary than that of the parameters: the source's five units for the target's two. */
     at_tensors *good = at_tensors_read("good", &error);
     changed("words", "target.vocabulary", at_tensors_meta(good, "source.vocabulary"));
     at_tensors_free(good);
@@ -223,7 +223,7 @@ static void what_is_no_model(void **state)
     changed("length", "max-length", "many");
     refused("length", AT_FORMAT, "'length' lacks 'settings' or 'max-length' in its metadata");
 
-    /* Cut anywhere, it is refused. */
+    /* A file truncated anywhere is refused. */
     size_t size;
     unsigned char *bytes = at_file_read("good", &size, &error);
     for (size_t cut = 0; cut < size; cut += 1 + size / 50) {
@@ -293,18 +293,18 @@ static void not_finite(void **state)
     at_translator_free(t);
 }
 
-/* What a product reads of every matrix, each way round, is packed from the values that are there now. */
+/* The packed copy of every matrix, plain and transposed, has the current values. */
 static void packed_is_fresh(at_params *params)
 {
     for (int i = 0; i < at_params_number(params); i++) {
         at_shape shape = at_params_shape(params, i);
-        for (int turned = 0; shape.rank == 2 && turned < 2; turned++) {
-            int64_t rows = shape.dim[0], columns = shape.dim[1], k = turned ? columns : rows,
-                    n = turned ? rows : columns;
+        for (int transposed = 0; shape.rank == 2 && transposed < 2; transposed++) {
+            int64_t rows = shape.dim[0], columns = shape.dim[1], k = transposed ? columns : rows,
+                    n = transposed ? rows : columns;
             size_t bytes = (size_t)at_gemm_packed_size(k, n) * sizeof(at_real);
             at_real *should = aligned_alloc(64, (bytes + 63) / 64 * 64);
-            at_gemm_pack(at_params_value(params, i), turned ? 1 : columns, turned ? columns : 1, k, n, should);
-            const at_real *packed = at_params_packed(params, i, turned);
+            at_gemm_pack(at_params_value(params, i), transposed ? 1 : columns, transposed ? columns : 1, k, n, should);
+            const at_real *packed = at_params_packed(params, i, transposed);
             assert_non_null(packed);
             if (memcmp(packed, should, bytes) != 0)
                 fail_msg("the packed form of %s is that of other values", at_params_name(params, i));
@@ -313,8 +313,8 @@ static void packed_is_fresh(at_params *params)
     }
 }
 
-/* Values that come from a file are what the next product sees, also where others had been packed before. */
-static void nothing_stale(void **state)
+/* Products after loading use the loaded values, even if other values had been packed before. */
+static void packed_copies_follow_loading(void **state)
 {
     (void)state;
     at_error error = {0};
@@ -338,8 +338,12 @@ static void nothing_stale(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_bits_back), cmocka_unit_test(nothing_stale),    cmocka_unit_test(previous_is_kept),
-        cmocka_unit_test(full_disk),      cmocka_unit_test(what_is_no_model), cmocka_unit_test(wrong_parameters),
+        cmocka_unit_test(round_trip_keeps_bits),
+        cmocka_unit_test(packed_copies_follow_loading),
+        cmocka_unit_test(previous_is_kept),
+        cmocka_unit_test(full_disk),
+        cmocka_unit_test(other_files_are_refused),
+        cmocka_unit_test(wrong_parameters),
         cmocka_unit_test(not_finite),
     };
     return cmocka_run_group_tests(tests, enter, leave);

@@ -1,5 +1,5 @@
-/* Corpora and their batches: every line accounted for, every sentence once an epoch, in an order that seed and epoch
- * decide. */
+/* Corpora and their batches: every line is counted, every sentence occurs once per epoch, in an order that seed and
+ * epoch determine. */
 #include "base/rng.h"
 #include "text/corpus.h"
 
@@ -52,11 +52,11 @@ static void expect_line(const at_lines *lines, int64_t line, int side, const cha
     assert_memory_equal(found.text, expected, found.size);
 }
 
-static void refuse(const at_corpus_files *files, int code, const char *sentence)
+static void refuse(const at_corpus_files *files, int code, const char *message)
 {
     at_error error = {0};
     assert_null(at_lines_read(files, &error));
-    assert_string_equal(error.text, sentence);
+    assert_string_equal(error.text, message);
     assert_int_equal(error.code, code);
 }
 
@@ -66,7 +66,7 @@ static void test_lines_of_two_files(void **state)
 {
     (void)state;
     at_error error = {0};
-    put("s", "\xef\xbb\xbfone\r\n\r\nthr\ree\n four"); /* a mark first, no newline last */
+    put("s", "\xef\xbb\xbfone\r\n\r\nthr\ree\n four"); /* a byte order mark first, no newline at the end */
     put("t", "eins\nzwei\n\nvier\n");
     at_lines *lines = at_lines_read(&parallel, &error);
     assert_non_null(lines);
@@ -166,7 +166,7 @@ static void expect_report(const at_corpus_report *report, const char *expected)
     assert_string_equal(text, expected);
 }
 
-/* The batches of an order that is the corpus's: "line:source>target | ..." with lengths, end included. */
+/* The batches in the order of the corpus: "line:source>target | ..." with lengths, end included. */
 static void expect_pairs(const at_corpus *corpus, const char *expected)
 {
     at_error error = {0};
@@ -245,7 +245,7 @@ static void test_ratios(void **state)
         assert_int_equal(report.first_over_ratio, cases[i].first);
         at_corpus_free(corpus);
     }
-    /* What is cut is judged by what it was; what is too long and skipped is not counted twice. */
+    /* The ratio is that of the lines before they are cut; a pair that is too long and skipped is not counted twice. */
     at_corpus_limits limits = {.max_length = 3, .rule = AT_TOO_LONG_CUT, .max_ratio = 3};
     at_corpus *corpus = read_limited(&limits, &report, &error);
     expect_pairs(corpus, "1:3>2 2:1>3 3:2>3");
@@ -270,7 +270,7 @@ static void test_ratios(void **state)
 
 enum { SENTENCES = 1000 };
 
-/* Sentences of 1 to 12 words and 1 to 9, so that line n has words sNUMBER and tNUMBER alone. */
+/* Sentences of 1 to 12 words and 1 to 9, line n has only the words sNUMBER and tNUMBER. */
 static at_corpus *numbered_corpus(at_error *error)
 {
     at_corpus_report report;
@@ -314,7 +314,7 @@ static void check_batch(const at_batch *batch)
     assert_int_equal(batch->target_tokens, target_tokens);
 }
 
-/* What makes the rest of an epoch: the lines of its batches, batch by batch, 0 after each. */
+/* The rest of an epoch: the line numbers of its batches, with a 0 after each batch. */
 static int64_t *rest_of_epoch(at_batches *batches, int64_t *count)
 {
     int64_t *lines = malloc((2 * SENTENCES + 1) * sizeof *lines);
@@ -384,15 +384,14 @@ static void test_sizes_and_padding(void **state)
     }
     assert_int_equal(smaller, 1);
     assert_int_equal(at_batches_count(batches), (SENTENCES + 63) / 64);
-    assert_true(padded < used + used / 10);                     /* without sorting it would be two thirds more */
-    assert_true(source_padded < source_used + source_used / 2); /* upwards in every class it would be three quarters */
+    assert_true(padded < used + used / 10);                     /* two thirds more without sorting */
+    assert_true(source_padded < source_used + source_used / 2); /* three quarters if all classes were ascending */
     at_batches_free(batches);
 
     batches = at_batches_new(corpus, 0, 200, 1, true, &error);
     for (at_batch batch; at_batches_next(batches, &batch);)
         assert_true(batch.rows * batch.target_length <= 200);
-    assert_true(at_batches_count(batches) <
-                40); /* 1000 sentences of 6 tokens on average: 30 batches full to the brim */
+    assert_true(at_batches_count(batches) < 40); /* 1000 sentences of 6 tokens on average: 30 full batches */
     at_batches_free(batches);
 
     batches = at_batches_new(corpus, 10, 0, 1, false, &error); /* in the corpus's order */
@@ -437,7 +436,7 @@ static void test_order_by_seed_and_epoch(void **state)
     at_corpus_free(corpus);
 }
 
-/* The first batches of a run, written down: a change of the order would break --resume across versions. */
+/* The stored first batches of a run: a change of the order would break --resume across versions. */
 static void test_order_is_stable(void **state)
 {
     (void)state;
@@ -479,21 +478,21 @@ static void test_resume_anywhere(void **state)
         free(a);
         free(b);
     }
-    assert_true(at_batches_seek(resumed, 4, batch_count, &error)); /* the end is a place */
+    assert_true(at_batches_seek(resumed, 4, batch_count, &error)); /* the end is a valid position */
     at_batch batch;
     assert_false(at_batches_next(resumed, &batch));
     assert_false(at_batches_next(resumed, &batch));
     assert_false(at_batches_seek(resumed, 4, batch_count + 1, &error));
-    char sentence[100];
-    snprintf(sentence, sizeof sentence, "epoch 4 has %lld batches, so there is no batch %lld", (long long)batch_count,
+    char message[100];
+    snprintf(message, sizeof message, "epoch 4 has %lld batches, so there is no batch %lld", (long long)batch_count,
              (long long)batch_count + 1);
-    assert_string_equal(error.text, sentence);
+    assert_string_equal(error.text, message);
     at_batches_free(whole);
     at_batches_free(resumed);
     at_corpus_free(corpus);
 }
 
-/* The same memory batch after batch, epoch after epoch. */
+/* Batches and epochs reuse the same memory. */
 static void test_memory_stays(void **state)
 {
     (void)state;
@@ -532,7 +531,7 @@ static void test_batch_refusals(void **state)
     at_corpus_free(corpus);
 }
 
-/* Lines of any length class sort right: lengths beyond a byte included. */
+/* Lines of every length class are sorted correctly, including lengths above 255. */
 static void test_long_sentences(void **state)
 {
     (void)state;
@@ -549,7 +548,7 @@ static void test_long_sentences(void **state)
     fclose(target);
     at_corpus *corpus = read_corpus(0, AT_TOO_LONG_KEEP, &report, &error);
     at_batches *batches = at_batches_new(corpus, 2, 0, 1, true, &error);
-    for (at_batch batch; at_batches_next(batches, &batch);) { /* two neighbours, at most two classes apart */
+    for (at_batch batch; at_batches_next(batches, &batch);) { /* neighbours are at most two classes apart */
         int64_t longest = batch.target_length, shortest = batch.target_tokens - longest;
         check_batch(&batch);
         assert_true(longest - shortest <= 40 || longest * 8 <= shortest * 11);

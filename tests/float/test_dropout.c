@@ -21,7 +21,7 @@ static void test_factors(void **state)
     for (int64_t row = 0; row < ROWS_DRAWN; row++) {
         const int64_t b = row % 7, h = row % 3, i = row;
         at_drop_factors(&drop, b, h, i, 0, KEYS, whole);
-        for (int64_t from = 0, to; from < KEYS; from = to) { /* any piece of it has the same */
+        for (int64_t from = 0, to; from < KEYS; from = to) { /* any part of the row has the same */
             to = from + 1 + row % 77 < KEYS ? from + 1 + row % 77 : KEYS;
             at_drop_factors(&drop, b, h, i, from, to, piece);
             assert_memory_equal(piece, whole + from, (size_t)(to - from) * sizeof *piece);
@@ -35,12 +35,13 @@ static void test_factors(void **state)
     }
     const double share = (double)kept / (KEYS * ROWS_DRAWN), same = (double)equal / (KEYS * ROWS_DRAWN);
     assert_true(fabs(share - 0.7) < 0.005);
-    assert_true(fabs(same - (0.7 * 0.7 + 0.3 * 0.3)) < 0.005); /* rows that have nothing to do with each other */
-    /* Another sequence, head, query or counter draws otherwise. */
+    assert_true(fabs(same - (0.7 * 0.7 + 0.3 * 0.3)) < 0.005); /* independent rows */
+    /* Another sequence, head, query or counter has another mask. */
     const at_weight_drop next = {.share = drop.share, .seed = drop.seed, .counter = drop.counter + 1};
     at_drop_factors(&drop, 1, 1, 1, 0, KEYS, whole);
-    for (int way = 0; way < 4; way++) {
-        at_drop_factors(way == 3 ? &next : &drop, 1 + (way == 0), 1 + (way == 1), 1 + (way == 2), 0, KEYS, other);
+    for (int variant = 0; variant < 4; variant++) {
+        at_drop_factors(variant == 3 ? &next : &drop, 1 + (variant == 0), 1 + (variant == 1), 1 + (variant == 2), 0,
+                        KEYS, other);
         assert_memory_not_equal(whole, other, sizeof whole);
     }
 }
@@ -52,7 +53,7 @@ typedef struct outcome {
     const at_real *out, *dq, *dk, *dv; /* [B,n,WIDTH] */
 } outcome;
 
-/* Sequences of `queries` and `keys`, of which `length` count, cut out of ones that are as long as any here. */
+/* Sequences of `queries` and `keys`, of which `length` are visible: prefixes of the longest sequences used here. */
 static outcome attend(const char *normaliser, int64_t batch, int64_t queries, int64_t keys, int64_t length)
 {
     enum { LONGEST = 400 };
@@ -128,7 +129,7 @@ static double loss_of(const char *text, bool trains)
     at_arena *arena = at_arena_new();
     at_rng rng = {.seed = 5};
     at_pass pass = {.tape = at_tape_new(arena, false), .rng = trains ? &rng : NULL};
-    at_decoded d = case_decode(model, &pass, &whole_source, target_in, TARGET);
+    at_decoded d = case_decode(model, &pass, &full_source, target_in, TARGET);
     at_tensor *loss = at_cross_entropy(at_reshape(d.logits, AT_SHAPE(ROWS * TARGET, WORDS)), target_out, 0);
     check_tape(text, pass.tape);
     const double value = (double)loss->value[0];
@@ -163,7 +164,7 @@ static void test_models_drop(void **state)
     assert_true(loss_of("transformer layers=1 heads=2 dropout=0.3 ffn-dropout=0", true) != standard);
 }
 
-/* What a model file stores of them, so that one from before these settings loads as it was. */
+/* What a model file stores of the settings, so that files written before they existed load unchanged. */
 static void test_settings(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* The promise of exactness, byte for byte: the same bits for any number of threads, whatever else is in the batch,
- * however long the padding, and one query at a time or all at once. Settings come from a list and from the catalogue, so
- * that a new score or normaliser is checked as soon as it is there. */
+/* Exactness: the same bits for any number of threads, whatever else is in the batch, however long the padding, and
+ * one query at a time or all at once. Settings come from a list and from the catalogue, so that a new score or
+ * normaliser is checked as soon as it is listed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -102,7 +102,7 @@ typedef struct inputs {
     bool summaries;
 } inputs;
 
-/* Everything that comes out of it. */
+/* All results of a call. */
 typedef struct run {
     int64_t batch, queries, keys;
     float *out, *log_prob, *dq, *dk, *dv, *entropy, *key_sums;
@@ -200,7 +200,7 @@ static run run_setting(const setting *s, const inputs *in)
         call.grad_key = r.dk;
         call.grad_value = r.dv;
     }
-    /* The log-probability has a gradient of its own: the same numbers again. */
+    /* The log-probability has its own incoming gradient: the same numbers again. */
     if (in->g && call.log_prob)
         call.grad_log_prob = in->g;
     if (!at_attend(&names, &call, &error))
@@ -237,7 +237,7 @@ static void same_run(const run *a, const run *b, const setting *s)
 
 #define EACH_SETTING for (const setting *s = settings; s < settings + setting_count; s++)
 
-/* 1, 2, 3 and 5 threads; one batch row, so that heads are fewer than threads and get cut. */
+/* 1, 2, 3 and 5 threads; one batch row, so that there are fewer heads than threads and heads are split. */
 static void test_threads(void **state)
 {
     (void)state;
@@ -303,7 +303,7 @@ static void test_neighbours_and_padding(void **state)
     free(q), free(k), free(v), free(g), free(q3), free(k3), free(v3), free(g3);
 }
 
-/* Step-wise decoding: query i alone, at its position, has the bits it has among all. */
+/* Step-wise decoding: query i alone, at its position, has the same bits as in one call over all queries. */
 static void test_one_at_a_time(void **state)
 {
     (void)state;

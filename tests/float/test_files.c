@@ -1,4 +1,4 @@
-/* Files and small string work: a write is whole or leaves what was there, and every failure is a sentence. */
+/* Files and strings: a write is atomic, and every failure has an error message. */
 #include "base/buffer.h"
 #include "base/files.h"
 #include "base/settings.h"
@@ -141,14 +141,14 @@ static void test_cancelled_or_failed_leaves_the_old(void **state)
     assert_int_equal(entries(true), 1);
 }
 
-/* Root may write everywhere, over a device as well; what a fault could harm is tried without that right. */
-static void drop_rights(void)
+/* Root may write everywhere, even over a device, so risky tests run without that privilege. */
+static void drop_privileges(void)
 {
     if (getuid() == 0)
         assert_int_equal(seteuid(65534), 0);
 }
 
-static void take_rights_back(void)
+static void restore_privileges(void)
 {
     if (getuid() == 0)
         assert_int_equal(seteuid(0), 0);
@@ -159,10 +159,10 @@ static void test_devices_and_pipes_are_written_to(void **state)
     (void)state;
     at_error full = {0}, zero = {0}, error = {0};
     size_t size;
-    drop_rights();
+    drop_privileges();
     bool written = write_file("/dev/full", "x", &full), discarded = write_file("/dev/null", "x", &error);
     unsigned char *endless = at_file_read("/dev/zero", &size, &zero);
-    take_rights_back();
+    restore_privileges();
     assert_false(written);
     expect_message(&full, "cannot write '/dev/full': No space left on device");
     assert_true(discarded);
@@ -203,7 +203,7 @@ static void test_refused(void **state)
     assert_null(at_writer_open("a/b", &error));
     expect_message(&error, "cannot write 'a/b': Not a directory");
 
-    /* A sticky error stops everything before it starts. */
+    /* With a sticky error no function does anything. */
     error.code = AT_FAILED;
     assert_null(at_file_read("a", &size, &error));
     assert_null(at_writer_open("b", &error));
@@ -217,16 +217,16 @@ static void test_no_permission(void **state)
     assert_true(write_file("mine", "old", &error));
     assert_int_equal(chmod("mine", 0444), 0);
     assert_int_equal(chmod(directory, 0777), 0);
-    drop_rights();
+    drop_privileges();
     at_writer *mine = at_writer_open("mine", &error);
-    take_rights_back();
+    restore_privileges();
     assert_null(mine);
     expect_message(&error, "cannot write 'mine': Permission denied");
 
     assert_int_equal(chmod(directory, 0555), 0);
-    drop_rights();
+    drop_privileges();
     at_writer *other = at_writer_open("other", &error);
-    take_rights_back();
+    restore_privileges();
     assert_int_equal(chmod(directory, 0755), 0);
     assert_null(other);
     expect_message(&error, "cannot write 'other': Permission denied");
@@ -284,7 +284,7 @@ static void test_nearest(void **state)
     expect_nearest("scalled", "; did you mean 'scaled'?");
     expect_nearest("scaled", "; did you mean 'scaled'?");
     expect_nearest("SCALED", "; did you mean 'scaled'?");
-    expect_nearest("dto", "; did you mean 'dot'?"); /* a swap is one step, not two */
+    expect_nearest("dto", "; did you mean 'dot'?"); /* a transposition is one edit, not two */
     expect_nearest("sfotmax", "; did you mean 'softmax'?");
     expect_nearest("entmax", "; did you mean 'entmax15'?");
     expect_nearest("local", "; did you mean 'local-m' or 'local-p'?");
@@ -301,7 +301,7 @@ static void test_nearest(void **state)
     char out[64];
     at_suggest("WX", three, 4, out, sizeof out);
     assert_string_equal(out, "; did you mean 'WK', 'WQ' or 'WV'?");
-    at_suggest("WX", three, 4, out, 20); /* no half sentences */
+    at_suggest("WX", three, 4, out, 20); /* never a truncated message */
     assert_string_equal(out, "");
     static const char *const single[] = {"k", "q"};
     at_suggest("v", single, 2, out, sizeof out);

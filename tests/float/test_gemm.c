@@ -1,4 +1,4 @@
-/* The inner product against its sum written out, to the bit, on every instruction set this CPU has. */
+/* The matrix product against a scalar loop, bit by bit, on every instruction set of this CPU. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ static int fill(void **state)
     return 0;
 }
 
-/* One chain over p = 0, 1, 2, ...: what gemm.h promises, to the bit. */
+/* One chain over p = 0, 1, 2, ...: as gemm.h specifies it, bit by bit. */
 static float chain(const at_gemm *g, float start, bool fused, int64_t i, int64_t j)
 {
     float sum = start;
@@ -75,7 +75,7 @@ static void check_product(at_gemm g, bool fused, bool packs, at_arena *arena)
         }
 }
 
-/* Sizes on either side of what the kernels block by: rows of 6 and 96, columns of 8, 16 and 128, a depth of 256. */
+/* Sizes below and above the block sizes of the kernels: rows of 6 and 96, columns of 8, 16 and 128, a depth of 256. */
 static void test_products(void **state)
 {
     (void)state;
@@ -88,21 +88,22 @@ static void test_products(void **state)
         at_arena *arena = at_arena_new();
         for (size_t x = 0; x < 7 * 7 * 6; x++) {
             const int64_t m = rows[x % 7], n = columns[x / 7 % 7], k = depths[x / 49];
-            for (int way = 0; way < 64; way += k < 256 ? 1 : 5) { /* the long sums in some ways only, for time's sake */
-                const bool turn_a = way & 1, turn_b = way & 2;
+            const int step = k < 256 ? 1 : 5; /* the long sums only in some variants, to save time */
+            for (int variant = 0; variant < 64; variant += step) {
+                const bool transpose_a = variant & 1, transpose_b = variant & 2;
                 at_gemm g = {.m = m,
                              .n = n,
                              .k = k,
                              .a = numbers + 7,
-                             .a_row = turn_a ? 1 : k + 2,
-                             .a_col = turn_a ? m + 2 : 1,
+                             .a_row = transpose_a ? 1 : k + 2,
+                             .a_col = transpose_a ? m + 2 : 1,
                              .b = numbers + 20000,
-                             .b_row = turn_b ? 1 : n + 1,
-                             .b_col = turn_b ? k + 1 : 1,
-                             .accumulate = way & 8,
-                             .bias = way & 16 ? numbers + 60000 : NULL,
-                             .act = way & 32 ? AT_ACT_RELU : AT_ACT_NONE};
-                check_product(g, fused, way & 4, arena);
+                             .b_row = transpose_b ? 1 : n + 1,
+                             .b_col = transpose_b ? k + 1 : 1,
+                             .accumulate = variant & 8,
+                             .bias = variant & 16 ? numbers + 60000 : NULL,
+                             .act = variant & 32 ? AT_ACT_RELU : AT_ACT_NONE};
+                check_product(g, fused, variant & 4, arena);
                 at_arena_reset(arena);
             }
         }
@@ -111,48 +112,48 @@ static void test_products(void **state)
     at_kernels_choose(NULL);
 }
 
-/* Sizes beyond the largest blocks (96 rows, 1024 columns, a depth of 4 x 256), where sums are put aside and taken up
- * again: the bits of one chain, and the same for each layout of A and B. */
+/* Sizes beyond the largest blocks (96 rows, 1024 columns, a depth of 4 x 256), where partial sums are stored and
+ * continued: the bits of one chain, and the same for each layout of A and B. */
 static void test_large_products(void **state)
 {
     (void)state;
     enum { M = 100, N = 1041, K = 1031 };
-    float *a = malloc(2 * M * K * sizeof *a), *b = malloc(2 * K * N * sizeof *b), *turned_a = a + M * K,
-          *turned_b = b + K * N;
+    float *a = malloc(2 * M * K * sizeof *a), *b = malloc(2 * K * N * sizeof *b), *a_transposed = a + M * K,
+          *b_transposed = b + K * N;
     float *expected = malloc(2 * M * N * sizeof *expected), *c = expected + M * N, *packed = NULL;
     assert_true(a && b && expected);
     for (int64_t i = 0; i < M * K; i++)
-        a[i] = turned_a[i % K * M + i / K] = numbers[i % 60013];
+        a[i] = a_transposed[i % K * M + i / K] = numbers[i % 60013];
     for (int64_t i = 0; i < K * N; i++)
-        b[i] = turned_b[i % N * K + i / N] = numbers[i % 65537];
+        b[i] = b_transposed[i % N * K + i / N] = numbers[i % 65537];
     for (int set = 0; set < 2; set++) {
         if (!at_kernels_choose(sets[set]))
             continue;
         at_arena *arena = at_arena_new();
         int64_t size = at_gemm_packed_size(K, N);
         assert_int_equal(posix_memalign((void **)&packed, 64, (size_t)size * sizeof *packed), 0);
-        for (int way = 0; way < 6; way++) {
-            const bool turn_a = way & 1, turn_b = way & 2;
+        for (int variant = 0; variant < 6; variant++) {
+            const bool transpose_a = variant & 1, transpose_b = variant & 2;
             at_gemm g = {.m = M,
                          .n = N,
                          .k = K,
-                         .a = turn_a ? turned_a : a,
-                         .a_row = turn_a ? 1 : K,
-                         .a_col = turn_a ? M : 1,
-                         .b = turn_b ? turned_b : b,
-                         .b_row = turn_b ? 1 : N,
-                         .b_col = turn_b ? K : 1,
-                         .c = way == 0 ? expected : c,
+                         .a = transpose_a ? a_transposed : a,
+                         .a_row = transpose_a ? 1 : K,
+                         .a_col = transpose_a ? M : 1,
+                         .b = transpose_b ? b_transposed : b,
+                         .b_row = transpose_b ? 1 : N,
+                         .b_col = transpose_b ? K : 1,
+                         .c = variant == 0 ? expected : c,
                          .c_row = N,
                          .bias = numbers};
-            if (way >= 4) {
+            if (variant >= 4) {
                 at_gemm_pack(g.b, g.b_row, g.b_col, K, N, packed);
                 g.packed = packed;
             }
             assert_true(at_gemm_run(&g, arena));
-            for (int64_t i = 0; way == 0 && i < M * N; i += 331)
+            for (int64_t i = 0; variant == 0 && i < M * N; i += 331)
                 assert_true(expected[i] == chain(&g, 0, fuses(sets[set]), i / N, i % N) + g.bias[i % N]);
-            if (way > 0)
+            if (variant > 0)
                 assert_memory_equal(c, expected, M * N * sizeof *c);
         }
         free(packed);
@@ -164,7 +165,7 @@ static void test_large_products(void **state)
     free(expected);
 }
 
-/* The other activations come after the sum and the bias, and a batch is its products one by one. */
+/* The activations are applied after the sum and the bias, and a batch equals its products one by one. */
 static void test_batches_and_activations(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The heat map in the terminal: straight columns for any script, legible values for any number. */
+/* The heat map in the terminal: aligned columns for any script, readable values for any number. */
 #include "attend.h"
 #include "draw/label_internal.h"
 
@@ -52,7 +52,7 @@ static void test_numbered_and_scaled(void **state)
                  "0     -2.00  ▒▒  0.00  ██  2.00\n"
                  "1  ??   nan  ██   inf      -inf\n"
                  "2  ▓▓  1.00  ▒▒  0.00  ??   nan\n");
-    const float small[] = {0.25f, 0.5f}; /* weights are not stretched to their own largest */
+    const float small[] = {0.25f, 0.5f}; /* weights are not scaled to their maximum */
     map = (at_heatmap){1, 2, small, NULL, NULL, false};
     expect(&map, "      0        1\n"
                  "0  ░░ 0.25  ▒▒ 0.50\n");
@@ -66,8 +66,8 @@ static void test_numbered_and_scaled(void **state)
                  "0  ▒▒ 7.00  ▒▒ 7.00\n");
 }
 
-/* Where the last figure of each line ends, in the terminal's columns. */
-static void expect_straight(const char *text, int lines)
+/* The terminal column in which the last number of each line ends. */
+static void expect_aligned(const char *text, int lines)
 {
     int end = -1;
     const char *line = strchr(text, '\n') + 1;
@@ -96,7 +96,7 @@ static void test_wide_and_combining_characters(void **state)
     at_heatmap map = {4, 5, values, rows, columns, false};
     at_error error = {0};
     char *text = at_heatmap_text(&map, &error);
-    expect_straight(text, 5);
+    expect_aligned(text, 5);
     assert_non_null(strstr(text, "Donaudampfs…\n"));
     assert_non_null(strstr(text, "ganz langer Zeilenn… "));
     assert_non_null(strstr(text, "   x��[2J�� "));

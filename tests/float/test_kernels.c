@@ -47,7 +47,7 @@ static float *numbers(uint64_t seed, int64_t count)
 
 /* ---- A product and what it should be ---- */
 
-/* GAP numbers lie between a row and the next; they are NaN, so one that gets into a sum shows. */
+/* GAP numbers separate a row from the next; they are NaN, so that reading one is noticed. */
 enum { GAP = 3 };
 
 typedef struct problem {
@@ -82,11 +82,11 @@ static void problem_free(problem *p)
         free(all[i]);
 }
 
-/* x [rows, columns] laid out by rows or, turned, by columns, with gaps, and no more memory than that takes. */
-static float *lay_out(const float *x, int64_t rows, int64_t columns, bool turned, int64_t *row, int64_t *column)
+/* x [rows, columns] stored row-major or, transposed, column-major, with gaps, in a block of exactly that size. */
+static float *lay_out(const float *x, int64_t rows, int64_t columns, bool transposed, int64_t *row, int64_t *column)
 {
-    *row = turned ? 1 : columns + GAP;
-    *column = turned ? rows + GAP : 1;
+    *row = transposed ? 1 : columns + GAP;
+    *column = transposed ? rows + GAP : 1;
     int64_t count = rows > 0 && columns > 0 ? (rows - 1) * *row + (columns - 1) * *column + 1 : 0;
     float *to = malloc((size_t)count * sizeof *to + 1);
     for (int64_t i = 0; i < count; i++)
@@ -97,19 +97,19 @@ static float *lay_out(const float *x, int64_t rows, int64_t columns, bool turned
     return to;
 }
 
-/* One way to ask for a product. */
-typedef struct manner {
+/* One variant of a product. */
+typedef struct variant {
     bool turn_a, turn_b, accumulate, bias, packed;
     at_act act;
-} manner;
+} variant;
 
-static manner manner_of(unsigned bits)
+static variant variant_of(unsigned bits)
 {
-    return (manner){bits & 1, bits & 2, bits & 4, bits & 8, bits & 16, (at_act)(bits >> 5 & 3)};
+    return (variant){bits & 1, bits & 2, bits & 4, bits & 8, bits & 16, (at_act)(bits >> 5 & 3)};
 }
 
 /* C [m, n + GAP] of p, the gaps 77. */
-static float *product(const problem *p, manner how)
+static float *product(const problem *p, variant how)
 {
     at_gemm g = {.m = p->m, .n = p->n, .k = p->k, .accumulate = how.accumulate, .act = how.act, .c_row = p->n + GAP};
     float *a = lay_out(p->a, p->m, p->k, how.turn_a, &g.a_row, &g.a_col);
@@ -148,8 +148,8 @@ static double activated(double x, at_act act)
     }
 }
 
-/* A chain of k + 1 roundings, the activation's own few ulps, and nothing written outside. */
-static void check_product(const problem *p, manner how)
+/* The error of k + 1 roundings, the few ulps of the activation, and nothing written outside. */
+static void check_product(const problem *p, variant how)
 {
     float *c = product(p, how);
     for (int64_t i = 0; i < p->m; i++)
@@ -164,7 +164,8 @@ static void check_product(const problem *p, manner how)
             double truth = activated(p->sum[at] + before + bias, how.act);
             double bound = (p->size[at] + fabs(before) + fabs(bias)) * (double)(p->k + 2) * 0x1p-24 + 5e-7 * how.act;
             if (!(fabs((double)is - truth) <= bound))
-                fail_msg("%s, [%d,%d] x [%d,%d], A turned %d, B turned %d, accumulate %d, bias %d, packed %d, act %d: "
+                fail_msg("%s, [%d,%d] x [%d,%d], A transposed %d, B transposed %d, accumulate %d, bias %d, packed %d, "
+                         "act %d: "
                          "c[%d,%d] is %.9g, should be %.9g",
                          at_kernels_name(), (int)p->m, (int)p->k, (int)p->k, (int)p->n, how.turn_a, how.turn_b,
                          how.accumulate, how.bias, how.packed, (int)how.act, (int)i, (int)j, (double)is, truth);
@@ -172,20 +173,20 @@ static void check_product(const problem *p, manner how)
     free(c);
 }
 
-/* Sizes around those of vectors, panels and groups of rows; every layout, the other choices in turn. */
+/* Sizes around those of vectors, panels and groups of rows; every layout, with the other options varying. */
 static void small_products(void **state)
 {
     (void)state;
     const int64_t sizes[] = {1, 2, 3, 5, 6, 7, 15, 16, 17, 63, 64, 65};
-    unsigned turn = 0;
+    unsigned options = 0;
     for (int x = 0; x < 12; x++)
         for (int y = 0; y < 12; y++)
             for (int z = 0; z < 12; z++) {
                 problem p = problem_new(sizes[x], sizes[y], sizes[z]);
                 for (unsigned layout = 0; layout < 4; layout++)
-                    for (int more = 0; more < 3; more++, turn += 7) /* 7 and 32 have no factor in common */
+                    for (int more = 0; more < 3; more++, options += 7) /* 7 and 32 are coprime */
                         EACH_KERNELS
-                check_product(&p, manner_of(layout | turn % 32 << 2));
+                check_product(&p, variant_of(layout | options % 32 << 2));
                 problem_free(&p);
             }
 }
@@ -200,12 +201,12 @@ static void large_products(void **state)
         problem p = problem_new(sizes[i][0], sizes[i][1], sizes[i][2]);
         for (unsigned bits = (unsigned)i % 3; bits < 128; bits += 3)
             EACH_KERNELS
-        check_product(&p, manner_of(bits));
+        check_product(&p, variant_of(bits));
         problem_free(&p);
     }
 }
 
-/* An empty sum: what was there or 0, the bias, the activation. */
+/* An empty sum: the previous value or 0, the bias, the activation. */
 static void no_depth(void **state)
 {
     (void)state;
@@ -214,14 +215,14 @@ static void no_depth(void **state)
         problem p = problem_new(sizes[i][0], sizes[i][1], 0);
         for (unsigned bits = 0; bits < 128; bits++)
             EACH_KERNELS
-        check_product(&p, manner_of(bits));
+        check_product(&p, variant_of(bits));
         problem_free(&p);
     }
 }
 
 /* ---- NaN and infinity ---- */
 
-/* What is not finite in A reaches its row and no other, in B its column and no other. */
+/* A value in A that is not finite affects only its row, one in B only its column. */
 static void not_finite(void **state)
 {
     (void)state;
@@ -232,7 +233,7 @@ static void not_finite(void **state)
         for (unsigned bits = 0; bits < 128; bits++)
             EACH_KERNELS
             {
-                manner how = manner_of(bits);
+                variant how = variant_of(bits);
                 float *clean = product(&p, how), a = p.a[row * k + e], b = p.b[e * n + column];
                 p.a[row * k + e] = NAN;
                 float *with_a = product(&p, how);
@@ -277,14 +278,14 @@ static void batches(void **state)
         float *a = numbers(1, MOST * m * k), *b = numbers(2, MOST * k * n), *bias = numbers(3, n);
         float *together = malloc((size_t)(MOST * m * n) * sizeof *a), *alone = malloc((size_t)(m * n) * sizeof *a);
         for (int count = 1; count <= MOST; count += 2)
-            for (int way = 0; way < 8; way++)
+            for (int layout = 0; layout < 8; layout++)
                 EACH_KERNELS
                 {
                     at_gemm g = {.m = m, .n = n, .k = k, .a = a, .b = b, .c = together, .c_row = n};
-                    g.a_row = way & 1 ? 1 : k, g.a_col = way & 1 ? m : 1;
-                    g.b_row = way & 2 ? 1 : n, g.b_col = way & 2 ? k : 1;
+                    g.a_row = layout & 1 ? 1 : k, g.a_col = layout & 1 ? m : 1;
+                    g.b_row = layout & 2 ? 1 : n, g.b_col = layout & 2 ? k : 1;
                     g.bias = bias, g.act = AT_ACT_TANH;
-                    const int64_t b_step = way & 4 ? 0 : k * n;
+                    const int64_t b_step = layout & 4 ? 0 : k * n;
                     at_threads_set(1 + count % 3);
                     assert_true(at_gemm_batch(&g, count, m * k, b_step, m * n, arena));
                     at_threads_set(1);
@@ -321,7 +322,7 @@ static float *attend(const at_settings *settings)
     float *q = numbers(1, DQ), *k = numbers(2, DK), *v = numbers(3, DVALUE), *g = numbers(4, OUT);
     float *w = numbers(5, A * D), *u = numbers(6, A * D), *x = numbers(7, A), *result = numbers(8, ALL);
     for (int i = 0; i < A * D; i++)
-        w[i] *= 0.3f, u[i] *= 0.3f; /* scores of some ones, or rounding them would show in the weights */
+        w[i] *= 0.3f, u[i] *= 0.3f; /* small scores, otherwise their rounding would show in the weights */
     at_parameter parameters[] = {{.name = "W", .rank = 2, .dim = {A, D}, .value = w},
                                  {.name = "U", .rank = 2, .dim = {A, D}, .value = u},
                                  {.name = "v", .rank = 1, .dim = {A}, .value = x}};
@@ -385,7 +386,7 @@ static void attention_on_either(void **state)
     }
 }
 
-/* ATTEND_ISA names the first choice; a name that no set has changes nothing. */
+/* ATTEND_ISA names the first choice; an unknown name changes nothing. */
 static void chosen_by_environment(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
-/* Lines of files, plain and compressed: the same lines one by one and all at once, and an error for each kind of damage.
- */
+/* Lines of files, plain and compressed: the same lines one by one and all at once, and an error for each kind of
+ * damage.
+ * */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -99,7 +100,7 @@ static void test_where_lines_end(void **state)
     expect_lines("(\xb5/", "[(\xb5/]");
 }
 
-/* A pipe: what has been written can be read before the rest is there. */
+/* A pipe: lines can be read before the rest is written. */
 static void test_ready_on_a_pipe(void **state)
 {
     (void)state;
@@ -188,7 +189,7 @@ static void expect_text(const char *path, const char *expected)
     free(found);
 }
 
-/* Whatever its name, in one member or several, some of them empty, the lines are those of the plain file. */
+/* With any name, in one member or several, some of them empty, the lines are those of the plain file. */
 static void test_compressed_lines_are_the_same(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Listings: what they learn, that the seed decides it, and what they refuse. */
+/* Listings: they learn their pairs, depend on the seed only, and refuse bad arguments. */
 /* cmocka.h needs these first */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +38,7 @@ static void test_learns(void **state)
     at_listing *one = listing_of("rnn-attention", NULL, 1), *two = listing_of("rnn-attention", NULL, 1),
                *three = listing_of("rnn-attention", NULL, 2);
     assert_true(at_listing_train(one, 600, &loss, &error));
-    for (int i = 0; i < 3; i++) /* in parts, to the same bits */
+    for (int i = 0; i < 3; i++) /* in three calls, with the same bits */
         assert_true(at_listing_train(two, 200, &again, &error));
     assert_true(at_listing_train(three, 600, &other, &error));
     assert_true(loss < 0.05 && loss == again && loss != other);
@@ -67,9 +67,9 @@ static void test_hard(void **state)
     at_listing_free(listing);
 }
 
-static void refused(at_error *error, const char *sentence)
+static void refused(at_error *error, const char *message)
 {
-    assert_string_equal(error->text, sentence);
+    assert_string_equal(error->text, message);
     *error = (at_error){0};
 }
 

@@ -1,4 +1,4 @@
-/* Scores against values worked out by hand. */
+/* Scores against values computed by hand. */
 #include "attend.h"
 #include "base/rng.h"
 
@@ -53,16 +53,16 @@ static void test_word_error_rate(void **state)
 {
     (void)state;
     expect_score("wer", "a b c\n", "a b c\n", 0);
-    expect_score("wer", "a x c\n", "a b c\n", 100.0 / 3);              /* changed */
-    expect_score("wer", "a c\n", "a b c\n", 100.0 / 3);                /* left out */
-    expect_score("wer", "a b b c\n", "a b c\n", 100.0 / 3);            /* put in */
+    expect_score("wer", "a x c\n", "a b c\n", 100.0 / 3);              /* a substitution */
+    expect_score("wer", "a c\n", "a b c\n", 100.0 / 3);                /* a deletion */
+    expect_score("wer", "a b b c\n", "a b c\n", 100.0 / 3);            /* an insertion */
     expect_score("wer", "b a\n", "a b\n", 100);                        /* swapped: two edits */
-    expect_score("wer", "\n", "a b c\n", 100);                         /* nothing said */
-    expect_score("wer", "a b c d e f g\n", "x\n", 700);                /* worse than nothing */
-    expect_score("wer", "  a\tb \xe3\x80\x80 c \n", "a b c\n", 0);     /* white space is white space */
-    expect_score("wer", "ab\n", "a b\n", 100);                         /* one changed, one left out */
+    expect_score("wer", "\n", "a b c\n", 100);                         /* an empty hypothesis */
+    expect_score("wer", "a b c d e f g\n", "x\n", 700);                /* above 100 */
+    expect_score("wer", "  a\tb \xe3\x80\x80 c \n", "a b c\n", 0);     /* any Unicode white space */
+    expect_score("wer", "ab\n", "a b\n", 100);                         /* a substitution and a deletion */
     expect_score("wer", "a\nb c\n\n", "a\nb d e\nf\n", 100.0 * 3 / 5); /* over all lines, not their mean */
-    expect_score("wer", "x\na\n", "\na\n", 100);                       /* an empty reference counts what is put in */
+    expect_score("wer", "x\na\n", "\na\n", 100);                       /* insertions count for an empty reference */
     expect_score("wer", "kitten sitting on the mat\n", "the kitten sat on the mat\n", 100.0 * 2 / 6);
     expect_score("wer", "A\n", "a\n", 100);
     expect_score("wer", "Aa\n", "BB\n", 100); /* two words with the same hash */
@@ -81,8 +81,8 @@ static void test_character_error_rate(void **state)
     expect_score("cer", "intention\n", "execution\n", 100.0 * 5 / 9);
     expect_score("cer", "a b\n", "ab\n", 50);                                /* a blank is a character */
     expect_score("cer", "\xe4\xbd\xa0\n", "\xe4\xbd\xa0\xe5\xa5\xbd\n", 50); /* not bytes */
-    expect_score("cer", "\xc3\xa9\n", "\xc3\xa8\n", 100);                    /* one, though a byte is the same */
-    expect_score("cer", "\xff\n", "\xef\xbf\xbd\n", 0);                      /* as it would be replaced */
+    expect_score("cer", "\xc3\xa9\n", "\xc3\xa8\n", 100); /* a substitution, although one byte is equal */
+    expect_score("cer", "\xff\n", "\xef\xbf\xbd\n", 0);   /* invalid bytes count as U+FFFD */
 }
 
 static void test_accuracy(void **state)
@@ -105,7 +105,7 @@ static void test_alignment_error_rate(void **state)
     expect_score("aer", "1-0\n", "2-0\n", 100);
     expect_score("aer", "0-1\n", "0-2\n", 100);
     expect_score("aer", "0-0\n0-0\n", "0-0\n1-1\n", 50);
-    expect_score("aer", "0-0\n\n", "0?0\n\n", 0); /* possible, and that is enough */
+    expect_score("aer", "0-0\n\n", "0?0\n\n", 0); /* a possible link is no error */
     expect_score("aer", "\n", "0-0\n", 100);
     expect_score("aer", "2-10 10-2\n", "10-2 2-10\n", 0);
 }
@@ -153,7 +153,7 @@ static void test_names(void **state)
     assert_null(at_tokeniser_name(-1));
 }
 
-/* Every metric has decided which scores are better, and says what it is; nothing has a default. */
+/* Every metric declares its direction and its description; there are no defaults. */
 static void test_infos(void **state)
 {
     (void)state;
@@ -168,7 +168,7 @@ static void test_infos(void **state)
     }
 }
 
-/* A better line has the better score, so that no direction is the wrong way round. */
+/* A better line has the better score, so that no direction is reversed. */
 static void test_directions(void **state)
 {
     (void)state;
@@ -185,7 +185,7 @@ static void test_directions(void **state)
     }
 }
 
-/* The edit distance by its definition, on short lines over three letters: the fewest of all ways. */
+/* The edit distance by its definition, on short lines over three letters: the minimum over all edit sequences. */
 static int slow_distance(const char *a, const char *b)
 {
     if (*a == '\0' || *b == '\0')
@@ -214,9 +214,8 @@ static void test_against_the_definition(void **state)
     }
 }
 
-/* What a line has by itself: no error, or all that the metric can give, but no n-grams if it has nothing to make them
- * of.
- */
+/* The score of a line against itself: no error, or the maximum of the metric, or 0 if the line is too short for
+ * n-grams. */
 static void expect_own_score(const at_metric_info *metric, double result)
 {
     bool empty = strcmp(metric->name, "bleu") == 0 || strncmp(metric->name, "chrf", 4) == 0;
@@ -224,7 +223,7 @@ static void expect_own_score(const at_metric_info *metric, double result)
         fail_msg("%s of a line by itself is %.17g", metric->name, result);
 }
 
-/* The same cell by cell, for lines of any length. */
+/* The same by the full table, for lines of any length. */
 static int cell_distance(const char *a, const char *b)
 {
     int row[300], m = (int)strlen(b);
@@ -243,7 +242,7 @@ static int cell_distance(const char *a, const char *b)
     return row[m];
 }
 
-/* Around the 64 rows that the library takes at a time, with few and with many letters, alike and unlike. */
+/* Around the 64 rows that the library takes at a time, with few and with many letters, similar and different lines. */
 static void test_long_lines(void **state)
 {
     (void)state;
@@ -256,7 +255,7 @@ static void test_long_lines(void **state)
         char a[300] = "", b[300] = "", spaced[2][600] = {{0}};
         for (int j = 0; j < m; j++)
             b[j] = (char)('a' + at_rng_below(&rng, letters));
-        for (int j = 0; j < n; j++) /* now and then a step aside from what it is compared with */
+        for (int j = 0; j < n; j++) /* now and then a letter that differs from the other line */
             a[j] = j < m && at_rng_below(&rng, 4) ? b[j + (j % 50 > 25 && j + 1 < m)]
                                                   : (char)('a' + at_rng_below(&rng, letters));
         for (int side = 0; side < 2; side++)
@@ -276,7 +275,7 @@ static void test_long_lines(void **state)
     }
 }
 
-/* Any bytes are scored without a fault, and a line by itself has no error. */
+/* Any bytes are scored without a fault, and a line has no error against itself. */
 static void test_any_bytes(void **state)
 {
     (void)state;
@@ -285,7 +284,8 @@ static void test_any_bytes(void **state)
     for (int i = 0; i < 3000; i++) {
         at_line line[2];
         char *bytes[2];
-        for (int side = 0; side < 2; side++) { /* blocks of just that size, so that a read beyond shows */
+        for (int side = 0; side < 2;
+             side++) { /* blocks of exactly that size, so that the sanitizers notice a read beyond */
             size_t size = at_rng_below(&rng, 20);
             bytes[side] = malloc(size > 0 ? size : 1);
             for (size_t b = 0; b < size; b++)

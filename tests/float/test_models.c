@@ -1,8 +1,8 @@
-/* Every model, to the bit: a sentence alone or among others, padded or not, on one thread or two. And what the settings
- * and the kept state refuse. */
+/* Every model, bit by bit: a sentence alone or in a batch, padded or not, on one thread or two. And what the settings
+ * and the saved state refuse. */
 #include "model_cases.h"
 
-enum { SIZE = 20 }; /* more than a vector, and not whole vectors */
+enum { SIZE = 20 }; /* more than a vector, and not a multiple of one */
 
 /* Row `b` of the batch by itself, without its padding. */
 static void alone_is_among(at_model *model, const char *name, const at_decoded *all, int b)
@@ -34,7 +34,7 @@ static void test_batch(void **state)
     for (int i = 0; model_case(i); i++) {
         at_model *model = case_model(model_case(i), SIZE, 3);
         at_pass pass = {.tape = at_tape_new(arena, false), .wants_weights = true};
-        at_decoded all = case_decode(model, &pass, &whole_source, target_in, TARGET);
+        at_decoded all = case_decode(model, &pass, &full_source, target_in, TARGET);
         check_tape(model_case(i), pass.tape);
         for (int b = 0; b < ROWS; b++)
             alone_is_among(model, model_case(i), &all, b);
@@ -44,7 +44,7 @@ static void test_batch(void **state)
     at_arena_free(arena);
 }
 
-/* With lengths, a model may leave the other positions out; those that count keep their bits. */
+/* With lengths, a model may leave out the padding; the other positions keep their bits. */
 static void test_lengths(void **state)
 {
     (void)state;
@@ -53,8 +53,8 @@ static void test_lengths(void **state)
     for (int i = 0; model_case(i); i++) {
         at_model *model = case_model(model_case(i), SIZE, 3);
         at_pass pass = {.tape = at_tape_new(arena, false)}, some = {.tape = pass.tape, .lengths = lengths};
-        at_decoded all = case_decode(model, &pass, &whole_source, target_in, TARGET);
-        at_decoded d = case_decode(model, &some, &whole_source, target_in, TARGET);
+        at_decoded all = case_decode(model, &pass, &full_source, target_in, TARGET);
+        at_decoded d = case_decode(model, &some, &full_source, target_in, TARGET);
         check_tape(model_case(i), pass.tape);
         assert_int_equal(d.packed, strncmp(model_case(i), "transformer", 11) == 0);
         int64_t row = 0;
@@ -77,7 +77,7 @@ static void test_steps(void **state)
         float logits[ROWS * TARGET * WORDS], weights[ROWS * TARGET * SOURCE] = {0};
         case_steps(model, logits, weights);
         at_pass pass = {.tape = at_tape_new(arena, false), .wants_weights = true};
-        at_decoded d = case_decode(model, &pass, &whole_source, target_in, TARGET);
+        at_decoded d = case_decode(model, &pass, &full_source, target_in, TARGET);
         for (int k = 0; k < ROWS * TARGET * WORDS; k++)
             if (!(fabsf(logits[k] - d.logits->value[k]) <= 2e-6f))
                 fail_msg("%s: logit %d is %.9g in steps and %.9g at once", model_case(i), k, (double)logits[k],
@@ -88,7 +88,7 @@ static void test_steps(void **state)
     at_arena_free(arena);
 }
 
-/* Logits and gradients of a batch that is worth two threads. */
+/* Logits and gradients of a batch large enough for two threads. */
 static float *trained(const char *text, int threads, int64_t *count)
 {
     enum { MANY = 40, LONG = 7 };
@@ -130,13 +130,13 @@ static void test_threads(void **state)
         int64_t count;
         float *one = trained(model_case(i), 1, &count), *two = trained(model_case(i), 2, &count);
         if (memcmp(one, two, (size_t)count * sizeof *one) != 0)
-            fail_msg("%s: two threads give other bits than one", model_case(i));
+            fail_msg("%s: two threads produce other bits than one", model_case(i));
         free(one);
         free(two);
     }
 }
 
-/* The same seed gives the same parameters, another seed others. */
+/* The same seed results in the same parameters, another seed in others. */
 static void test_seed(void **state)
 {
     (void)state;
@@ -150,7 +150,7 @@ static void test_seed(void **state)
     at_model_free(c);
 }
 
-/* Sets the words, completes, and makes the model: what does it say? */
+/* Sets the settings, completes them and makes the model; returns the error message. */
 static const char *refusal(const char *const (*words)[2], int count)
 {
     static at_error error;
@@ -184,7 +184,7 @@ static void test_settings(void **state)
     assert_string_equal(REFUSAL({"input-feeding", "ja"}), "`input-feeding` takes true or false, not 'ja'");
 }
 
-/* What a field's text says reads back as the same. */
+/* The text of a setting is parsed to the same value. */
 static void test_field_text(void **state)
 {
     (void)state;
@@ -221,8 +221,8 @@ static void test_saved(void **state)
     assert_int_equal(parts.part[0]->shape.dim[0], 5);
     assert_memory_equal(parts.part[0]->value, ((const float[]){5, 6, 5, 6, 1, 2, 3, 4, 5, 6}), 10 * sizeof(float));
     assert_memory_equal(parts.part[1]->value, ((const float[]){3, 3, 1, 2, 3}), 5 * sizeof(float));
-    at_parts turned = {.count = 2, .part = {parts.part[1], parts.part[0]}}; /* they are the saved values */
-    assert_true(at_saved_store(saved, &turned, &error));
+    at_parts swapped = {.count = 2, .part = {parts.part[1], parts.part[0]}}; /* views of the saved values */
+    assert_true(at_saved_store(saved, &swapped, &error));
     parts = at_saved_load(saved, tape);
     assert_memory_equal(parts.part[1]->value, ((const float[]){5, 6, 5, 6, 1, 2, 3, 4, 5, 6}), 10 * sizeof(float));
     assert_true(at_saved_select(saved, NULL, 0, &error));
@@ -243,7 +243,7 @@ static void test_bad_source(void **state)
     assert_null(case_decode(model, &pass, &empty, target_in, 1).logits);
     assert_string_equal(at_tape_error(pass.tape)->text, "the source in row 0 has 0 units and must have 1 to 2");
     pass.tape = at_tape_new(arena, false);
-    assert_null(case_decode(model, &pass, &whole_source, (const int32_t[]){1, WORDS, 1}, 1).logits);
+    assert_null(case_decode(model, &pass, &full_source, (const int32_t[]){1, WORDS, 1}, 1).logits);
     assert_string_equal(at_tape_error(pass.tape)->text, "embedding: id 7 at position 1 is not in the table of 7 rows");
     at_arena_free(arena);
     at_model_free(model);

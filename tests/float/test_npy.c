@@ -1,5 +1,5 @@
-/* .npy: what NumPy writes is read to the bit, what we write is what NumPy writes, and no broken file does worse than
- * give a sentence. */
+/* .npy: what NumPy writes is read to the bit, what we write is what NumPy writes, and every broken file
+ * results in an error message. */
 #include "base/utf8.h"
 #include "io/dtype.h"
 #include "io/parse_internal.h"
@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-/* Under the address sanitizer, asking for more than a megabyte ends the program: no file here justifies it. */
+/* Under the address sanitizer, an allocation of more than a megabyte ends the program: no file here needs it. */
 __attribute__((visibility("default"))) const char *__asan_default_options(void)
 {
     return "max_allocation_size_mb=1:allocator_may_return_null=0";
@@ -27,7 +27,7 @@ static const unsigned char golden_data[24] = {0x00, 0x00, 0x80, 0x3f, 0x00, 0x00
                                               0x00, 0x00, 0x80, 0xbf, 0x00, 0x00, 0x00, 0x3f, 0x00, 0x00, 0x80, 0x7f};
 enum { GOLDEN = 152 };
 
-/* A file of that version around a header text, padded as NumPy does; gives its size. */
+/* A file of that version around a header text, padded as NumPy does; returns its size. */
 static size_t make(unsigned char *out, int version, const char *text, const void *data, size_t data_size)
 {
     size_t fixed = version == 1 ? 10 : 12;
@@ -52,7 +52,7 @@ static void golden(unsigned char out[GOLDEN])
     assert_memory_equal(out, first, sizeof first);
 }
 
-/* Parses a copy of exactly that size, so that a step past the end is seen. */
+/* Parses a copy of exactly that size, so that the sanitizers notice a read past the end. */
 static at_array *parse(const unsigned char *bytes, size_t size, at_error *error)
 {
     unsigned char *copy = malloc(size > 0 ? size : 1);
@@ -63,8 +63,8 @@ static at_array *parse(const unsigned char *bytes, size_t size, at_error *error)
     return array;
 }
 
-/* Either an array whose values all came from the file, or one whole sentence about it. */
-static void expect_sound(const unsigned char *bytes, size_t size)
+/* Either an array whose values all come from the file, or an error message about it. */
+static void expect_valid_or_refused(const unsigned char *bytes, size_t size)
 {
     at_error error = {0};
     at_array *array = parse(bytes, size, &error);
@@ -111,7 +111,7 @@ static void test_golden(void **state)
     static const float expected[] = {1, 2, 3, -1, 0.5f, INFINITY};
     assert_memory_equal(array->data, expected, sizeof expected);
 
-    /* What we write is the same file. */
+    /* Our writer produces the same file. */
     char path[] = P_tmpdir "/attend-npy-XXXXXX";
     close(mkstemp(path));
     assert_true(at_npy_write(path, array, &error));
@@ -178,7 +178,7 @@ static void test_round_trip_of_every_type_and_rank(void **state)
             }
             at_array_free(array);
         }
-    /* The longest header there can be, and no values at all. */
+    /* The longest possible header, and no values. */
     int64_t longest[AT_MAX_RANK] = {0, INT64_MAX / 8, 1, 1, 1, 1, 1, 1};
     at_error error = {0};
     at_array *array = at_array_new(AT_F64, AT_MAX_RANK, longest, &error);
@@ -200,8 +200,7 @@ static void test_refusals(void **state)
     expect_refused(1, HEADER("'O'", "False", "(2, 3)"), data, 24, "holds Python objects ('O')");
     expect_refused(1, HEADER("'>f4'", "False", "(2, 3)"), data, 24,
                    "holds big-endian numbers ('>f4'); save it little-");
-    expect_refused(1, HEADER("'|b1'", "False", "(24,)"), data, 24,
-                   "holds booleans of type '|b1'; attend reads '<f4'");
+    expect_refused(1, HEADER("'|b1'", "False", "(24,)"), data, 24, "holds booleans of type '|b1'; attend reads '<f4'");
     expect_refused(1, HEADER("'<c8'", "False", "(3,)"), data, 24, "holds complex numbers of type '<c8'");
     expect_refused(1, HEADER("''", "False", "(3,)"), data, 24, "of type ''");
     expect_refused(1, HEADER("[('a', '<f4')]", "False", "(6,)"), data, 24, "holds records of several fields");
@@ -245,7 +244,7 @@ static void test_refusals(void **state)
     assert_null(parse(bytes, GOLDEN, &error));
     assert_string_equal(error.text, "'x.npy' ends inside its .npy header: 142 of its 32886 bytes are there");
     error = (at_error){0};
-    unsigned char open_quote[25]; /* a string that the file ends in, whose last sign is the line feed */
+    unsigned char open_quote[25]; /* an open string, which ends with the file at the line feed */
     memcpy(open_quote, "\x93NUMPY\x01\x00\x0f\x00{'descr': '<f4\n", 25);
     assert_null(parse(open_quote, 25, &error));
     assert_non_null(strstr(error.text, "'descr' is not a short string in quotes"));
@@ -277,7 +276,7 @@ static void test_every_truncation(void **state)
     for (size_t size = 0; size < GOLDEN; size++) {
         at_error error = {0};
         assert_null(parse(bytes, size, &error));
-        expect_sound(bytes, size);
+        expect_valid_or_refused(bytes, size);
     }
 }
 
@@ -289,7 +288,7 @@ static void test_every_bit_flip(void **state)
         size_t size = make(bytes, version, GOLDEN_TEXT, golden_data, sizeof golden_data);
         for (size_t bit = 0; bit < 8 * (size - sizeof golden_data); bit++) {
             bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
-            expect_sound(bytes, size);
+            expect_valid_or_refused(bytes, size);
             bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
         }
     }

@@ -1,4 +1,4 @@
-/* Packed rows in the product's precision, at sizes beyond a vector, a block of rows and a tile of keys: the same bits
+/* Packed rows in float, at sizes beyond a vector, a block of rows and a tile of keys: the same bits
  * as arrays, for any number of threads, and one query at a time through the rows of a cache as all at once. */
 #include "packed_cases.h"
 
@@ -63,8 +63,8 @@ static void keys_by_their_rows_are_arrays(void **state)
     }
 }
 
-/* A decoder: every query of two causal sequences at once, and then step by step over the rows seen so far. */
-static void steps_are_the_whole(void **state)
+/* A decoder: all queries of two causal sequences in one call, and then step by step over the rows so far. */
+static void steps_equal_one_call(void **state)
 {
     (void)state;
     enum { B = 2, N = 300, H = 4, G = 2, D = 24, DV = 20, WIDTH = (H + G) * D + G * DV };
@@ -72,7 +72,7 @@ static void steps_are_the_whole(void **state)
     static const int64_t steps[] = {0, 1, 7, 15, 16, 17, 40, 255, 256, N - 1};
     const int64_t at[B] = {0, N}, count[B] = {N, N}, one_at[B] = {1, 0}, one[B] = {1, 1};
     at_arena *arena = at_arena_new();
-    at_real *x = drawn(arena, 1, B * N * WIDTH);
+    at_real *x = random_numbers(arena, 1, B * N * WIDTH);
     for (int i = 0; i < 4; i++) {
         at_settings settings = {.score = "scaled",
                                 .normaliser = "softmax",
@@ -95,7 +95,7 @@ static void steps_are_the_whole(void **state)
         at_attention_in in = {.query = rows, .key = rows, .value = rows, .packed = &packed};
         for (int p = 0; p < attention.declared_count[AT_POSITION]; p++) {
             const at_shape shape = at_parameter_shape(&attention, AT_POSITION, p, false, 0, D, DV);
-            at_real *values = drawn(arena, (uint64_t)(2 + p), at_shape_count(shape));
+            at_real *values = random_numbers(arena, (uint64_t)(2 + p), at_shape_count(shape));
             in.parameter[AT_POSITION][p] = at_leaf(tape, shape, values, NULL, false);
         }
         at_tensor *whole = at_attention_run(tape, &attention, &in).out;
@@ -116,7 +116,7 @@ static void steps_are_the_whole(void **state)
             packed.key_count = seen;
             in.query = at_leaf(tape, AT_SHAPE(B, WIDTH), query, NULL, false);
             in.query_start = steps[s];
-            at_threads_set(s % 2 ? 3 : 1); /* with more threads than sequences the heads are shared out */
+            at_threads_set(s % 2 ? 3 : 1); /* with more threads than sequences the heads are distributed */
             at_tensor *step = at_attention_run(tape, &attention, &in).out;
             assert_non_null(step);
             for (int64_t b = 0; b < B; b++)
@@ -133,7 +133,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(packed_rows_are_arrays),
         cmocka_unit_test(keys_by_their_rows_are_arrays),
-        cmocka_unit_test(steps_are_the_whole),
+        cmocka_unit_test(steps_equal_one_call),
     };
     return cmocka_run_group_tests(tests, collect, NULL);
 }

@@ -42,7 +42,7 @@ static void numbers(float *x, int64_t count, uint64_t seed)
             fail_msg("%s, line %d: %.9g where %.9g should be", kernels[set], __LINE__, is_, should_);                  \
     } while (0)
 
-/* Any stretch of the draw, also where the number of a lane leaves 32 bits, is Philox's. */
+/* Any part of a mask, also where a lane's counter exceeds 32 bits, comes from Philox. */
 static void masks_are_philox(void **state)
 {
     (void)state;
@@ -56,7 +56,7 @@ static void masks_are_philox(void **state)
             at_isa()->passes->mask(mask, seed, counter, firsts[f], sizes[s], 0.7f);
             assert_true(mask[sizes[s]] == 77);
             numbers(x, sizes[s], 1);
-            x[0] = NAN; /* what is dropped may be anything */
+            x[0] = NAN; /* dropped values may be anything */
             numbers(y, sizes[s], 2);
             at_isa()->passes->masked(y, x, mask, sizes[s], true);
             float before[MOST];
@@ -88,7 +88,7 @@ static void norms(void **state)
         numbers(bias, n, 4);
         at_isa()->passes->mask(mask, 1, 2, 0, n, 0.5f);
         for (int64_t i = 0; i < n; i++)
-            x[i] += 100; /* a mean far from 0 takes no digits from the variance */
+            x[i] += 100; /* a mean far from 0 must not reduce the accuracy of the variance */
         norm_row row = {.size = n, .x = x, .y = y, .mask = mask, .gain = gain, .bias = bias, .eps = 1e-5f};
         row.sum = sum;
         row.out = out;
@@ -114,7 +114,7 @@ static void softmaxes(void **state)
         float z[MOST], to[MOST];
         numbers(z, n, 1);
         for (int64_t i = 0; i < n; i++)
-            z[i] = 5 * z[i] - 300; /* all below zero: what pads a vector must not be the largest */
+            z[i] = 5 * z[i] - 300; /* all below zero: the padding of a vector must not be the maximum */
         if (n > 10)
             z[5] = -INFINITY;
         log_sum_row row = at_isa()->passes->log_sum(z, n);
@@ -143,7 +143,7 @@ static void softmaxes(void **state)
     }
 }
 
-/* gelu and swish keep their digits far below zero, too; the slopes are measured against 1. */
+/* gelu and swish are accurate far below zero, too; the error of the slopes is relative to 1. */
 static void activations(void **state)
 {
     (void)state;
@@ -175,7 +175,7 @@ static void activations(void **state)
     }
 }
 
-/* Rows in fours and the rest, columns in vectors and the rest. */
+/* Rows in groups of four and the remainder, columns in vectors and the remainder. */
 static void activations_of_products(void **state)
 {
     (void)state;

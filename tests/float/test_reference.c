@@ -1,6 +1,6 @@
 /* The operator through at_attend against PyTorch's numbers (tests/ref, with the script that wrote them): values,
- * weights, summaries and every gradient, on the plain and the fused path, whole and one query at a time, and with each
- * set of kernels. */
+ * weights, summaries and every gradient, on the plain and the fused path, all queries in one call and one query at a
+ * time, and with each set of kernels. */
 #include <jansson.h>
 #include <math.h>
 #include <setjmp.h>
@@ -91,7 +91,7 @@ static void compare_summaries(const char *name, const at_call *call, const char 
     }
 }
 
-/* A copy with NaN in every slot past a batch row's length: what must not be read must not change the result. */
+/* A copy with NaN in every slot past a batch row's length: padding must not change the result. */
 static float *poisoned(const at_array *array, const int64_t *lengths)
 {
     float *copy = zeros(at_array_count(array));
@@ -208,7 +208,7 @@ static void check(json_t *spec, bool plain, const char *path)
     free(r.value);
 }
 
-/* One query at a time, as a decoder asks: a way of its own through the library, and the same numbers. */
+/* One query at a time, as in a decoder: another code path of the library, and the same numbers. */
 static void check_steps(json_t *spec, bool plain, const char *path)
 {
     reading r;
@@ -250,7 +250,7 @@ static void agrees_with_pytorch(void **state)
     at_kernels_choose(NULL);
 }
 
-/* softmax(X X^T) X of the worked example: float may differ in the last of the six digits printed only. */
+/* softmax(X X^T) X of the worked example: float may differ only in the last of the six printed digits. */
 static void worked_example_comes_out(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* safetensors: files are read to the bit and written in the order other writers use, and no broken file does worse than
- * give a sentence. */
+/* safetensors: files are read to the bit and written in the order other writers use, and every broken file
+ * results in an error message. */
 #include "base/utf8.h"
 #include "io/dtype.h"
 #include "io/parse_internal.h"
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-/* Under the address sanitizer, asking for more than a megabyte ends the program: no file here justifies it. */
+/* Under the address sanitizer, an allocation of more than a megabyte ends the program: no file here needs it. */
 __attribute__((visibility("default"))) const char *__asan_default_options(void)
 {
     return "max_allocation_size_mb=1:allocator_may_return_null=0";
@@ -28,7 +28,7 @@ __attribute__((visibility("default"))) const char *__asan_default_options(void)
                                                                                            "[8,11]") "}"
 static const unsigned char golden_data[11] = {0x00, 0x00, 0x80, 0x3f, 0x00, 0x00, 0xc0, 0xff, 1, 2, 255};
 
-/* A file around a header text; gives its size. */
+/* A file around a header text; returns its size. */
 static size_t make(unsigned char *out, const char *text, const void *data, size_t data_size)
 {
     size_t length = strlen(text), padded = (length + 7) / 8 * 8;
@@ -41,7 +41,7 @@ static size_t make(unsigned char *out, const char *text, const void *data, size_
     return 8 + padded + data_size;
 }
 
-/* Parses a copy of exactly that size, so that a step past the end is seen. */
+/* Parses a copy of exactly that size, so that the sanitizers notice a read past the end. */
 static at_tensors *parse(const unsigned char *bytes, size_t size, at_error *error)
 {
     unsigned char *copy = malloc(size > 0 ? size : 1);
@@ -52,8 +52,8 @@ static at_tensors *parse(const unsigned char *bytes, size_t size, at_error *erro
     return tensors;
 }
 
-/* Either tensors that together are the file's data, one after the other, or one whole sentence about the file. */
-static void expect_sound(const unsigned char *bytes, size_t size)
+/* Either tensors that together cover the file's data, one after the other, or an error message about the file. */
+static void expect_valid_or_refused(const unsigned char *bytes, size_t size)
 {
     at_error error = {0};
     at_tensors *tensors = parse(bytes, size, &error);
@@ -241,7 +241,7 @@ static void test_any_name_and_metadata(void **state)
     remove(path);
     at_tensors_free(tensors);
 
-    /* Nothing at all is a file too. */
+    /* A file without tensors is valid. */
     tensors = at_tensors_new();
     assert_true(at_tensors_write(tensors, path, &error));
     at_tensors_free(tensors);
@@ -313,7 +313,7 @@ static void test_refusals(void **state)
     memcpy(deep, "{\"a\":", 5);
     deep[sizeof deep - 1] = '\0';
     expect_refused(deep, 0, "is not JSON: maximum parsing depth reached");
-    char name[4200]; /* a name longer than a sentence */
+    char name[4200]; /* a name longer than an error message */
     snprintf(name, sizeof name, "{\"%04000d\":1}", 0);
     expect_refused(name, 0, "0…': it is not an object");
 }
@@ -329,7 +329,7 @@ static void test_lengths_that_lie(void **state)
         memcpy(bytes, &lengths[i], 8);
         assert_null(parse(bytes, size, &error));
         assert_non_null(strstr(error.text, "it claims a header of "));
-        expect_sound(bytes, size);
+        expect_valid_or_refused(bytes, size);
     }
 }
 
@@ -341,7 +341,7 @@ static void test_every_truncation(void **state)
     for (size_t size = 0; size < whole; size++) {
         at_error error = {0};
         assert_null(parse(bytes, size, &error));
-        expect_sound(bytes, size);
+        expect_valid_or_refused(bytes, size);
     }
 }
 
@@ -352,7 +352,7 @@ static void test_every_bit_flip(void **state)
     size_t size = make(bytes, GOLDEN_TEXT, golden_data, sizeof golden_data);
     for (size_t bit = 0; bit < 8 * (size - sizeof golden_data); bit++) {
         bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
-        expect_sound(bytes, size);
+        expect_valid_or_refused(bytes, size);
         bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
     }
 }

@@ -1,4 +1,4 @@
-/* BLEU, chrF and TER: figures that sacreBLEU publishes, stored ones of many settings, and what chance does to them. */
+/* BLEU, chrF and TER: published values of sacreBLEU, stored values of many settings, and the bootstrap. */
 #include "attend.h"
 #include "base/rng.h"
 
@@ -174,7 +174,7 @@ static void same_words(const char *tokenise, const char *hypothesis, const char 
     char left[400], right[400];
     lines a, b;
     at_error error = {0};
-    /* Both with the same tail, so that there are 4-grams; the right one is split already. */
+    /* Both with the same suffix, so that there are 4-grams; the reference is tokenised already. */
     snprintf(left, sizeof left, "%s\n", hypothesis);
     snprintf(right, sizeof right, "%s\n", spaced);
     at_score_settings settings = {.tokenise = tokenise}, split = {.tokenise = "none"};
@@ -188,7 +188,7 @@ static void same_words(const char *tokenise, const char *hypothesis, const char 
                  at_scores_details(plain));
     at_scores_free(tokenised);
     at_scores_free(plain);
-    /* And as a reference, where the words themselves count: found in a line that is split by blanks alone. */
+    /* And as a reference, where the tokens themselves matter: they occur in a line that is split at blanks only. */
     tokenised = at_scores_new("bleu", &settings, other, b.count, &one, 1, &error);
     assert_non_null(tokenised);
     if (at_scores_line(tokenised, 0) < 99.999)
@@ -304,7 +304,7 @@ static void test_signatures(void **state)
     at_scores_free(scores);
 }
 
-/* A line without anything to be measured by has a score of its own, though a text of such lines has none. */
+/* A line without words has a score, although a text of such lines has none. */
 static void test_empty_lines(void **state)
 {
     (void)state;
@@ -318,7 +318,7 @@ static void test_empty_lines(void **state)
     expect("aer", single, "\n", "\n", NULL, 0, 0);
 }
 
-/* Some lines of a text have the score that they would have as a text of their own. */
+/* Some lines of a text have the score of a separate text of these lines. */
 static void test_parts(void **state)
 {
     (void)state;
@@ -338,7 +338,7 @@ static void test_parts(void **state)
     }
     at_error error = {0};
     at_scores *scores = scores_of("wer", NULL, "a\nb\n", "\nb\n", NULL, &error);
-    assert_true(isnan(at_scores_part(scores, (int64_t[]){0}, 1))); /* no word to be wrong */
+    assert_true(isnan(at_scores_part(scores, (int64_t[]){0}, 1))); /* no reference word */
     assert_true(at_scores_part(scores, (int64_t[]){1}, 1) == 0);
     at_scores_free(scores);
 }
@@ -365,7 +365,8 @@ static void write_text(long_text *into, int64_t count, uint32_t wrong, uint64_t 
     }
 }
 
-/* Of a rate that is a mean over n lines the interval is 1.96 standard errors to each side, and the mean is the rate. */
+/* For a rate that is a mean over n lines, the interval is 1.96 standard errors to each side, and its mean is the
+ * rate. */
 static void test_spread(void **state)
 {
     (void)state;
@@ -423,7 +424,7 @@ static void test_comparison(void **state)
     near("p", c.p, 1.0 / 1001, 1e-12);
     compare(100, 200, "wer", &c); /* fewer errors */
     assert_true(c.difference < -5 && c.spread.high < 0);
-    compare(200, 200, "bleu", &c); /* alike */
+    compare(200, 200, "bleu", &c); /* equally good */
     assert_true(c.p > 0.05 && c.spread.low < 0 && c.spread.high > 0);
     at_error error = {0};
     at_scores *one = scores_of("wer", NULL, "a\n", "a\n", NULL, &error);
@@ -449,7 +450,7 @@ static char *long_line(size_t count, uint32_t letters, uint64_t seed)
     return line;
 }
 
-/* Lines that are as bad as they come end in time: many words, few kinds of them, lengths that differ by far. */
+/* The worst cases end in time: many words, few different ones, very different lengths. */
 static void test_long_lines(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Search against a model made by hand, whose every hypothesis can be written out: the beam finds the best of all, a
+/* Search against a hand-written model, whose hypotheses can all be enumerated: the beam finds the best of all, a
  * beam of 1 is greedy, and neither batches nor threads change a byte. */
 #include <math.h>
 #include <setjmp.h>
@@ -26,7 +26,7 @@ typedef struct all {
     double penalty;
 } all;
 
-/* Of the ensemble: (p_1 p_2 ...)^(1/members), up to a factor. */
+/* For an ensemble: (p_1 p_2 ...)^(1/members), up to a factor. */
 static double likelihood(const all *a, int64_t hash, int64_t id)
 {
     double product = 1;
@@ -43,7 +43,7 @@ static double log_prob(const all *a, int64_t hash, int32_t id)
     return log(likelihood(a, hash, id) / sum);
 }
 
-static void walk(all *a, path so_far, int64_t hash)
+static void enumerate_paths(all *a, path so_far, int64_t hash)
 {
     path end = so_far;
     end.score += log_prob(a, hash, AT_END);
@@ -56,7 +56,7 @@ static void walk(all *a, path so_far, int64_t hash)
         path longer = so_far;
         longer.id[longer.count++] = id;
         longer.score += log_prob(a, hash, id);
-        walk(a, longer, hash_next(hash, id));
+        enumerate_paths(a, longer, hash_next(hash, id));
     }
 }
 
@@ -113,13 +113,15 @@ static void test_wide_beam_finds_the_best_of_all(void **unused)
     const char *const lines[] = {"a", "b", "ca", "abcabc", "cccc", "bb"};
     for (size_t i = 0; i < 4 * 6 * 2; i++) {
         const char *line = lines[i % 6];
-        shape.spread = i < 4 * 6 ? 1 : 3; /* spread out, a unit costs little, and long hypotheses win by the penalty */
+        shape.spread =
+            i < 4 * 6 ? 1
+                      : 3; /* with a large spread a unit costs little, and long hypotheses win by the length penalty */
         at_search_settings settings = {
             .beam = 2047, .n_best = i % 5 ? 7 : 1, .length_penalty = penalties[i / 6 % 4], .max_length_factor = 1e-9};
         int32_t ids[16];
         int64_t replaced,
             count = at_vocabulary_encode(f.translator.source, line, strlen(line), ids, 16, &replaced, NULL);
-        /* Every third must have half the source's units at least; the likeliest end at once. */
+        /* Every third must have at least half the source's units; the most likely hypotheses end at once. */
         settings.min_length_factor = i % 3 == 0 ? 0.5 : 0;
         fake_ensemble(&f, i / 2 % 2);
         all a = {.members = i / 2 % 2 ? 3 : 1,
@@ -129,7 +131,7 @@ static void test_wide_beam_finds_the_best_of_all(void **unused)
                  .source = source_sum(ids, count),
                  .penalty = settings.length_penalty,
                  .paths = malloc(2048 * sizeof *a.paths)};
-        walk(&a, (path){0}, hash_next(0, AT_BEGIN));
+        enumerate_paths(&a, (path){0}, hash_next(0, AT_BEGIN));
         assert_int_equal(a.count, 2048 - (1 << a.shortest));
         qsort(a.paths, (size_t)a.count, sizeof *a.paths, by_penalised);
         expected e = {&a, settings.n_best, 0};
@@ -144,7 +146,7 @@ static void test_wide_beam_finds_the_best_of_all(void **unused)
 
 /* ---- Lines through a search ----------------------------------------------------------------------------------- */
 
-/* Everything that was found, as bytes. */
+/* All results, as bytes. */
 typedef struct record {
     at_buffer bytes;
     int64_t next;
@@ -183,7 +185,7 @@ typedef struct some_lines {
     at_line line[LINES];
 } some_lines;
 
-static void draw_lines(some_lines *lines, const char *letters, uint64_t seed)
+static void random_lines(some_lines *lines, const char *letters, uint64_t seed)
 {
     at_rng rng = {seed, 0};
     for (int i = 0; i < LINES; i++) {
@@ -221,16 +223,16 @@ static void test_batches_and_threads_change_nothing(void **unused)
     fake f;
     some_lines lines;
     fake_open(&f, "char", "abcd ", "word", "the cat sat on a mat while it rained");
-    draw_lines(&lines, "abcde ", 5);
-    const at_search_settings ways[] = {
+    random_lines(&lines, "abcde ", 5);
+    const at_search_settings variants[] = {
         {.beam = 1},
         {.beam = 5, .n_best = 3, .wants_weights = true, .length_penalty = 0.6},
         {.beam = 12, .n_best = 12, .replace_unknown = true, .length_penalty = -0.5},
         {.temperature = 0.8, .seed = 3, .n_best = 4, .wants_weights = true, .replace_unknown = true},
     };
-    for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
-        at_search_settings settings = ways[way];
-        fake_ensemble(&f, way % 2);
+    for (size_t variant = 0; variant < sizeof variants / sizeof *variants; variant++) {
+        at_search_settings settings = variants[variant];
+        fake_ensemble(&f, variant % 2);
         settings.batch = 64;
         at_threads_set(1);
         record judge = search_all(&f, settings, &lines, LINES);
@@ -302,12 +304,12 @@ static void test_beam_of_one_is_greedy(void **unused)
     fake f;
     some_lines lines;
     fake_open(&f, "char", "abcd ", "char", "xyzuvw");
-    draw_lines(&lines, "abcde ", 6);
+    random_lines(&lines, "abcde ", 6);
     greedy g = {.f = &f, .lines = &lines};
     at_search_settings settings = {.wants_weights = true, .batch = 20};
     assert_true(at_search_complete(&settings, &error));
     assert_true(search(&f, &settings, lines.line, LINES, compare_to_greedy, &g, &error));
-    shape.whole = true; /* of equals the lowest id */
+    shape.whole = true; /* integer logits: of equal ones the lowest id wins */
     assert_true(search(&f, &settings, lines.line, LINES, compare_to_greedy, &g, &error));
     shape.whole = false;
     fake_close(&f);
@@ -348,10 +350,10 @@ static void test_the_first_of_equals_wins(void **unused)
 
 typedef struct draws {
     int64_t of[16], count; /* how often each id came first */
-    int64_t different;     /* lines whose draws are not all the same */
+    int64_t different;     /* lines whose samples are not all the same */
 } draws;
 
-static bool count_draws(void *context, int64_t line, const at_result *result)
+static bool count_samples(void *context, int64_t line, const at_result *result)
 {
     draws *d = context;
     bool different = false;
@@ -365,8 +367,8 @@ static bool count_draws(void *context, int64_t line, const at_result *result)
     return true;
 }
 
-/* The first unit comes as often as softmax(logits / T) says. */
-static void test_draws_follow_the_softmax(void **unused)
+/* The frequency of the first unit is softmax(logits / T). */
+static void test_samples_follow_the_softmax(void **unused)
 {
     (void)unused;
     enum { TIMES = 2000 };
@@ -379,7 +381,7 @@ static void test_draws_follow_the_softmax(void **unused)
         lines[i] = (at_line){"abc", 3};
     at_search_settings settings = {.temperature = 1.7, .n_best = 4, .seed = 9};
     assert_true(at_search_complete(&settings, &error));
-    assert_true(search(&f, &settings, lines, TIMES, count_draws, &d, &error));
+    assert_true(search(&f, &settings, lines, TIMES, count_samples, &d, &error));
     assert_int_equal(d.count, 4 * TIMES);
     assert_true(d.different > TIMES / 2);
     int32_t ids[3];
@@ -388,14 +390,14 @@ static void test_draws_follow_the_softmax(void **unused)
     double p[8], sum = 0;
     for (int64_t v = 0; v < 8; v++)
         sum += p[v] = v == AT_PAD || v == AT_BEGIN ? 0 : exp(logit(source_sum(ids, 3), hash, v) / 1.7);
-    for (int64_t v = 0; v < 8; v++) /* five deviations of a count that has at most 4 TIMES / 4 as its variance */
+    for (int64_t v = 0; v < 8; v++) /* five standard deviations; the variance is at most 4 TIMES / 4 */
         assert_true(fabs((double)d.of[v] - p[v] / sum * 4 * TIMES) < 5 * sqrt(TIMES));
     fake_close(&f);
 }
 
 /* ---- Forced decoding ------------------------------------------------------------------------------------------ */
 
-/* What a search found, forced: the same numbers to the bit. */
+/* Forced decoding of what a search found: the same numbers, bit by bit. */
 typedef struct pairs {
     at_line target[LINES];
     double score[LINES];
@@ -431,8 +433,8 @@ static void test_forced_decoding_scores_as_the_search(void **more)
     some_lines lines;
     pairs p = {0};
     fake_open(&f, "char", "abcd ", "word", "x y z u v w");
-    draw_lines(&lines, "abcd ", 7);
-    shape.end = -2; /* long targets, which forced decoding takes in pieces */
+    random_lines(&lines, "abcd ", 7);
+    shape.end = -2; /* long targets, which forced decoding splits into chunks */
     fake_ensemble(&f, *(const bool *)*more);
     at_search_settings settings = {.beam = 4, .wants_weights = true};
     assert_true(at_search_complete(&settings, &error));
@@ -534,7 +536,7 @@ static void test_any_bytes_give_one_line_each(void **unused)
     some_lines lines;
     fake_open(&f, "char", "abc", "char", "abc");
     for (uint64_t seed = 0; seed < 10; seed++) {
-        draw_lines(&lines, NULL, 100 + seed);
+        random_lines(&lines, NULL, 100 + seed);
         record r = search_all(&f, (at_search_settings){.beam = 2, .wants_weights = true}, &lines, LINES);
         at_buffer_free(&r.bytes);
     }
@@ -551,17 +553,18 @@ static void test_a_unit_with_a_newline_gives_one_line(void **unused)
     fake_open(&f, "char", "abc", "char", "a");
     at_vocabulary *hostile =
         at_vocabulary_from_json("{\"kind\":\"word\",\"units\":[\"x\\ny\"],\"counts\":[1]}", &error);
-    if (hostile) { /* refusing it is as good */
+    if (hostile) { /* it may also be refused */
         at_vocabulary_free(f.translator.target);
         f.translator.target = hostile;
-        draw_lines(&lines, "abc", 3);
+        random_lines(&lines, "abc", 3);
         record r = search_all(&f, (at_search_settings){.beam = 2, .wants_weights = true}, &lines, LINES);
         at_buffer_free(&r.bytes);
     }
     fake_close(&f);
 }
 
-/* Rows of several blocks: the candidates are those of a full sort, and what is not finite is the nearest that is. */
+/* Rows of several blocks: the candidates are those of a full sort, and values that are not finite become the nearest
+ * finite ones. */
 static void test_candidates_of_long_rows(void **state)
 {
     (void)state;
@@ -610,7 +613,7 @@ int main(void)
         cmocka_unit_test(test_batches_and_threads_change_nothing),
         cmocka_unit_test(test_beam_of_one_is_greedy),
         cmocka_unit_test(test_the_first_of_equals_wins),
-        cmocka_unit_test(test_draws_follow_the_softmax),
+        cmocka_unit_test(test_samples_follow_the_softmax),
         cmocka_unit_test_prestate(test_forced_decoding_scores_as_the_search, &(bool){false}),
         {"test_forced_gives_what_several_found", test_forced_decoding_scores_as_the_search, NULL, NULL, &(bool){true}},
         cmocka_unit_test(test_unknown_words_are_copied),

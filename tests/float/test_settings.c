@@ -1,5 +1,5 @@
-/* The one table of settings: every row has decided what it must decide, values go from text to text, refusals are worded
- * alike, and a resumed run is refused by the name of what changed. */
+/* The one table of settings: every row is complete, values can be written and parsed again, errors have one wording,
+ * and the refusal of a resumed run names the setting that changed. */
 #include "base/settings.h"
 
 #include "training_of.h"
@@ -10,7 +10,7 @@
 
 /* ---- The rows ------------------------------------------------------------------------------------------------- */
 
-static void every_row_is_whole(void **state)
+static void every_row_is_complete(void **state)
 {
     (void)state;
     int count = 0;
@@ -83,7 +83,7 @@ static const at_setting on = FIELD(SWITCH, on), name = FIELD(NAME, name, .size =
                         counts = FIELD(COUNTS, counts, .least = 1), texts = FIELD(TEXTS, texts, .argument = "FILE"),
                         pairs = FIELD(PAIRS, pairs);
 
-static void values_come_back(void **state)
+static void values_can_be_parsed_again(void **state)
 {
     (void)state;
     static const struct {
@@ -106,7 +106,7 @@ static void values_come_back(void **state)
     }
 }
 
-static void refusals_are_worded_alike(void **state)
+static void errors_have_one_wording(void **state)
 {
     (void)state;
     static const struct {
@@ -144,7 +144,7 @@ static void refusals_are_worded_alike(void **state)
         assert_string_equal(error.text, cases[i].message);
         assert_int_equal(error.code, AT_USAGE);
         assert_memory_equal(&f, &(fields){0}, sizeof f);
-        if (*cases[i].text) { /* a label takes the place of the name */
+        if (*cases[i].text) { /* a label replaces the name */
             error = (at_error){0};
             assert_false(at_setting_parse(cases[i].row, "a.conf:3: it", cases[i].text, &f, &error));
             assert_non_null(strstr(error.text, "a.conf:3: it takes "));
@@ -187,7 +187,7 @@ static void unknown_names_are_suggested(void **state)
 
 /* ---- What a resumed run must share ---------------------------------------------------------------------------- */
 
-/* How a row is changed between a run and its resumption; rows that are not here are changed by their type. */
+/* How a setting is changed between a run and its resumption; settings that are not listed change by their type. */
 typedef struct change {
     const char *name;
     const char *extra;  /* "name value ..." of both runs */
@@ -323,12 +323,12 @@ static void check_row(const at_setting *row)
     const bool resumed = run(row, how, after, true, &error);
     if (row->resume == AT_RESUME_FREE) {
         if (!resumed)
-            fail_msg("%s may change, but resuming says: %s", named, error.text);
+            fail_msg("%s may change, but resuming fails: %s", named, error.text);
     } else if (resumed) {
         fail_msg("%s must not change, but a run with another value resumes", named);
     } else if (!strstr(error.text, "cannot resume from 'model.state'") ||
                (row->resume == AT_RESUME_SAME && !strstr(error.text, named))) {
-        fail_msg("%s changed, and resuming says: %s", named, error.text);
+        fail_msg("%s changed, and resuming reports: %s", named, error.text);
     }
 }
 
@@ -337,8 +337,7 @@ static void a_resumed_run_shares_what_it_must(void **state)
     (void)state;
     for (int i = 0; at_training_setting(i); i++) {
         const at_setting *row = at_training_setting(i);
-        if (strcmp(row->name, "output") != 0 &&
-            strcmp(row->name, "resume") != 0) /* those name the state and the test */
+        if (strcmp(row->name, "output") != 0 && strcmp(row->name, "resume") != 0) /* the test itself uses these */
             check_row(row);
     }
 }
@@ -355,7 +354,7 @@ static void updates_are_part_of_cosine(void **state)
     assert_non_null(strstr(error.text, "written with `updates` 2 and not with `updates` 3"));
 }
 
-/* A path may change if what it holds does not. */
+/* A path may change if the contents of the file do not. */
 static void moved_data_is_the_same_data(void **state)
 {
     (void)state;
@@ -383,10 +382,10 @@ static int enter(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_row_is_whole),
+        cmocka_unit_test(every_row_is_complete),
         cmocka_unit_test(defaults_are_written_as_values_are),
-        cmocka_unit_test(values_come_back),
-        cmocka_unit_test(refusals_are_worded_alike),
+        cmocka_unit_test(values_can_be_parsed_again),
+        cmocka_unit_test(errors_have_one_wording),
         cmocka_unit_test(lists_grow),
         cmocka_unit_test(unknown_names_are_suggested),
         cmocka_unit_test(a_resumed_run_shares_what_it_must),

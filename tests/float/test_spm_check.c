@@ -1,4 +1,4 @@
-/* Hostile .spm files: a sentence, or a model that can be used; never a crash. */
+/* Hostile .spm files: an error message, or a model that can be used; never a crash. */
 #include "base/buffer.h"
 #include "base/files.h"
 #include "base/rng.h"
@@ -31,7 +31,7 @@ static bool count_piece(void *context, const at_spm_found *found)
     return ++*(int *)context < 1000;
 }
 
-/* Checks the bytes, in a block of just their size, and uses what passes. */
+/* Checks the bytes, in a block of exactly their size, and uses a model that passes. */
 static bool passes(const unsigned char *bytes, size_t size)
 {
     static const char *const lines[] = {"", "a \ufb01re of 20\u2103 AAA",
@@ -81,11 +81,11 @@ static void test_truncated(void **state)
     int64_t passed = 0;
     for (size_t length = 0; length < size; length++)
         passed += passes(bytes, length);
-    assert_int_equal(passed, 1); /* without its self test, which comes last, it is whole */
+    assert_int_equal(passed, 1); /* without its self test, which comes last, it is complete */
     free(bytes);
 }
 
-/* One bit or several bytes wrong, for as long as a few seconds last. */
+/* One changed bit or several changed bytes, for a few seconds. */
 static void test_damaged(void **state)
 {
     (void)state;
@@ -159,10 +159,10 @@ static void expect_fault(at_buffer *file, const char *fault)
 {
     at_error error = {0};
     at_spm_info info;
-    char sentence[300];
-    snprintf(sentence, sizeof sentence, "'x.spm' is not a valid SentencePiece model: %s", fault);
+    char message[300];
+    snprintf(message, sizeof message, "'x.spm' is not a valid SentencePiece model: %s", fault);
     bool sound = at_spm_check((unsigned char *)file->bytes, file->size, "x.spm", &info, &error);
-    assert_string_equal(error.text, fault ? sentence : "");
+    assert_string_equal(error.text, fault ? message : "");
     assert_true(sound == (fault == NULL));
     passes((unsigned char *)file->bytes, file->size);
     at_spm_info_free(&info);

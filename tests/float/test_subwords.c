@@ -1,4 +1,4 @@
-/* Subwords: made from text, found in lines, put together again. */
+/* Subwords: training, encoding, decoding. */
 #include "base/files.h"
 #include "base/rng.h"
 #include "text/units.h"
@@ -14,7 +14,7 @@
 #include <cmocka.h>
 #include <utf8proc.h>
 
-#define TEXT_FILE TESTS_DIR "/ref/text.txt" /* no document, so that editing one changes no test */
+#define TEXT_FILE TESTS_DIR "/ref/text.txt" /* a file of its own, so that editing a document changes no test */
 #define RULES     TESTS_DIR "/ref/rules.spm"
 
 static at_vocabulary *learn_file(const char *kind, const char *path, at_cleaning cleaning)
@@ -37,8 +37,8 @@ static at_vocabulary *learn(const char *kind)
     return learn_file(kind, TEXT_FILE, (at_cleaning){0});
 }
 
-/* Units by their names, bars between; and where they are, if asked for: "▁a 0-1|..." */
-static void expect_units(const at_vocabulary *vocabulary, const char *line, bool with_places, const char *expected)
+/* The names of the units, separated by bars, with their offsets if wanted: "▁a 0-1|..." */
+static void expect_units(const at_vocabulary *vocabulary, const char *line, bool with_offsets, const char *expected)
 {
     int32_t ids[200], places[400];
     int64_t replaced;
@@ -47,7 +47,7 @@ static void expect_units(const at_vocabulary *vocabulary, const char *line, bool
     at_buffer_add(&text, "", 0);
     for (int64_t i = 0; i < count; i++) {
         at_buffer_print(&text, "%s%s", i > 0 ? "|" : "", at_vocabulary_unit(vocabulary, ids[i]));
-        if (with_places)
+        if (with_offsets)
             at_buffer_print(&text, " %d-%d", places[2 * i], places[2 * i + 1]);
     }
     assert_string_equal(text.bytes, expected);
@@ -87,7 +87,7 @@ static void test_cleaning(void **state)
     expect_clean(AT_FORM_NFC, true, "", "");
 }
 
-/* Whatever the bytes, the form is what utf8proc makes of the whole line at once, and origins follow each other. */
+/* For any bytes, the normal form equals that of utf8proc for the whole line, and origins are in order. */
 static void test_cleaning_any_line(void **state)
 {
     (void)state;
@@ -117,7 +117,7 @@ static void test_cleaning_any_line(void **state)
     }
 }
 
-/* The same settings for characters and words; places are those of the line as it was given. */
+/* The same settings for characters and words; offsets are those of the original line. */
 static void test_cleaned_units(void **state)
 {
     (void)state;
@@ -197,7 +197,7 @@ static void test_specials_of_a_file(void **state)
     at_vocabulary_free(pieces);
 }
 
-/* A stored vocabulary is the same vocabulary, and takes no other's pieces. */
+/* A stored vocabulary is the same vocabulary, and refuses the pieces of another. */
 static void test_stored(void **state)
 {
     (void)state;
@@ -226,7 +226,7 @@ static void test_stored(void **state)
     at_vocabulary_free(stored);
 }
 
-static void expect_refusal(const char *kind, const char *line, const char *sentence)
+static void expect_refusal(const char *kind, const char *line, const char *message)
 {
     at_error error = {0};
     at_vocabulary *vocabulary = at_vocabulary_new(kind, &error);
@@ -234,7 +234,7 @@ static void expect_refusal(const char *kind, const char *line, const char *sente
         at_vocabulary_count(vocabulary, line, strlen(line), &error);
         assert_false(at_vocabulary_fix(vocabulary, &error));
     }
-    assert_string_equal(error.text, sentence);
+    assert_string_equal(error.text, message);
     at_vocabulary_free(vocabulary);
 }
 
@@ -257,7 +257,7 @@ static void test_refusals(void **state)
 /* ---- Against the program
  * -------------------------------------------------------------------------------------------------- */
 
-/* As spm_encode has it, up to the shift of ids: whole files, with Debian's program if it is there. */
+/* The same as spm_encode, except for the offset of ids: complete files, with Debian's program if it is installed. */
 static int64_t compare_with_program(const at_vocabulary *vocabulary, const char *model, const char *open_text)
 {
     char command[400], *theirs = NULL, *line = NULL;
@@ -311,7 +311,7 @@ static void test_ids_of_the_program(void **state)
     }
 }
 
-/* All of Multi30k, by models made from its training lines. */
+/* All of Multi30k, with models trained on its training lines. */
 static void test_ids_on_multi30k(void **state)
 {
     (void)state;

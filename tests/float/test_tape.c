@@ -163,7 +163,7 @@ static void shapes_that_do_not_fit(void **state)
     REFUSES("view: [2] from number 5 on does not lie inside [2,3]", at_tensor_view(T(2, 3), 5, AT_SHAPE(2)));
 }
 
-static void ways_back_that_are_refused(void **state)
+static void backward_passes_that_are_refused(void **state)
 {
     (void)state;
     at_arena *arena = at_arena_new();
@@ -210,7 +210,7 @@ static void views_share_memory_and_gradient(void **state)
     at_arena_free(arena);
 }
 
-static void only_what_is_wanted(void **state)
+static void only_required_gradients(void **state)
 {
     (void)state;
     at_arena *arena = at_arena_new();
@@ -223,7 +223,7 @@ static void only_what_is_wanted(void **state)
     assert_true(product->wants_grad);
     assert_false(at_tanh(x)->wants_grad);
     assert_null(at_tensor_grad(x));
-    /* A second start of the walk: what was added to a tensor's gradient before. */
+    /* A second backward pass starts from the gradients added before. */
     at_tensor_grad(aside)[1] = 1;
     assert_true(at_backward(at_sum(product, -1)));
     assert_true(grad[0] == 0 && grad[1] == 0);
@@ -278,7 +278,7 @@ static void parameters_in_one_block(void **state)
     at_params_free(params);
 }
 
-/* Packed weights are as good as plain ones, to the bit, and follow a change. */
+/* Packed weights have the same results as plain ones, bit by bit, and follow changes. */
 static void packed_weights_follow_changes(void **state)
 {
     (void)state;
@@ -306,8 +306,9 @@ static void packed_weights_follow_changes(void **state)
 
 /* ---- Steady state ---- */
 
-/* A small network with most operations in it: forward, loss, backward. Returns the loss, or NULL with an error message. */
-static const at_real *walk(at_arena *arena, at_params *params, int64_t rows, at_rng *rng, at_error *error)
+/* A small network with most operations in it: forward, loss, backward. Returns the loss, or NULL with an error
+ * message. */
+static const at_real *run_network(at_arena *arena, at_params *params, int64_t rows, at_rng *rng, at_error *error)
 {
     at_tape *tape = at_tape_new(arena, true);
     if (!tape) {
@@ -340,7 +341,7 @@ static const at_real *walk(at_arena *arena, at_params *params, int64_t rows, at_
 static at_real step(at_arena *arena, at_params *params, int64_t rows, at_rng *rng)
 {
     at_error error = {0};
-    const at_real *loss = walk(arena, params, rows, rng, &error);
+    const at_real *loss = run_network(arena, params, rows, rng, &error);
     if (!loss)
         fail_msg("%s", error.text);
     return *loss;
@@ -361,7 +362,7 @@ static at_params *network(void)
     return params;
 }
 
-static void steady_steps_ask_for_nothing(void **state)
+static void later_steps_allocate_nothing(void **state)
 {
     (void)state;
     at_params *params = network();
@@ -385,8 +386,8 @@ static void steady_steps_ask_for_nothing(void **state)
     at_params_free(params);
 }
 
-/* Running out of memory anywhere, forward or backward, is an error message; the peak of a full run is enough. */
-static void memory_that_runs_out(void **state)
+/* Out of memory anywhere, forward or backward, is an error message; the peak of a full run is enough. */
+static void out_of_memory(void **state)
 {
     (void)state;
     at_params *params = network();
@@ -399,7 +400,7 @@ static void memory_that_runs_out(void **state)
     for (size_t size = 512; size <= peak; size += AT_ALIGN) {
         arena = at_arena_over(memory, size);
         at_error error = {0};
-        const at_real *loss = walk(arena, params, 6, &rng, &error);
+        const at_real *loss = run_network(arena, params, 6, &rng, &error);
         assert_true((loss != NULL) == (size == peak));
         assert_true((error.code == AT_OK) == (size == peak));
         if (!loss)
@@ -417,8 +418,8 @@ enum { LOGIT_ROWS = 600, LOGIT_SIZE = 4, CLASSES = 2000 };
 /* How a loss over logits h w^T [N,V] may be written. */
 typedef enum logits_use { PLAIN, VIEWED, READ_TWICE, READ_THROUGH_A_VIEW, SQUASHED, TOUCHED } logits_use;
 
-/* Gives the gradient of h [N,D] and the most memory it took. */
-static size_t logits_walk(logits_use use, at_real *grad)
+/* Writes the gradient of h [N,D] and returns the peak memory. */
+static size_t logits_gradient(logits_use use, at_real *grad)
 {
     at_arena *arena = at_arena_new(), *other = at_arena_new();
     at_tape *tape = at_tape_new(arena, true);
@@ -431,7 +432,7 @@ static size_t logits_walk(logits_use use, at_real *grad)
     at_tensor *z = at_linear(h, w, NULL, use == SQUASHED ? AT_ACT_TANH : AT_ACT_NONE), *flat = z;
     if (use == VIEWED || use == READ_THROUGH_A_VIEW)
         flat = at_reshape(at_reshape(z, AT_SHAPE(4, LOGIT_ROWS / 4, CLASSES)), AT_SHAPE(LOGIT_ROWS, CLASSES));
-    /* Nothing comes of the aside, but on the way back it reads the values after cross-entropy has. */
+    /* The extra branch has no effect, but its backward pass reads the logits after that of cross-entropy. */
     at_tensor *aside = NULL;
     if (use == READ_TWICE || use == READ_THROUGH_A_VIEW)
         aside = at_scale(at_sum(at_mul(z, flat), -1), 0);
@@ -456,9 +457,9 @@ static void logits_are_held_once(void **state)
     at_threads_set(1);
     const size_t once = LOGIT_ROWS * CLASSES * sizeof(at_real);
     at_real right[LOGIT_ROWS * LOGIT_SIZE], grad[LOGIT_ROWS * LOGIT_SIZE];
-    assert_true(logits_walk(TOUCHED, right) >= 2 * once);
+    assert_true(logits_gradient(TOUCHED, right) >= 2 * once);
     for (int use = PLAIN; use <= SQUASHED; use++) {
-        size_t peak = logits_walk((logits_use)use, grad);
+        size_t peak = logits_gradient((logits_use)use, grad);
         if (use == PLAIN || use == VIEWED)
             assert_in_range(peak, once, once * 3 / 2); /* the product's scratch is in it */
         else
@@ -480,7 +481,7 @@ static void threads_do_not_change_a_bit(void **state)
         at_threads_set(threads);
         memset(at_params_grads(params), 0, bytes);
         at_rng rng = {.seed = 1};
-        at_real loss = step(arena, params, 4099, &rng); /* large enough for every loop to be shared out */
+        at_real loss = step(arena, params, 4099, &rng); /* large enough for every loop to use all threads */
         if (threads == 1) {
             first = loss;
             memcpy(grads, at_params_grads(params), bytes);
@@ -495,14 +496,14 @@ static void threads_do_not_change_a_bit(void **state)
     at_params_free(params);
 }
 
-/* Gradients that many rows or batches add to are one thread's sum, however large the work. */
+/* Gradients that many rows or batches add to are summed by one thread, however large the work. */
 static void shared_gradients_are_summed_in_order(void **state)
 {
     (void)state;
     enum { ROWS = 5000, WIDTH = 64, BATCH = 300, M = 24, K = 40, N = 48, R = 9, COUNT = WIDTH + M * K + R };
     at_arena *arena = at_arena_new();
     at_real first[COUNT];
-    for (int round = 0; round < 6; round++) { /* a race shows by chance: several chances */
+    for (int round = 0; round < 6; round++) { /* a race condition shows at random, so try several times */
         at_threads_set(round == 0 ? 1 : 2 + round % 2);
         at_tape *tape = at_tape_new(arena, true);
         at_real *grads = at_arena_zeros(arena, COUNT * sizeof *grads);
@@ -525,8 +526,9 @@ static void shared_gradients_are_summed_in_order(void **state)
     at_arena_free(arena);
 }
 
-/* Walks back along 20 operations with two readers each, over `size` numbers; the arena's peak in numbers. */
-static double walk_back(int64_t size, float *grad)
+/* The backward pass of 20 operations with two readers each, over `size` numbers; returns the arena's peak in
+ * numbers. */
+static double backward_peak(int64_t size, float *grad)
 {
     at_arena *arena = at_arena_new();
     at_tape *tape = at_tape_new(arena, true);
@@ -545,15 +547,15 @@ static double walk_back(int64_t size, float *grad)
     return peak;
 }
 
-/* What was walked past becomes memory for the gradients to come: small tensors, which are left alone, judge large ones.
- */
+/* Gradients that are no longer needed become memory for later ones. Small tensors do not take part, so they provide the
+ * expected values for large ones. */
 static void test_the_way_back_reuses_memory(void **state)
 {
     (void)state;
     enum { SMALL = 1000, LARGE = 200000 };
     float *small = malloc(SMALL * sizeof *small), *large = malloc(LARGE * sizeof *large);
-    assert_true(walk_back(SMALL, small) > 30.0 * SMALL);
-    assert_true(walk_back(LARGE, large) < 25.0 * LARGE);
+    assert_true(backward_peak(SMALL, small) > 30.0 * SMALL);
+    assert_true(backward_peak(LARGE, large) < 25.0 * LARGE);
     for (int i = 0; i < 970; i++)
         assert_true(small[i] == large[i] && small[i] == large[i + 97 * 1000]);
     free(small);
@@ -566,13 +568,13 @@ int main(void)
         cmocka_unit_test(test_the_way_back_reuses_memory),
         cmocka_unit_test(failures_stay_and_pass_through),
         cmocka_unit_test(shapes_that_do_not_fit),
-        cmocka_unit_test(ways_back_that_are_refused),
+        cmocka_unit_test(backward_passes_that_are_refused),
         cmocka_unit_test(views_share_memory_and_gradient),
-        cmocka_unit_test(only_what_is_wanted),
+        cmocka_unit_test(only_required_gradients),
         cmocka_unit_test(parameters_in_one_block),
         cmocka_unit_test(packed_weights_follow_changes),
-        cmocka_unit_test(steady_steps_ask_for_nothing),
-        cmocka_unit_test(memory_that_runs_out),
+        cmocka_unit_test(later_steps_allocate_nothing),
+        cmocka_unit_test(out_of_memory),
         cmocka_unit_test(logits_are_held_once),
         cmocka_unit_test(threads_do_not_change_a_bit),
         cmocka_unit_test(shared_gradients_are_summed_in_order),

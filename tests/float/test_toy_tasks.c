@@ -1,6 +1,6 @@
-/* Small tasks that a model must learn, and what only some can: copying, reversing and sorting short rows of symbols.
- * Each is trained from scratch on rows drawn from a seed and tried on others, greedily, its own words fed back.
- * ATTEND_LONG=1 (make check-long) tries every model on every task. */
+/* Small tasks that a model must learn, and what only some models can learn: copying, reversing and sorting short
+ * rows of symbols. Each is trained from scratch on rows drawn from a seed and tested on others, by greedy decoding.
+ * ATTEND_LONG=1 (make check-long) tests every model on every task. */
 /* cmocka.h needs these first */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +35,7 @@ static int by_size(const void *a, const void *b)
 }
 
 /* Rows of `shortest` to `length` symbols. */
-static void draw_rows(rows *r, task what, int64_t count, int64_t shortest, int64_t length, at_rng *rng)
+static void random_rows(rows *r, task what, int64_t count, int64_t shortest, int64_t length, at_rng *rng)
 {
     r->count = count;
     r->length = length;
@@ -74,7 +74,7 @@ static void learn(at_model *model, const char *name, task what, int64_t shortest
     rows *r = malloc(sizeof *r);
     at_rng rng = {.seed = 11};
     for (int i = 0; i < updates; i++) {
-        draw_rows(r, what, ROWS, shortest, length, &rng);
+        random_rows(r, what, ROWS, shortest, length, &rng);
         at_arena_reset(arena);
         at_pass pass = {.tape = at_tape_new(arena, true), .rng = &rng};
         const at_source source = {.rows = ROWS, .length = length, .ids = r->source, .lengths = r->lengths};
@@ -93,13 +93,13 @@ static void learn(at_model *model, const char *name, task what, int64_t shortest
     at_optimiser_free(optimiser);
 }
 
-/* The share of target words, ends included, that greedy decoding gets right. */
+/* The fraction of target tokens, ends included, that greedy decoding gets right. */
 static double accuracy(at_model *model, task what, int64_t shortest, int64_t length)
 {
     at_arena *arena = at_arena_new();
     rows *r = malloc(sizeof *r);
     at_rng rng = {.seed = 5000};
-    draw_rows(r, what, TRIALS, shortest, length, &rng);
+    random_rows(r, what, TRIALS, shortest, length, &rng);
     at_pass pass = {.tape = at_tape_new(arena, false), .cache = at_cache_new()};
     const at_source source = {.rows = TRIALS, .length = length, .ids = r->source, .lengths = r->lengths};
     at_parts memory = at_model_encode(model, &pass, &source);
@@ -151,7 +151,7 @@ static void test_learns(void **state)
     const bool all = getenv("ATTEND_LONG") != NULL;
     for (int i = 0; i < 4; i++)
         for (task what = COPY; what <= SORT; what++) {
-            if (!all && i > 0 && (int)what != i - 1) /* Luong's scores share the tasks out */
+            if (!all && i > 0 && (int)what != i - 1) /* each of Luong's scores has one of the tasks */
                 continue;
             double share = learned(models[i], what, 5, 500);
             if (share < 0.99)
@@ -159,7 +159,7 @@ static void test_learns(void **state)
         }
 }
 
-/* A narrow window that moves with t sees the right place when copying, and the wrong end when reversing: by then the
+/* A narrow window that moves with t sees the right position when copying, and the wrong end when reversing: then the
  * state alone would have to hold the whole row. */
 static void test_windows(void **state)
 {
@@ -173,7 +173,7 @@ static void test_windows(void **state)
     assert_true(learned(narrow, REVERSE, LONGEST, 500) < 0.9);
 }
 
-/* One vector for the whole source holds a short row and not a long one; annotations grow with it. */
+/* One vector for the whole source can encode a short row but not a long one; annotations grow with the source. */
 static void test_lengths(void **state)
 {
     (void)state;
@@ -196,7 +196,7 @@ static void test_lengths(void **state)
 
 #define SMALL "transformer layers=1 hidden=32 ffn=32 heads=4 dropout=0"
 
-static double placed(const char *position, task what, int64_t length, int updates)
+static double accuracy_with_position(const char *position, task what, int64_t length, int updates)
 {
     char text[200];
     snprintf(text, sizeof text, SMALL " %s", position);
@@ -212,36 +212,34 @@ static void test_transformer_learns(void **state)
 {
     (void)state;
     for (task what = COPY; what <= SORT; what++) {
-        const double share = placed("position=sinusoidal", what, 5, 2000);
+        const double share = accuracy_with_position("position=sinusoidal", what, 5, 2000);
         if (share < 0.99)
             fail_msg("the transformer gets only %.2f%% of %s right", 100 * share, task_names[what]);
     }
 }
 
-/* Without positions a source is a bag of words: it can be sorted, but not copied. ALiBi tells how far a word is and not
- * on which side, so a row and its mirror image are one to an encoder that looks both ways: it needs one that looks
- * back. */
+/* Without positions a source is a bag of words: it can be sorted, but not copied. ALiBi encodes the distance of a
+ * word but not its side, so a bidirectional encoder cannot distinguish a row from its reverse: it needs a causal
+ * one. */
 static void test_positions(void **state)
 {
     (void)state;
     static const char *const schemes[] = {"sinusoidal", "learned", "shaw:4", "rope", "alibi encoder-attention=causal",
                                           "t5"};
-    assert_true(placed("position=none", SORT, 5, 1000) >= 0.85);
-    assert_true(placed("position=none", COPY, 5, 1000) <= 0.8);
-    assert_true(placed("layers=2 position=alibi", COPY, 5, 1000) <= 0.8);
+    assert_true(accuracy_with_position("position=none", SORT, 5, 1000) >= 0.85);
+    assert_true(accuracy_with_position("position=none", COPY, 5, 1000) <= 0.8);
+    assert_true(accuracy_with_position("layers=2 position=alibi", COPY, 5, 1000) <= 0.8);
     for (int i = 0; i < 6; i++) {
         char position[80];
         snprintf(position, sizeof position, "layers=2 position=%s", schemes[i]);
-        const double share = placed(position, COPY, 5, 1000);
+        const double share = accuracy_with_position(position, COPY, 5, 1000);
         if (share < 0.85)
             fail_msg("position %s gets only %.2f%% of copy right", schemes[i], 100 * share);
     }
 }
 
-/* The shape of Shaw's tables: with k = 0 there is no order, with k = 1 nearly all is there, and more adds little; of
- * the two tables either will do. (How they do beyond the lengths of training takes longer to show:
- * attend compare shaw-k.)
- */
+/* The size of Shaw's tables: with k = 0 there is no order, k = 1 is nearly enough, and more adds little; either of
+ * the two tables suffices. (Lengths beyond those of training take longer to test: attend compare shaw-k.) */
 static void test_shaw(void **state)
 {
     (void)state;
@@ -258,7 +256,7 @@ static void test_shaw(void **state)
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         if (!table[i].always && !getenv("ATTEND_LONG"))
             continue;
-        const double share = placed(table[i].position, COPY, 6, 1000);
+        const double share = accuracy_with_position(table[i].position, COPY, 6, 1000);
         if (share < table[i].least || share > table[i].most)
             fail_msg("%s gets %.2f%% of copy right, and should get %g to %g", table[i].position, 100 * share,
                      100 * table[i].least, 100 * table[i].most);
@@ -272,6 +270,6 @@ int main(void)
         cmocka_unit_test(test_lengths),   cmocka_unit_test(test_transformer_learns),
         cmocka_unit_test(test_positions), cmocka_unit_test(test_shaw),
     };
-    at_threads_set(1); /* the rows are too small to share out */
+    at_threads_set(1); /* the rows are too small for more threads */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Training from files to files: it learns, it goes on to the same bits from wherever it was stopped, and it loses
- * nothing when something goes wrong. */
+/* Training from files to files: it learns, it can be stopped and resumed anywhere with the same bits, and failures
+ * lose nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,26 +22,26 @@
 #include "train/train.h"
 #include "training_of.h"
 
-/* ---- Counting what is asked of the system --------------------------------------------------------------------- */
+/* ---- Counting allocations --------------------------------------------------------------------- */
 
-static long asked;
-#ifndef __SANITIZE_ADDRESS__ /* which has its own */
+static long allocations;
+#ifndef __SANITIZE_ADDRESS__ /* which has its own allocator */
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *old, size_t size);
 void *malloc(size_t size)
 {
-    __atomic_fetch_add(&asked, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&allocations, 1, __ATOMIC_RELAXED);
     return __libc_malloc(size);
 }
 void *calloc(size_t count, size_t size)
 {
-    __atomic_fetch_add(&asked, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&allocations, 1, __ATOMIC_RELAXED);
     return __libc_calloc(count, size);
 }
 void *realloc(void *old, size_t size)
 {
-    __atomic_fetch_add(&asked, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&allocations, 1, __ATOMIC_RELAXED);
     return __libc_realloc(old, size);
 }
 #endif
@@ -61,20 +61,20 @@ static int enter(void **state)
 
 /* ---- Runs ----------------------------------------------------------------------------------------------------- */
 
-/* What listeners do at chosen moments. */
-typedef struct ear {
+/* What listeners do at chosen updates. */
+typedef struct listener {
     volatile int stop;
     int64_t stop_at; /* the update */
     int64_t skipped, validations, notes;
     int64_t full_at;    /* from this update on files may not grow */
     at_training *rival; /* runs at the first update */
     at_error rival_said;
-    long before, steady; /* requests at the last tick; updates in a row without any */
-} ear;
+    long before, steady; /* allocations before the last update; updates in a row without any */
+} listener;
 
-static void hear(void *context, const at_train_news *news)
+static void listen(void *context, const at_train_news *news)
 {
-    ear *e = context;
+    listener *e = context;
     e->skipped += news->what == AT_NEWS_SKIPPED;
     e->validations += news->what == AT_NEWS_VALID;
     e->notes += news->what == AT_NEWS_NOTE;
@@ -88,34 +88,34 @@ static void hear(void *context, const at_train_news *news)
         at_train_result result;
         assert_false(at_training_run(e->rival, NULL, NULL, NULL, &result, &e->rival_said));
     }
-    e->steady = asked == e->before ? e->steady + 1 : 0;
-    e->before = asked;
+    e->steady = allocations == e->before ? e->steady + 1 : 0;
+    e->before = allocations;
 }
 
-static at_train_result run(at_training *training, ear *e)
+static at_train_result run(at_training *training, listener *e)
 {
     at_error error = {0};
     at_train_result result;
-    if (!at_training_run(training, hear, e, &e->stop, &result, &error))
+    if (!at_training_run(training, listen, e, &e->stop, &result, &error))
         fail_msg("%s", error.text);
     at_training_free(training);
     return result;
 }
 
-static void fails(at_training *training, ear *e, const char *sentence)
+static void fails(at_training *training, listener *e, const char *message)
 {
     at_error error = {0};
     at_train_result result;
-    assert_false(at_training_run(training, hear, e, &e->stop, &result, &error));
-    assert_string_equal(error.text, sentence);
+    assert_false(at_training_run(training, listen, e, &e->stop, &result, &error));
+    assert_string_equal(error.text, message);
     at_training_free(training);
 }
 
 static void learns_to_copy(void **state)
 {
     (void)state;
-    ear e = {0};
-    FILE *old = fopen("copy.log.jsonl", "w"); /* of an earlier run: this one starts its log anew */
+    listener e = {0};
+    FILE *old = fopen("copy.log.jsonl", "w"); /* of an earlier run: this one replaces the log */
     fputs("{}\n", old);
     fclose(old);
     at_train_result r = run(training_of("copy", "source", "more", "target", "more", VALID, "hidden", "40", "epochs",
@@ -146,8 +146,8 @@ static void learns_to_copy(void **state)
     at_translator_free(t);
 }
 
-/* Everything that a state has to remember is in use: dropout, draws, moments, an average, patience, accumulation, sums.
- */
+/* Everything that a state must contain is in use: dropout, random numbers, moments, an average, early stopping,
+ * accumulation, sums. */
 #define ALL                                                                                                            \
     DATA, VALID, "dropout", "0.2", "accumulate", "2", "label-smoothing", "0.1", "valid-every", "7", "early-stopping",  \
         "50", "schedule", "inverse-sqrt", "warmup", "5", "updates", "26"
@@ -158,7 +158,7 @@ static void resumed_is_uninterrupted(void **state)
     static const char *const normalisers[] = {"softmax", "hard"}, *const averages[][2] = {{"ema", "0.98"},
                                                                                           {"average", "3"}};
     for (int kind = 0; kind < 2; kind++) {
-        ear whole = {0};
+        listener whole = {0};
         at_threads_set(1);
         at_train_result r =
             run(training_of("whole", ALL, "normaliser", normalisers[kind], averages[kind][0], averages[kind][1], NULL),
@@ -169,13 +169,13 @@ static void resumed_is_uninterrupted(void **state)
         static const int64_t stops[] = {1, 3, 10, 11, 14, 20, 25};
         unlink("parts.state");
         for (int i = 0; i <= 7; i++) {
-            ear part = {.stop_at = i < 7 ? stops[i] : 0};
+            listener part = {.stop_at = i < 7 ? stops[i] : 0};
             r = run(training_of("parts", ALL, "normaliser", normalisers[kind], averages[kind][0], averages[kind][1],
                                 "resume", "true", NULL),
                     &part);
             assert_int_equal(r.updates, i < 7 ? stops[i] : 26);
             assert_int_equal(r.interrupted, i < 7);
-            assert_int_equal(part.notes, i == 0); /* that there is no state yet */
+            assert_int_equal(part.notes, i == 0); /* the note that there is no state yet */
         }
         same_files("whole", "parts");
         same_files("whole.last", "parts.last");
@@ -184,16 +184,16 @@ static void resumed_is_uninterrupted(void **state)
     at_threads_set(0);
 }
 
-/* Killed without a chance to save: the state of some updates ago is what there is. Here the states of a run are put
- * aside and gone on from, which is what a killed run leaves behind. */
+/* Killed without a chance to save: only the state of some updates ago is left. Here the states of a run are copied
+ * and resumed from, as after a kill. */
 static void killed_is_uninterrupted(void **state)
 {
     (void)state;
-    ear e = {0};
+    listener e = {0};
     run(training_of("alive", DATA, VALID, "dropout", "0.2", "epochs", "3", "save-every", "9", NULL), &e);
-    ear early = {.stop_at = 31};
+    listener early = {.stop_at = 31};
     run(training_of("dead", DATA, VALID, "dropout", "0.2", "epochs", "3", "save-every", "9", NULL), &early);
-    assert_int_equal(rename("dead.state.previous", "dead.state"), 0); /* of update 27, models of 31 beside it */
+    assert_int_equal(rename("dead.state.previous", "dead.state"), 0); /* of update 27, with the models of 31 */
     at_train_result r = run(
         training_of("dead", DATA, VALID, "dropout", "0.2", "epochs", "3", "save-every", "9", "resume", "true", NULL),
         &e);
@@ -203,11 +203,11 @@ static void killed_is_uninterrupted(void **state)
     same_files("alive.state", "dead.state");
 }
 
-/* A limit reached and raised is no different from a limit that was higher at once. */
+/* Reaching a limit and raising it equals a run with the higher limit. */
 static void limits_can_be_raised(void **state)
 {
     (void)state;
-    ear e = {0};
+    listener e = {0};
     run(training_of("far", DATA, "epochs", "2", NULL), &e);
     run(training_of("near", DATA, "updates", "13", NULL), &e);
     run(training_of("near", DATA, "epochs", "2", "resume", "true", NULL), &e);
@@ -218,7 +218,7 @@ static void limits_can_be_raised(void **state)
 static void other_settings_are_refused(void **state)
 {
     (void)state;
-    ear e = {0};
+    listener e = {0};
     fails(
         training_of("near", DATA, "epochs", "2", "hidden", "25", "resume", "true", NULL), &e,
         "cannot resume from 'near.state', which was written with `hidden` 24 and not with `hidden` 25; train from the "
@@ -241,7 +241,7 @@ static void half_written_files_are_removed(void **state)
 {
     (void)state;
     at_error error = {0};
-    ear e = {0};
+    listener e = {0};
     const char *const paths[] = {"torn", "torn.last", "torn.state", "torn.previous.new", "torns", "torn.log"};
     at_writer *left[6]; /* never committed, as if killed */
     for (int i = 0; i < 6; i++) {
@@ -258,11 +258,11 @@ static void half_written_files_are_removed(void **state)
     assert_int_equal(temporaries(), 0);
 }
 
-/* A refusal after the lock is taken leaves no log that was not there. */
+/* A refusal after locking leaves no new log behind. */
 static void refused_resumption_leaves_no_log(void **state)
 {
     (void)state;
-    ear e = {0};
+    listener e = {0};
     run(training_of("alone", DATA, "updates", "2", NULL), &e);
     assert_int_equal(unlink("alone.log.jsonl"), 0);
     fails(
@@ -291,10 +291,10 @@ static bool add_up(void *context, int64_t line, const at_result *result)
     return true;
 }
 
-/* The score of a validation is that of the model in the file, here an average, as forced decoding has it. */
+/* The score of a validation is that of the model in the file, here an average, as computed by forced decoding. */
 static void score_is_of_the_saved(const char *average, const char *value)
 {
-    ear e = {0};
+    listener e = {0};
     at_error error = {0};
     at_train_result r = run(training_of("mean", DATA, VALID, "epochs", "3", average, value, NULL), &e);
     assert_int_equal(r.best_update, 60);
@@ -318,7 +318,7 @@ static void score_is_of_the_saved_model(void **state)
     score_is_of_the_saved("average", "2");
 }
 
-static bool keep(void *context, int64_t line, const at_result *result)
+static bool keep_line(void *context, int64_t line, const at_result *result)
 {
     at_line *into = context;
     into[line] = (at_line){strdup(result->best[0].text), result->best[0].size};
@@ -338,8 +338,8 @@ static void follow(void *context, const at_train_news *news)
     }
 }
 
-/* By decoding: the best score is the largest of what is good and the smallest of what is bad, and it is what attend
- * score gives for the lines that the saved model writes. */
+/* By decoding: the best score is the largest or the smallest, by the direction of the metric, and it is what attend
+ * score computes for the translations of the saved model. */
 static void decoded_scores(void **state)
 {
     (void)state;
@@ -358,7 +358,7 @@ static void decoded_scores(void **state)
         assert_true(t && list);
         at_line written[60];
         double score;
-        assert_true(at_translate(t, &(at_search_settings){0}, list->line, 60, keep, written, &error));
+        assert_true(at_translate(t, &(at_search_settings){0}, list->line, 60, keep_line, written, &error));
         assert_true(at_score_lines(metrics[m], written, list->line, 60, &score, &error));
         if (score != r.best_score)
             fail_msg("%s was said to be %g and is %g", metrics[m], r.best_score, score);
@@ -379,12 +379,12 @@ static bool loads(const char *path)
 }
 
 /* Ten gradients in a row that are not finite, or an update that makes parameters that are not, end the run. The model
- * of the last save stays, and the message says which; where there is none, none is written. */
+ * of the last save stays, and the message names it; without one, none is written. */
 #define MAY_HELP "; a smaller `learning-rate` or `clip-norm` may help"
 static void nothing_finite(void **state)
 {
     (void)state;
-    ear e = {0};
+    listener e = {0};
     fails(training_of("wild", DATA, "optimiser", "sgd", "learning-rate", "1e30", "clip-norm", "0", NULL), &e,
           "the gradients of 10 updates in a row after update 1 were not finite, so training stops; no model was "
           "written" MAY_HELP);
@@ -409,43 +409,43 @@ static void nothing_finite(void **state)
 static void two_trainers(void **state)
 {
     (void)state;
-    ear e = {.rival = training_of("shared", DATA, "updates", "3", NULL)};
+    listener e = {.rival = training_of("shared", DATA, "updates", "3", NULL)};
     run(training_of("shared", DATA, "updates", "3", NULL), &e);
     assert_string_equal(e.rival_said.text,
                         "another training run is writing 'shared'; choose another output or wait for it");
     e.rival_said = (at_error){0};
     at_training *rival = e.rival;
     e.rival = NULL;
-    run(rival, &e); /* the lock is gone with the first */
+    run(rival, &e); /* the first run has released the lock */
 }
 
 static void full_disk(void **state)
 {
     (void)state;
-    ear e = {0}, full = {.full_at = 12};
+    listener e = {0}, full = {.full_at = 12};
     run(training_of("roomy", DATA, VALID, "updates", "30", "save-every", "5", NULL), &e);
     struct rlimit before;
     getrlimit(RLIMIT_FSIZE, &before);
     at_training *training = training_of("tight", DATA, VALID, "updates", "30", "save-every", "5", NULL);
     at_error error = {0};
     at_train_result result;
-    bool done = at_training_run(training, hear, &full, &full.stop, &result, &error);
+    bool done = at_training_run(training, listen, &full, &full.stop, &result, &error);
     setrlimit(RLIMIT_FSIZE, &before);
     assert_false(done);
     assert_string_equal(error.text, "cannot write 'tight.last': File too large");
     at_training_free(training);
-    /* Nothing was lost: the state of update 10 goes on, once there is room again. */
+    /* Nothing was lost: the state of update 10 can be resumed, once there is disk space again. */
     run(training_of("tight", DATA, VALID, "updates", "30", "save-every", "5", "resume", "true", NULL), &e);
     same_files("roomy", "tight");
     same_files("roomy.last", "tight.last");
     same_files("roomy.state", "tight.state");
 }
 
-/* The sums of two batches are the sum of one: with 64 lines of one length, 2 x 32 sees what 1 x 64 sees. */
+/* Accumulating two batches equals one large batch: with 64 lines of one length, 2 x 32 equals 1 x 64. */
 static void accumulation_is_one_batch(void **state)
 {
     (void)state;
-    ear e = {0};
+    listener e = {0};
     at_error error = {0};
     run(training_of("once", "source", "even", "target", "even", "updates", "1", "optimiser", "sgd", "learning-rate",
                     "1", "batch-size", "64", NULL),
@@ -461,12 +461,12 @@ static void accumulation_is_one_batch(void **state)
     at_translator_free(b);
 }
 
-/* A rate too small to change a line never finds a better one than the first. */
+/* With a learning rate too small to change a line, no validation is better than the first. */
 static void stops_early(void **state)
 {
     (void)state;
     for (int again = 0; again < 2; again++) { /* a resumed run knows that it has stopped */
-        ear e = {0};
+        listener e = {0};
         at_train_result r =
             run(training_of("tired", DATA, VALID, "learning-rate", "1e-12", "valid-metric", "accuracy", "valid-every",
                             "2", "early-stopping", "3", "resume", again ? "true" : "false", NULL),
@@ -478,19 +478,19 @@ static void stops_early(void **state)
     }
 }
 
-/* Once the arena has seen the largest batch, an update asks the system for nothing. */
+/* Once the arena has seen the largest batch, an update allocates nothing. */
 static void steady_updates_allocate_nothing(void **state)
 {
     (void)state;
     for (int threads = 1; threads <= 2; threads++) {
-        ear e = {0};
+        listener e = {0};
         at_threads_set(threads);
         run(training_of("steady", DATA, "dropout", "0.1", "accumulate", "2", "updates", "38", "batch-size", "10",
                         "clip-norm", "0.5", "ema", "0.9", NULL),
             &e);
 #ifndef __SANITIZE_ADDRESS__
         if (e.steady < 15)
-            fail_msg("only the last %ld updates asked for no memory", e.steady);
+            fail_msg("only the last %ld updates allocate nothing", e.steady);
 #endif
     }
     at_threads_set(0);
@@ -498,20 +498,20 @@ static void steady_updates_allocate_nothing(void **state)
     for (int i = 0; i < 400; i++)
         fputs("0-0 1-1\n", links);
     fclose(links);
-    ear e = {0}; /* guided attention goes the plain path, which asks for as little */
+    listener e = {0}; /* guided attention uses the plain path, which must not allocate either */
     run(training_of("steady", DATA, "guided-alignment", "links", "updates", "38", "batch-size", "10", NULL), &e);
 #ifndef __SANITIZE_ADDRESS__
     if (e.steady < 15)
-        fail_msg("only the last %ld guided updates asked for no memory", e.steady);
+        fail_msg("only the last %ld guided updates allocate nothing", e.steady);
 #endif
 }
 
-static void refused(const char *name, const char *value, const char *sentence)
+static void refused(const char *name, const char *value, const char *message)
 {
     at_error error = {0};
     at_training *training = at_training_new(&error);
     assert_false(at_training_set(training, name, value, &error));
-    assert_string_equal(error.text, sentence);
+    assert_string_equal(error.text, message);
     assert_int_equal(error.code, AT_USAGE);
     at_training_free(training);
 }
@@ -528,7 +528,7 @@ static void refusals(void **state)
     refused("source-vocab", "wrod", "no vocabulary 'wrod'; did you mean 'word'?");
     refused("cell", "gre", "`cell` takes rnn, gru or lstm, not 'gre'");
     refused("hidden", "x", "`hidden` takes a whole number from 1 to 1048576, not 'x'");
-    ear e = {0};
+    listener e = {0};
     fails(training_of("no", NULL), &e, "training needs `source` FILE and `target` FILE, or `tsv` FILE");
     fails(training_of("no", "source", "train", NULL), &e, "`source` needs `target` beside it");
     fails(training_of("no", DATA, "tsv", "train", NULL), &e,

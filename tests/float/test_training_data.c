@@ -32,7 +32,8 @@ static int leave(void **state)
     return leave_training(state);
 }
 
-static void give(at_training *training, at_training_part part, const at_line_list *sources, const at_line_list *targets)
+static void set_data(at_training *training, at_training_part part, const at_line_list *sources,
+                     const at_line_list *targets)
 {
     at_error error = {0};
     if (!at_training_data(training, part, sources ? sources->line : NULL, targets->line, targets->count, &error))
@@ -67,8 +68,8 @@ static void same_bytes_as_from_files(void **state)
     (void)state;
     run(training_of("files", "source", "odd", "target", "train", VALID, SHORT, NULL));
     at_training *pairs = training_of("lines", SHORT, NULL);
-    give(pairs, AT_TRAIN, odd, train);
-    give(pairs, AT_VALID, valid, valid);
+    set_data(pairs, AT_TRAIN, odd, train);
+    set_data(pairs, AT_VALID, valid, valid);
     run(pairs);
     same_run("files", "lines");
 }
@@ -92,8 +93,8 @@ static void same_bytes_of_a_language_model(void **state)
     at_training *files = language_model("lm-files"), *lines = language_model("lm-lines");
     assert_true(at_training_set(files, "target", "train", &error));
     assert_true(at_training_set(files, "valid-target", "valid", &error));
-    give(lines, AT_TRAIN, NULL, train);
-    give(lines, AT_VALID, NULL, valid);
+    set_data(lines, AT_TRAIN, NULL, train);
+    set_data(lines, AT_VALID, NULL, valid);
     run(files);
     run(lines);
     same_run("lm-files", "lm-lines");
@@ -106,7 +107,7 @@ static void parts_are_independent(void **state)
     at_error error = {0};
     at_train_result result;
     at_training *mixed = training_of("mixed", DATA, SHORT, "valid-metric", "accuracy", NULL);
-    give(mixed, AT_VALID, valid, valid);
+    set_data(mixed, AT_VALID, valid, valid);
     assert_true(at_training_run(mixed, NULL, NULL, NULL, &result, &error));
     assert_true(result.best_score >= 0);
     assert_true(at_training_data(mixed, AT_VALID, NULL, NULL, 0, &error));
@@ -145,16 +146,16 @@ static void refusals(void **state)
     data_refused(good, NULL, 2, "the training lines have no targets");
 
     at_training *both = training_of("never", "tsv", "train", NULL);
-    give(both, AT_TRAIN, train, train);
+    set_data(both, AT_TRAIN, train, train);
     run_refused(both, "the training lines are given in memory, so `tsv` cannot name a file of them");
     at_training *targets = training_of("never", NULL);
-    give(targets, AT_TRAIN, NULL, train);
+    set_data(targets, AT_TRAIN, NULL, train);
     run_refused(targets, "the model needs sources, and the training lines have none");
     at_training *sources = language_model("never");
-    give(sources, AT_TRAIN, train, train);
+    set_data(sources, AT_TRAIN, train, train);
     run_refused(sources, "model 'transformer-lm' is a language model, and the training lines have sources");
     at_training *missing = training_of("never", NULL);
-    give(missing, AT_VALID, valid, valid);
+    set_data(missing, AT_VALID, valid, valid);
     run_refused(missing, "training needs `source` FILE and `target` FILE, or `tsv` FILE");
     assert_int_equal(access("never.log.jsonl", F_OK), -1);
 }
@@ -171,8 +172,8 @@ static void at_the_same_time(void **state)
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < RUNS; i++) {
             at_training *training = training_of((pass ? together : apart)[i], "score", scores[i], SHORT, NULL);
-            give(training, AT_TRAIN, odd, train);
-            give(training, AT_VALID, valid, valid);
+            set_data(training, AT_TRAIN, odd, train);
+            set_data(training, AT_VALID, valid, valid);
             if (pass)
                 assert_int_equal(pthread_create(&thread[i], NULL, run, training), 0);
             else

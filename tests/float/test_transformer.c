@@ -1,4 +1,4 @@
-/* The Transformer behind search and training: a beam over the cache finds what a beam over whole prefixes finds, and a
+/* The Transformer in search and training: a beam over the cache finds what a beam over whole prefixes finds, and a
  * run that was stopped ends in the bytes of one that was not. */
 /* cmocka.h needs these first */
 #include <setjmp.h>
@@ -31,7 +31,7 @@ static at_vocabulary *vocabulary(const char *line)
     return made;
 }
 
-/* An untrained model; raised parameters make its words differ. */
+/* An untrained model; scaled parameters make its outputs differ. */
 static at_translator *untrained(const char *text)
 {
     at_translator *t = calloc(1, sizeof *t);
@@ -52,7 +52,7 @@ typedef struct path {
     bool ended;
 } path;
 
-/* log p of every word after the prefix, decoded whole. */
+/* log p of every word after the prefix, decoded from the start. */
 static void next_words(at_translator *t, const at_source *source, const path *p, double *log_prob)
 {
     at_arena *arena = at_arena_new();
@@ -71,7 +71,7 @@ static void next_words(at_translator *t, const at_source *source, const path *p,
     at_arena_free(arena);
 }
 
-/* The likeliest of `count` paths whose extensions lie in log_prob [count,V]; taken ones are -infinity. */
+/* The most likely of `count` paths whose extensions are in log_prob [count,V]; used ones are -infinity. */
 static path extend(const path *live, int64_t count, double (*log_prob)[MOST_WORDS], int64_t V)
 {
     int64_t from = 0, word = 0;
@@ -89,8 +89,8 @@ static path extend(const path *live, int64_t count, double (*log_prob)[MOST_WORD
     return p;
 }
 
-/* Beam search that decodes every hypothesis whole at each step. */
-static path judge(at_translator *t, const int32_t *ids, int64_t units)
+/* Beam search that decodes every hypothesis from the start at each step. */
+static path reference_beam(at_translator *t, const int32_t *ids, int64_t units)
 {
     const at_source source = {.rows = 1, .length = units, .ids = ids, .lengths = &units};
     const int64_t V = at_vocabulary_size(t->target), longest = 2 * units + 10;
@@ -100,7 +100,8 @@ static path judge(at_translator *t, const int32_t *ids, int64_t units)
         double log_prob[BEAM][MOST_WORDS];
         for (int64_t i = 0; i < count; i++) {
             next_words(t, &source, &live[i], log_prob[i]);
-            for (int64_t v = 0; v < V; v++) /* padding and the begin are never said, and at last only the end */
+            for (int64_t v = 0; v < V;
+                 v++) /* padding and begin are never generated, and at the length limit only the end */
                 if (v == AT_PAD || v == AT_BEGIN || (live[i].count > longest && v != AT_END))
                     log_prob[i][v] = -INFINITY;
         }
@@ -136,7 +137,7 @@ static bool compare(void *with, int64_t line, const at_result *result)
     int64_t replaced = 0;
     int64_t units = at_vocabulary_encode(c->translator->source, beam_lines[line], strlen(beam_lines[line]), ids,
                                          LONGEST, &replaced, NULL);
-    path best = judge(c->translator, ids, units);
+    path best = reference_beam(c->translator, ids, units);
     if (best.count - 2 != h->count || memcmp(best.ids + 1, h->ids, (size_t)h->count * sizeof *h->ids) != 0)
         fail_msg("%s: line %d has %d other words, scored %g, over the cache than the %d over whole prefixes, scored %g",
                  c->name, (int)line, (int)h->count, h->score, (int)best.count - 2, best.score);
@@ -199,7 +200,7 @@ typedef struct stopper {
     int64_t at;
 } stopper;
 
-static void hear(void *with, const at_train_news *news)
+static void listen(void *with, const at_train_news *news)
 {
     stopper *s = with;
     if (news->what == AT_NEWS_TICK && s->at && news->update >= s->at)
@@ -242,7 +243,7 @@ static void train(const char *output, const char *position, int64_t stop, bool r
         if (!at_training_set(training, options[i][0], options[i][1], &error))
             fail_msg("%s", error.text);
     stopper s = {.at = stop};
-    if (!at_training_run(training, hear, &s, &s.stop, &result, &error))
+    if (!at_training_run(training, listen, &s, &s.stop, &result, &error))
         fail_msg("%s", error.text);
     assert_int_equal(result.updates, stop ? stop : 25);
     at_training_free(training);
@@ -255,7 +256,7 @@ static void test_resumed_is_uninterrupted(void **state)
     for (int i = 0; i < 3; i++) {
         at_threads_set(1);
         train("whole", positions[i], 0, false);
-        at_threads_set(2); /* which must not matter either */
+        at_threads_set(2); /* must not change the bits either */
         train("parts", positions[i], 4, false);
         train("parts", positions[i], 18, true);
         train("parts", positions[i], 0, true);

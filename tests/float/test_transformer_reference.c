@@ -1,2 +1,2 @@
-/* The Transformer against PyTorch, in the product's float. */
+/* The Transformer against PyTorch, in float. */
 #include "transformer_reference.h"

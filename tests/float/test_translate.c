@@ -1,5 +1,5 @@
-/* Models of every kind, untrained, behind the public functions: as many results as lines whatever the bytes, the same
- * for any batch size and number of threads, forced decoding as search had it, and no memory taken in steady steps. */
+/* Models of every kind, untrained, through the public functions: as many results as lines for any bytes, the same
+ * for any batch size and number of threads, forced decoding equal to search, and no allocation in later steps. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,9 +14,9 @@
 #include "base/utf8.h"
 #include "search/search.h"
 
-/* ---- Counting what is asked of the system --------------------------------------------------------------------- */
+/* ---- Counting allocations --------------------------------------------------------------------- */
 
-static int64_t asked;
+static int64_t allocations;
 
 #ifndef __SANITIZE_ADDRESS__
 extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t),
@@ -24,31 +24,31 @@ extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_real
 
 void *malloc(size_t size)
 {
-    asked++;
+    allocations++;
     return __libc_malloc(size);
 }
 
 void *calloc(size_t count, size_t size)
 {
-    asked++;
+    allocations++;
     return __libc_calloc(count, size);
 }
 
 void *realloc(void *memory, size_t size)
 {
-    asked++;
+    allocations++;
     return __libc_realloc(memory, size);
 }
 
 void *aligned_alloc(size_t alignment, size_t size)
 {
-    asked++;
+    allocations++;
     return __libc_memalign(alignment, size);
 }
 
 int posix_memalign(void **memory, size_t alignment, size_t size)
 {
-    asked++;
+    allocations++;
     *memory = __libc_memalign(alignment, size);
     return *memory ? 0 : 12;
 }
@@ -66,7 +66,8 @@ static at_vocabulary *vocabulary(const char *kind, const char *line)
     return made;
 }
 
-/* An untrained model never wants to end, so that batches stay full; raised parameters make its outputs differ. */
+/* An untrained model that never generates the end, so that batches stay full; scaled parameters make its outputs
+ * differ. */
 static at_translator *untrained(const at_model_kind *kind)
 {
     at_error error = {0};
@@ -119,13 +120,13 @@ static bool note(void *context, int64_t line, const at_result *result)
 
 enum { SOME = 60, LONGEST = 25 };
 
-/* A language model has attention, but no source to look at. */
+/* A language model has attention, but no source to attend to. */
 static bool has_weights(const at_translator *t)
 {
     return t->model->kind->has_attention && t->model->kind->has_source;
 }
 
-static void draw_lines(char bytes[][LONGEST], at_line *lines, int64_t count, const char *from, uint64_t seed)
+static void random_lines(char bytes[][LONGEST], at_line *lines, int64_t count, const char *from, uint64_t seed)
 {
     at_rng rng = {seed, 0};
     for (int64_t i = 0; i < count; i++) {
@@ -140,7 +141,7 @@ static void test_every_model_translates_the_same_in_any_batch(void **unused)
     (void)unused;
     char bytes[SOME][LONGEST];
     at_line lines[SOME];
-    draw_lines(bytes, lines, SOME, letters, 1);
+    random_lines(bytes, lines, SOME, letters, 1);
     for (int kind = 0; at_model_kind_at(kind); kind++) {
         at_translator *t = untrained(at_model_kind_at(kind));
         record judge = {0};
@@ -172,7 +173,7 @@ typedef struct stream {
     const at_line *lines;
     int64_t next;
     bool waited;
-    char copy[LONGEST]; /* a line is valid only until the next one is asked for */
+    char copy[LONGEST]; /* a line is valid only until the next one is requested */
 } stream;
 
 static at_stream next_line(void *context, at_line *line, at_error *error)
@@ -196,7 +197,7 @@ static void test_a_stream_has_the_same_bits(void **unused)
     (void)unused;
     char bytes[SOME][LONGEST];
     at_line lines[SOME];
-    draw_lines(bytes, lines, SOME, letters, 9);
+    random_lines(bytes, lines, SOME, letters, 9);
     for (int kind = 0; at_model_kind_at(kind); kind++) {
         at_translator *t = untrained(at_model_kind_at(kind));
         for (int run = 0; run < 2; run++) {
@@ -219,7 +220,7 @@ static void test_a_stream_has_the_same_bits(void **unused)
     }
 }
 
-/* Parameters that are not numbers still give a line for each line. */
+/* NaN parameters still produce one line for each line. */
 static void test_a_damaged_model_ends_its_lines(void **unused)
 {
     (void)unused;
@@ -269,7 +270,7 @@ static void test_forced_scores_are_those_of_search(void **unused)
     char bytes[SOME][LONGEST];
     at_line lines[SOME], targets[SOME];
     pair pairs[SOME];
-    draw_lines(bytes, lines, SOME, letters, 4);
+    random_lines(bytes, lines, SOME, letters, 4);
     for (int kind = 0; at_model_kind_at(kind); kind++) {
         at_error error = {0};
         at_translator *t = untrained(at_model_kind_at(kind));
@@ -290,7 +291,7 @@ enum { BEGUN = 400 };
 typedef struct begun {
     at_translator *translator;
     char text[SOME][BEGUN],
-        half[SOME][BEGUN]; /* what a line gave, and the first half of its units; "" if it has <unk> */
+        half[SOME][BEGUN]; /* the translation of a line, and the first half of its units; "" if it has <unk> */
     double score[SOME];
     record all;
 } begun;
@@ -319,7 +320,7 @@ static bool same_again(void *context, int64_t line, const at_result *result)
     return true;
 }
 
-static bool starts_so(void *context, int64_t line, const at_result *result)
+static bool starts_with_prefix(void *context, int64_t line, const at_result *result)
 {
     begun *b = context;
     for (int64_t i = 0; i < result->count; i++)
@@ -328,14 +329,14 @@ static bool starts_so(void *context, int64_t line, const at_result *result)
     return note(&b->all, line, result);
 }
 
-/* What a line has begun by itself, it goes on with to the same bits; whatever it is begun with, it begins so, with the
- * same bits in any batch. */
+/* With the first half of its own translation as the prefix, a line has the same translation; with any prefix the
+ * translation begins with it, with the same bits in any batch. */
 static void test_a_target_can_be_begun(void **unused)
 {
     (void)unused;
     char bytes[SOME][LONGEST], both[SOME][LONGEST + BEGUN];
     at_line lines[SOME], begun_lines[SOME];
-    draw_lines(bytes, lines, SOME, letters, 6);
+    random_lines(bytes, lines, SOME, letters, 6);
     begun *b = calloc(1, sizeof *b), *judge = calloc(1, sizeof *judge);
     for (int kind = 0; at_model_kind_at(kind); kind++) {
         if (!at_model_kind_at(kind)->has_source)
@@ -343,8 +344,8 @@ static void test_a_target_can_be_begun(void **unused)
         at_error error = {0};
         at_translator *t = b->translator = untrained(at_model_kind_at(kind));
         const bool attends = has_weights(t);
-        for (int way = 0; way < 2; way++) {
-            at_search_settings settings = {.temperature = way ? 1.5 : 0, .max_length_factor = 1};
+        for (int variant = 0; variant < 2; variant++) {
+            at_search_settings settings = {.temperature = variant ? 1.5 : 0, .max_length_factor = 1};
             assert_true(at_translate(t, &settings, lines, SOME, keep_half, b, &error));
             for (int i = 0; i < SOME; i++) {
                 begun_lines[i].text = both[i];
@@ -354,7 +355,7 @@ static void test_a_target_can_be_begun(void **unused)
             settings.prefix = true;
             assert_true(at_translate(t, &settings, begun_lines, SOME, same_again, b, &error));
         }
-        for (int i = 0; i < SOME; i++) { /* known words and others, some longer than a line may get by itself */
+        for (int i = 0; i < SOME; i++) { /* known words and others, some longer than the length limit */
             static const char words[] = "it zebra sat on a mat on a mat the the zebra while it rained the cat sat on";
             size_t length = 0;
             for (int w = 0; w < i % 20 && words[length]; w++)
@@ -363,18 +364,18 @@ static void test_a_target_can_be_begun(void **unused)
             begun_lines[i].size =
                 (size_t)snprintf(both[i], sizeof both[i], "%.*s\t%s", (int)lines[i].size, lines[i].text, b->half[i]);
         }
-        for (int way = 0; way < 2; way++)
+        for (int variant = 0; variant < 2; variant++)
             for (int run = 0; run < 4; run++) {
                 begun *to = run ? b : judge;
                 at_search_settings settings = {.n_best = 3, .max_length_factor = 0.5, .prefix = true};
-                settings.beam = way ? 0 : 4;
-                settings.temperature = way ? 1.5 : 0;
+                settings.beam = variant ? 0 : 4;
+                settings.temperature = variant ? 1.5 : 0;
                 settings.batch = (int64_t[]){64, 1, 7, 20}[run];
                 settings.wants_weights = settings.replace_unknown = attends;
                 at_threads_set(1 + run % 3);
                 memcpy(to->half, b->half, sizeof to->half);
                 to->all = (record){0};
-                assert_true(at_translate(t, &settings, begun_lines, SOME, starts_so, to, &error));
+                assert_true(at_translate(t, &settings, begun_lines, SOME, starts_with_prefix, to, &error));
                 assert_int_equal(to->all.bytes.size, judge->all.bytes.size);
                 assert_memory_equal(to->all.bytes.bytes, judge->all.bytes.bytes, to->all.bytes.size);
                 if (run)
@@ -398,7 +399,7 @@ static bool is_the_beginning(void *context, int64_t line, const at_result *resul
     return true;
 }
 
-/* A source without a unit has nothing to go on from. */
+/* For an empty source the translation is the prefix. */
 static void test_a_beginning_without_a_source(void **unused)
 {
     (void)unused;
@@ -435,7 +436,7 @@ static void test_features_are_the_models(void **unused)
     (void)unused;
     char bytes[SOME][LONGEST];
     at_line lines[SOME];
-    draw_lines(bytes, lines, SOME, letters, 8);
+    random_lines(bytes, lines, SOME, letters, 8);
     int encoders = 0;
     for (int kind = 0; at_model_kind_at(kind); kind++) {
         at_translator *t = untrained(at_model_kind_at(kind));
@@ -491,7 +492,7 @@ static bool add_weights(void *context, int64_t line, const at_result *result)
     return true;
 }
 
-/* The average is what its name says, and a head that is not there is refused. */
+/* The average is the mean over the heads, and a head that does not exist is refused. */
 static void test_heads_make_the_average(void **unused)
 {
     (void)unused;
@@ -521,16 +522,16 @@ static void test_heads_make_the_average(void **unused)
 /* ---- Memory --------------------------------------------------------------------------------------------------- */
 
 static const at_model_kind *watched;
-static int64_t steps, steady_steps, taken, before;
+static int64_t steps, steady_steps, allocated, before;
 
 static at_decoded watch(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded,
                         at_parts *state, const int32_t *ids, int64_t n)
 {
     steps++;
-    if (steps > steady_steps) /* what was taken since the step before */
-        taken += asked - before;
+    if (steps > steady_steps) /* allocations since the previous step */
+        allocated += allocations - before;
     at_decoded decoded = watched->decode(model, pass, source, encoded, state, ids, n);
-    before = asked;
+    before = allocations;
     return decoded;
 }
 
@@ -542,7 +543,7 @@ static bool ignore(void *context, int64_t line, const at_result *result)
     return true;
 }
 
-/* Batches of the same lines: the later half finds all memory there. */
+/* Batches of the same lines: the second half allocates nothing. */
 static void test_steady_steps_take_no_memory(void **unused)
 {
     (void)unused;
@@ -560,14 +561,14 @@ static void test_steady_steps_take_no_memory(void **unused)
         watching.decode = watch;
         t->model->kind = &watching;
         at_search_settings settings = {.beam = 4, .batch = ROWS};
-        steps = taken = 0;
+        steps = allocated = 0;
         steady_steps = INT64_MAX;
         assert_true(at_translate(t, &settings, lines, ROWS, ignore, NULL, &error));
         steady_steps = BATCHES / 2 * steps;
         steps = 0;
         assert_true(at_translate(t, &settings, lines, BATCHES * ROWS, ignore, NULL, &error));
         watched_steps += steps - steady_steps;
-        assert_int_equal(taken, 0);
+        assert_int_equal(allocated, 0);
         t->model->kind = watched;
         at_translator_free(t);
     }
@@ -575,7 +576,7 @@ static void test_steady_steps_take_no_memory(void **unused)
     at_threads_set(0);
 }
 
-/* ---- Files and what a model says ------------------------------------------------------------------------------ */
+/* ---- Files and translations ------------------------------------------------------------------------------ */
 
 static void test_a_saved_model_translates_and_tells_about_itself(void **unused)
 {

@@ -1,5 +1,4 @@
-/* exp, tanh, sigmoid and the softmax's power of two, held against libm in double: with every set of kernels there is.
- */
+/* exp, tanh, sigmoid and the softmax's power of two, compared with libm in double, for every set of kernels. */
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>
@@ -29,7 +28,7 @@ static double sigmoid(double x)
     return 1 / (1 + exp(-x));
 }
 
-/* A function, what it should be, and the bounds that vec.h states. */
+/* A function, its reference, and the error bounds that vec.h states. */
 static const struct function {
     const char *name;
     row_loop *loop;
@@ -72,7 +71,7 @@ static float one(row_loop *loop, float x)
 
 /* ---- Error ---- */
 
-/* The distance of neighbouring floats at y. */
+/* The distance of adjacent floats at y. */
 static double ulp_at(double y)
 {
     int exponent;
@@ -92,7 +91,7 @@ static void check_block(const char *kernels, const struct function *f, const flo
     }
 }
 
-/* Every exponent of either sign, denormals among them, with mantissas at random. */
+/* Every exponent of either sign, denormals among them, with random mantissas. */
 static void all_exponents(const char *kernels, const struct function *f)
 {
     at_rng rng = {.seed = 5};
@@ -118,8 +117,8 @@ static void the_middle(const char *kernels, const struct function *f)
     }
 }
 
-/* The neighbours of every place where the reduction of the range goes to the next piece, or the results to another
- * kind: denormals, 0, infinity, 1. */
+/* The neighbours of every point where the range reduction changes interval, or the results become denormal, 0,
+ * infinity or 1. */
 static void edges(const char *kernels, const struct function *f)
 {
     float x[BLOCK];
@@ -154,11 +153,11 @@ static void nan_stays(const char *kernels, const struct function *f)
         uint32_t payload = 1 + (uint32_t)(at_rng_uniform(&rng) * (0x1p23 - 2));
         float y = one(f->loop, of_bits((uint32_t)(i % 2) << 31 | 0x7f800000 | payload));
         if (y == y)
-            fail_msg("%s, %s: NaN with payload %#x gives %a", f->name, kernels, payload, (double)y);
+            fail_msg("%s, %s: NaN with payload %#x becomes %a", f->name, kernels, payload, (double)y);
     }
 }
 
-static void exact_places(void **state)
+static void exact_values(void **state)
 {
     (void)state;
     for_each(nan_stays);
@@ -176,7 +175,7 @@ static void exact_places(void **state)
     at_kernels_choose(NULL);
 }
 
-/* What saturates stays there, all the way to the largest number, and goes no further before. */
+/* Saturated results stay saturated up to the largest number, and earlier results do not exceed the limit. */
 static void saturation(void **state)
 {
     (void)state;
@@ -202,7 +201,7 @@ static void saturation(void **state)
 
 /* ---- The same bits anywhere ---- */
 
-static void places_do_not_matter(const char *kernels, const struct function *f)
+static void index_does_not_matter(const char *kernels, const struct function *f)
 {
     enum { LONG = 200, MOST = 33 };
     at_rng rng = {.seed = 8};
@@ -222,17 +221,17 @@ static void places_do_not_matter(const char *kernels, const struct function *f)
                 fail_msg("%s, %s: %d numbers from %d on differ from the same in a long row", f->name, kernels, count,
                          from);
             if (memcmp(out, same, sizeof out) != 0)
-                fail_msg("%s, %s: %d numbers in place differ", f->name, kernels, count);
+                fail_msg("%s, %s: %d numbers computed in place differ", f->name, kernels, count);
             for (int i = count; i <= MOST; i++)
                 if (out[i] != 77)
                     fail_msg("%s, %s: %d numbers, and number %d is written to", f->name, kernels, count, i);
         }
 }
 
-static void tails_and_places(void **state)
+static void tails_and_indices(void **state)
 {
     (void)state;
-    for_each(places_do_not_matter);
+    for_each(index_does_not_matter);
 }
 
 /* ---- 2^x for x <= 0, as the softmax takes it ---- */
@@ -247,10 +246,10 @@ static void check_power(row_loop *power)
             case 0: /* the whole range */
                 x[i] = -126 * (float)at_rng_uniform(&rng);
                 break;
-            case 1: /* around the halves, where the next whole power begins */
+            case 1: /* around the halves, where the rounding to an integer changes */
                 x[i] = of_bits(bits_of(-(float)(round / 4 % 126) - 0.5f) + (uint32_t)i - BLOCK / 2);
                 break;
-            case 2: /* around the whole powers, and near 0 */
+            case 2: /* around the integers, and near 0 */
                 x[i] = round / 4 % 127 == 0
                            ? -(float)i * 0x1p-149f
                            : of_bits(bits_of(-(float)(round / 4 % 126)) - (uint32_t)(i % 256) * (round / 4 % 126 != 0));
@@ -297,8 +296,8 @@ static void powers_of_two(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(near_libm),        cmocka_unit_test(exact_places),  cmocka_unit_test(saturation),
-        cmocka_unit_test(tails_and_places), cmocka_unit_test(powers_of_two),
+        cmocka_unit_test(near_libm),         cmocka_unit_test(exact_values),  cmocka_unit_test(saturation),
+        cmocka_unit_test(tails_and_indices), cmocka_unit_test(powers_of_two),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

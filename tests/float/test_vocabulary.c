@@ -1,4 +1,4 @@
-/* Vocabularies: text to ids and back, whatever the bytes. */
+/* Vocabularies: text to ids and back, for any bytes. */
 #include "base/rng.h"
 #include "base/utf8.h"
 #include "text/units.h"
@@ -24,7 +24,7 @@ static at_vocabulary *learn(const char *kind, const char *const *lines)
     return vocabulary;
 }
 
-/* The units from the first that is no special on, with their counts: "b3 a2 c1" */
+/* The units after the special ones, with their counts: "b3 a2 c1" */
 static void expect_units(const at_vocabulary *vocabulary, const char *expected)
 {
     at_buffer text = {0};
@@ -46,14 +46,14 @@ static void expect_decoded(const at_vocabulary *vocabulary, const char *line, co
     at_buffer_free(&text);
 }
 
-static void expect_failure(at_error *error, int code, const char *sentence)
+static void expect_failure(at_error *error, int code, const char *message)
 {
-    assert_string_equal(error->text, sentence);
+    assert_string_equal(error->text, message);
     assert_int_equal(error->code, code);
     *error = (at_error){0};
 }
 
-/* By frequency, then by who came first; the specials before them. */
+/* By frequency, then by first occurrence; the special units before them. */
 static void test_ids_by_frequency(void **state)
 {
     (void)state;
@@ -105,7 +105,7 @@ static void test_many_units(void **state)
     at_vocabulary_free(vocabulary);
 }
 
-/* Text that looks like a special is text. */
+/* Text that looks like a special unit is text. */
 static void test_specials_are_no_text(void **state)
 {
     (void)state;
@@ -118,7 +118,7 @@ static void test_specials_are_no_text(void **state)
         assert_int_equal(ids[i], AT_SPECIALS + i);
     expect_decoded(words, lines[0], lines[0]);
 
-    /* Decoding stops at the end, and leaves out what is no text. */
+    /* Decoding stops at the end, and leaves out special units. */
     const int32_t mixed[] = {AT_BEGIN, 4, AT_PAD, AT_UNKNOWN, 99, -1, 5, AT_END, 6};
     at_buffer text = {0};
     assert_true(at_vocabulary_decode(words, mixed, 9, &text));
@@ -127,7 +127,7 @@ static void test_specials_are_no_text(void **state)
     at_vocabulary_free(words);
 }
 
-/* Words are split at what Unicode calls white space, and each says where it stood. */
+/* Words are split at Unicode white space, and have the right offsets. */
 static void test_white_space_and_places(void **state)
 {
     (void)state;
@@ -146,7 +146,7 @@ static void test_white_space_and_places(void **state)
     at_vocabulary_free(words);
 }
 
-/* One replacement for each invalid sequence, as the Unicode standard's chapter 3 has them. */
+/* One replacement for each invalid sequence, as in chapter 3 of the Unicode standard. */
 static void test_invalid_bytes(void **state)
 {
     (void)state;
@@ -233,7 +233,7 @@ static void test_json_refusals(void **state)
 {
     (void)state;
     static const struct {
-        const char *json, *sentence;
+        const char *json, *message;
     } cases[] = {
         {"[]", "a stored vocabulary needs its kind, its units and a count for each"},
         {"{\"kind\":\"word\",\"units\":[\"a\"],\"counts\":[]}",
@@ -260,7 +260,7 @@ static void test_json_refusals(void **state)
     at_error error = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_null(at_vocabulary_from_json(cases[i].json, &error));
-        assert_string_equal(error.text, cases[i].sentence);
+        assert_string_equal(error.text, cases[i].message);
         error = (at_error){0};
     }
     assert_null(at_vocabulary_from_json("{", &error));
@@ -275,15 +275,15 @@ static void test_refusals(void **state)
     expect_failure(&error, AT_USAGE, "no vocabulary 'words'; did you mean 'word'?");
     assert_false(at_vocabulary_kind_known("chars:9", &error));
     expect_failure(&error, AT_USAGE, "no vocabulary 'chars:9'; did you mean 'char'?");
-    assert_true(at_vocabulary_kind_known("not/there.model", &error)); /* a file is not looked for */
+    assert_true(at_vocabulary_kind_known("not/there.model", &error)); /* a file is not opened */
     static const char *const sizes[] = {"word:0",  "word:",   "word:-3",
                                         "word: 5", "word:5x", "word:99999999999999999999"};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        char sentence[200];
-        snprintf(sentence, sizeof sentence,
-                 "the size of vocabulary '%s' is a whole number, 1 or more, as in 'word:8000'", sizes[i]);
+        char message[200];
+        snprintf(message, sizeof message, "the size of vocabulary '%s' is a whole number, 1 or more, as in 'word:8000'",
+                 sizes[i]);
         assert_null(at_vocabulary_new(sizes[i], &error));
-        expect_failure(&error, AT_USAGE, sentence);
+        expect_failure(&error, AT_USAGE, message);
     }
     at_vocabulary *words = at_vocabulary_new("word", &error);
     assert_true(at_vocabulary_count(words, " \t ", 3, &error));
@@ -300,8 +300,8 @@ static void test_refusals(void **state)
     at_vocabulary_free(NULL);
 }
 
-/* Random bytes, mostly such that make interesting sequences, in a block of just that size: the sanitizers see a read
- * beyond it. */
+/* Random bytes, mostly those of interesting sequences, in a block of exactly that size, so that the sanitizers notice
+ * a read beyond it. */
 static char *random_line(at_rng *rng, size_t *size)
 {
     static const unsigned char spice[] = {0x00, '\n', '\r', ' ',  0x80, 0xBF, 0xC2, 0xE0, 0xA0,
@@ -313,7 +313,7 @@ static char *random_line(at_rng *rng, size_t *size)
     return line;
 }
 
-/* Whatever comes in: every character is counted, what comes out is UTF-8 of one line, and comes back the same. */
+/* For any bytes: every character is counted, decoding returns one line of UTF-8, and encoding it again the same ids. */
 static void test_any_bytes(void **state)
 {
     (void)state;
@@ -362,8 +362,8 @@ static void test_any_bytes(void **state)
     }
 }
 
-/* The rule for broken sequences against a plain statement of it: a maximal run that begins some valid sequence, or one
- * byte. Every string of three bytes from the ones that matter. */
+/* The rule for invalid sequences against its definition: a maximal prefix of some valid sequence, or one byte. Every
+ * string of three relevant bytes. */
 static void test_replacement_rule(void **state)
 {
     (void)state;
