@@ -8,6 +8,7 @@
 #                   against the stored one, and the unit tests on aarch64 under qemu
 #   make abi        replaces the stored ABI (tests/abi/libattend.abi), for a new minor version
 #   make clang      builds the command and the tests with clang in build/clang
+#   make torture    attacks the command and the library for hours; TORTURE=short takes a minute for each kind of attack
 #   make fuzz       20 seconds of each fuzzer (FUZZ_SECONDS), built with clang in build/fuzz
 #   make bench      times matrix products, attention, and a recurrent layer against attention
 #   make peers      installs the libraries that they are compared with
@@ -21,6 +22,7 @@ PREFIX       ?= /usr/local
 JOBS         ?= $(shell nproc 2>/dev/null || echo 2)
 WERROR       ?= OFF
 FUZZ_SECONDS ?= 20
+TORTURE      ?= full
 
 # Debian's names: the tools, and the libraries of cmake/needs.txt.
 PACKAGES      = gcc g++ make cmake pkg-config librandom123-dev $(shell sed -n 's/^[?A-Z].* //p' cmake/needs.txt)
@@ -79,6 +81,9 @@ fuzz:
 	@cmake --build build/fuzz -j $(JOBS) --target fuzzers
 	@bash fuzz/run.sh build/fuzz $(FUZZ_SECONDS)
 
+torture: test-deps
+	@TORTURE=$(TORTURE) bash tests/torture/run.sh
+
 bench: build
 	@build/attend bench gemm
 	@build/attend bench attention
@@ -98,4 +103,4 @@ format:
 clean:
 	@rm -rf build
 
-.PHONY: all tools deps test-deps build demo test check-long abi clang fuzz bench peers install format clean
+.PHONY: all tools deps test-deps build demo test check-long abi clang fuzz torture bench peers install format clean
