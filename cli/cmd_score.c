@@ -408,7 +408,7 @@ static const at_setting options_table[] = {
     {AT_SETTING_TEXT, "source", "FILE", offsetof(score_options, source),
      .help = "for perplexity: the sources of the references, unless it is a language model; for --by-length: the lines "
              "whose words are counted"},
-    {AT_SETTING_TEXT, "tokenise", "NAME", offsetof(score_options, tokenise),
+    {AT_SETTING_TEXT, "tokenise", "NAME", offsetof(score_options, tokenise), .value_at = at_tokeniser_name,
      .help = "the tokeniser of bleu: 13a | none (split at white space) | char | zh (default: 13a)"},
     {AT_SETTING_SWITCH, "lowercase", .offset = offsetof(score_options, lowercase),
      .help = "lower-case both sides first; ter always does"},

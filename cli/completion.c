@@ -54,9 +54,8 @@ static values values_of(const at_setting *option)
         for (int i = 0; option->also[i]; i++)
             offer_whole(&list, option->also[i]);
     }
-    const bool is_model = strcmp(option->name, "model") == 0 && strcmp(option->argument, "NAME") == 0;
-    for (int i = 0; is_model && at_model_entry(i); i++)
-        offer_whole(&list, at_model_entry(i)->name);
+    for (int i = 0; option->value_at && option->value_at(i); i++)
+        offer_whole(&list, option->value_at(i));
     for (int i = 0; option->choices && option->choices[i]; i++)
         offer_whole(&list, option->choices[i]);
     return list;

@@ -83,6 +83,7 @@ typedef struct at_setting {
     const char *const *choices; /* AT_SETTING_CHOICE: NULL after the last; "" is a value that cannot be given: unset */
     size_t size;                /* AT_SETTING_NAME: of the field */
     bool (*known)(const char *text, at_error *error); /* checks the text; NULL: not needed */
+    const char *(*value_at)(int index);               /* a text with known values: their names; NULL: not listed */
     const char *group;                                /* the heading it stands under in help */
     at_resume resume;
     char letter;         /* 'm' if -m is short for it on the command line, else 0 */

@@ -44,19 +44,27 @@ static bool files_close(files *f, at_error *error)
     return error->code == AT_OK;
 }
 
-static bool make_pairs(compare_spec *spec, const char *folder, const char *name, task_size size, int64_t count,
-                       uint64_t seed, bool kept, compare_files *made, at_error *error)
+/* A set of generated pairs. */
+typedef struct pairs {
+    const char *name;
+    task_size size;
+    int64_t count;
+    uint64_t seed;
+    bool kept; /* from the lines that training never sees */
+} pairs;
+
+static bool make_pairs(compare_spec *spec, const char *folder, pairs set, compare_files *made, at_error *error)
 {
     files f;
-    bool good = files_open(&f, spec, folder, name, kept && spec->maker->order, error);
-    uint64_t random = task_mix(seed);
-    for (int64_t i = 0; good && i < count; i++)
-        if (!task_write(spec->maker, size, &random, kept, f.text[SOURCE].stream, f.text[TARGET].stream,
+    bool good = files_open(&f, spec, folder, set.name, set.kept && spec->maker->order, error);
+    uint64_t random = task_mix(set.seed);
+    for (int64_t i = 0; good && i < set.count; i++)
+        if (!task_write(spec->maker, set.size, &random, set.kept, f.text[SOURCE].stream, f.text[TARGET].stream,
                         f.text[LINKS].stream))
             good = fail(
                 error, AT_USAGE,
                 "%s: %d symbols in lines of %d to %d words are too few to separate the test from the training data",
-                spec->path, size.symbols, size.least, size.most);
+                spec->path, set.size.symbols, set.size.least, set.size.most);
     *made = (compare_files){.source = f.path[SOURCE], .target = f.path[TARGET], .alignment = f.path[LINKS]};
     return files_close(&f, error) && good;
 }
@@ -84,12 +92,14 @@ static bool make_all(compare_spec *spec, const char *folder, uint64_t seed, comp
                     spec->path, further.least, size.most);
     seed *= 4;
     data->letters = !spec->maker->order;
-    return make_pairs(spec, folder, "train", size, spec->train_lines, seed, false, &data->train, error) &&
-           make_pairs(spec, folder, "test", size, spec->test_lines, seed + 1, true, &data->set[TEST], error) &&
-           (!further.most ||
-            make_pairs(spec, folder, "beyond", further, spec->test_lines, seed + 2, true, &data->set[BEYOND], error)) &&
-           (!spec->valid_lines ||
-            make_pairs(spec, folder, "valid", size, spec->valid_lines, seed + 3, true, &data->valid, error));
+    const pairs train = {"train", size, spec->train_lines, seed, false};
+    const pairs test = {"test", size, spec->test_lines, seed + 1, true};
+    const pairs beyond = {"beyond", further, spec->test_lines, seed + 2, true};
+    const pairs valid = {"valid", size, spec->valid_lines, seed + 3, true};
+    return make_pairs(spec, folder, train, &data->train, error) &&
+           make_pairs(spec, folder, test, &data->set[TEST], error) &&
+           (!further.most || make_pairs(spec, folder, beyond, &data->set[BEYOND], error)) &&
+           (!valid.count || make_pairs(spec, folder, valid, &data->valid, error));
 }
 
 /* ---- Finding -------------------------------------------------------------------------------------------------- */

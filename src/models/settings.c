@@ -30,8 +30,15 @@ static const char *const final_norms[] = {"", "auto", "true", "false", NULL};
 static const char *const layouts[] = {"", "interleaved", "halves", NULL};
 static const char *const denominators[] = {"", "half", "half-1", NULL};
 
+static const char *model_name(int index)
+{
+    const at_model_kind *kind = at_model_kind_at(index);
+    return kind ? kind->name : NULL;
+}
+
 static const at_setting rows[] = {
-    NAME("model", model, .fallback = "bahdanau", .help = "which model; `attend list models` shows them"),
+    NAME("model", model, .value_at = model_name, .fallback = "bahdanau",
+         .help = "which model; `attend list models` shows them"),
     CHOICE("cell", cell, cells, .fallback = "gru", .help = "the recurrent cell: rnn, gru or lstm"),
     CHOICE("reset", reset, resets, .fallback = "before",
            .help = "gru: reset the state before or after the product with U"),

@@ -105,6 +105,7 @@ static const at_setting after[] = {
     OF_END(COUNT, "early-stopping", early_stopping, FREE, .argument = "N", .least = 1,
            .help = "stop after N validations in a row without a better score"),
     OF_END(TEXT, "valid-metric", valid_metric, SAME, .argument = "NAME", .fallback = "loss", .known = at_metric_known,
+           .value_at = at_valid_metric_name,
            .help = "loss, perplexity, or by decoding a metric of attend score for text"),
     OF_END(COUNT, "valid-every", valid_every, FREE, .argument = "N", .least = 1,
            .help = "updates between validations (default: an epoch)"),

@@ -18,14 +18,24 @@ static bool is_forced(const char *metric)
     return strcmp(metric, forced[0]) == 0 || strcmp(metric, forced[1]) == 0;
 }
 
+const char *at_valid_metric_name(int index)
+{
+    if (index < FORCED)
+        return forced[index];
+    int left = index - FORCED;
+    for (int i = 0; at_metric(i); i++)
+        if (!at_metric(i)->alignments && left-- == 0)
+            return at_metric(i)->name;
+    return NULL;
+}
+
 bool at_metric_known(const char *metric, at_error *error)
 {
-    const char *names[MOST_METRICS] = {forced[0], forced[1]};
+    const char *names[MOST_METRICS];
     char near[100], shown[AT_SHOWN], all[200] = "";
-    int count = FORCED;
-    for (int i = 0; at_metric(i) && count < MOST_METRICS; i++)
-        if (!at_metric(i)->alignments)
-            names[count++] = at_metric(i)->name;
+    int count = 0;
+    for (; count < MOST_METRICS && at_valid_metric_name(count); count++)
+        names[count] = at_valid_metric_name(count);
     for (int i = 0; i < count; i++) {
         if (strcmp(names[i], metric) == 0)
             return true;

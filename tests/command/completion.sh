@@ -22,6 +22,8 @@ completes "local-m: local-p:" attend attention --window local
 completes "learned" attend train --position l
 completes "transformer transformer-lm" attend train --model trans
 completes "adadelta adam adamw" attend train --optimiser ad
+completes "cer chrf chrf++" attend train --valid-metric c
+completes "none" attend score --tokenise n
 completes "beer" attend demo b
 completes "chrf chrf++" attend score ch
 completes "gemm" attend bench g

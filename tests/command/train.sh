@@ -109,10 +109,21 @@ grep -q "1 of the 41 training pairs hold bytes that are not UTF-8, read as U+FFF
 # A run that is left alone, one interrupted again and again, one killed again and again.
 long="$data $small --epochs 6 --dropout 0.1 --save-every 4 --quiet"
 run train $long --output whole --threads 1
+# Until a process handles SIGTERM (15), or has ended: before that, a signal ends it at once.
+wait_for_handlers() {
+    local caught
+    for _ in $(seq 1000); do
+        caught=$(sed -n 's/^SigCgt:\t*//p' "/proc/$1/status" 2>/dev/null) || return 0
+        [ -n "$caught" ] || return 0
+        [ "$(cat "/proc/$1/comm" 2>/dev/null)" != attend ] || [ $((16#$caught >> 14 & 1)) = 0 ] || return 0
+        sleep 0.01
+    done
+}
 stopped() {
     local signal=$1 output=$2 code=0
     "$attend" train $long --output "$output" --resume &
     local pid=$!
+    wait_for_handlers $pid
     sleep "$3"
     kill -"$signal" $pid 2>/dev/null || true
     wait $pid || code=$?
