@@ -62,7 +62,7 @@ static bool update(at_run *run, bool *has_batch, bool *skipped, at_error *error)
     run->unsaved = true;
     /* without a finite loss the gradients mean nothing, whatever they are: a factor of NaN skips them */
     at_error step = {0};
-    if (!at_optimiser_step(t->optimiser, isfinite(cost) ? 1 / tokens : NAN, &run->norm, skipped, &step))
+    if (!at_optimiser_step(t->optimiser, isfinite(cost) ? 1 / tokens : NAN, &t->progress.norm, skipped, &step))
         return stop_diverged(run, step.text, error);
     run->all_tokens += tokens;
     if (*skipped) {
@@ -75,9 +75,10 @@ static bool update(at_run *run, bool *has_batch, bool *skipped, at_error *error)
     t->progress.skipped = 0;
     t->progress.cost += cost;
     t->progress.tokens += tokens;
-    run->cost += cost;
-    run->tokens += tokens;
-    run->unreported++;
+    t->progress.report_cost += cost;
+    t->progress.report_tokens += tokens;
+    t->progress.unreported++;
+    run->timed_tokens += tokens;
     return true;
 }
 
@@ -155,7 +156,7 @@ static bool after_update(at_run *run, at_error *error)
     int64_t every = s->report_every > 0 ? s->report_every : REPORT_EVERY;
     at_train_news tick = at_run_news(run, AT_NEWS_TICK);
     at_trainer_tell(run->trainer, &tick);
-    if (run->unreported >= every && !at_run_report(run, error))
+    if (run->trainer->progress.unreported >= every && !at_run_report(run, error))
         return false;
     bool valid_due = run->trainer->valid && s->valid_every > 0 && now % s->valid_every == 0;
     bool save_due = s->save_every > 0 && now % s->save_every == 0;
@@ -173,7 +174,7 @@ static bool after_epoch(at_run *run, at_error *error)
 {
     at_trainer *t = run->trainer;
     at_progress *p = &t->progress;
-    if (run->unreported > 0 && !at_run_report(run, error))
+    if (p->unreported > 0 && !at_run_report(run, error))
         return false;
     bool valid_due = t->valid && t->settings->valid_every == 0;
     if (valid_due && !validate(run, error))
@@ -206,9 +207,10 @@ static bool train(at_run *run, at_error *error)
         if (has_batch ? !skipped && !after_update(run, error) : !after_epoch(run, error))
             return false;
     }
-    if (run->unreported > 0 && !at_run_report(run, error))
-        return false;
+    /* The report of the updates since the last one is not part of the state: a longer run would report later. */
     if (run->unsaved && !save(run, error))
+        return false;
+    if (t->progress.unreported > 0 && !at_run_report(run, error))
         return false;
     if (t->valid && t->progress.validated != at_optimiser_steps(t->optimiser) && !run->result->interrupted)
         return validate_end(run, error);
@@ -227,7 +229,12 @@ bool at_train(const at_train_settings *settings, at_train_listener *listener, vo
     bool done = at_trainer_prepare(&trainer, error);
     if (done) {
         double now = at_seconds_now();
-        at_run run = {.trainer = &trainer, .stop = stop, .started = now, .reported = now, .result = result};
+        at_run run = {.trainer = &trainer,
+                      .stop = stop,
+                      .started = now,
+                      .reported = now - trainer.seconds_before,
+                      .timed_tokens = trainer.seconds_before > 0 ? trainer.progress.report_tokens : 0,
+                      .result = result};
         run.first_update = at_optimiser_steps(trainer.optimiser);
         done = train(&run, error);
         result->updates = at_optimiser_steps(trainer.optimiser);

@@ -2,9 +2,10 @@
  *
  * OUTPUT is the best model (without validation: the last), OUTPUT.last the last one, OUTPUT.state all that an exact
  * resume needs, OUTPUT.log.jsonl one JSON object per report. Two runs with the same settings, data and seed write the
- * same bytes, whether they were stopped and resumed or not. A run that reaches its limit between two validations is
- * validated at its end too. Its last model may be the best, but this is not part of the state: a resumed run restores
- * the best model of the state. The log is locked, so that two runs cannot write the same output. */
+ * same bytes, and the same log apart from its times, whether they were stopped and resumed or not. A run that reaches
+ * its limit between two validations is validated at its end too. Its last model may be the best, but this is not part of
+ * the state: a resumed run restores the best model of the state. The log is locked, so that two runs cannot write the
+ * same output. */
 #ifndef AT_TRAIN_H
 #define AT_TRAIN_H
 

@@ -17,15 +17,19 @@
 /* The progress of training, apart from the parameters and moments. All of it influences later updates, so all of it
  * is in the state file, and nothing in it comes from a clock. */
 typedef struct at_progress {
-    int64_t epoch, batch;           /* the epoch, from 1, and how many of its batches are done */
-    int64_t sentences;              /* of this epoch */
-    int64_t skipped;                /* updates in a row whose gradients were not finite */
-    int64_t failures;               /* validations in a row without a better score */
-    int64_t best_update, validated; /* the update of the best score and of the last validation; 0: none yet */
-    uint64_t seed, counter;         /* of the random numbers */
-    double best;                    /* score */
-    double cost, tokens;            /* summed since the last validation */
-    double baseline;                /* of the loss */
+    int64_t epoch, batch;              /* the epoch, from 1, and how many of its batches are done */
+    int64_t sentences;                 /* of this epoch */
+    int64_t skipped;                   /* updates in a row whose gradients were not finite */
+    int64_t failures;                  /* validations in a row without a better score */
+    int64_t best_update, validated;    /* the update of the best score and of the last validation; 0: none yet */
+    uint64_t seed, counter;            /* of the random numbers */
+    double best;                       /* score */
+    double cost, tokens;               /* summed since the last validation */
+    double baseline;                   /* of the loss */
+    int64_t logged;                    /* lines of the log; -1: an older version, which did not count them */
+    int64_t unreported;                /* updates since the last report */
+    double report_cost, report_tokens; /* summed since the last report */
+    double norm;                       /* of the last gradient, before clipping */
 } at_progress;
 
 typedef struct at_identity at_identity;
@@ -47,7 +51,8 @@ typedef struct at_trainer {
     at_real *swapped;    /* holds the parameters while the model has their average, else NULL */
     at_loss loss;        /* the model's, with the random numbers and the baseline of training */
     at_progress progress;
-    int64_t saved; /* the update of the last save; -1: none */
+    int64_t saved;         /* the update of the last save; -1: none */
+    double seconds_before; /* from the last report to the end of the run that is resumed; 0: unknown */
 
     char *last_path, *state_path, *log_path;
     at_identity *identity; /* the settings that a resumed run must share */
@@ -59,13 +64,11 @@ typedef struct at_trainer {
 typedef struct at_run {
     at_trainer *trainer;
     const volatile int *stop;
-    double started, reported; /* seconds_now() at the start and at the last report */
+    double started, reported; /* at_seconds_now() at the start and at the last report */
     int64_t first_update;     /* updates before this run */
-    double cost, tokens;      /* since the last report */
+    double timed_tokens;      /* since `reported` */
     double all_tokens;        /* of the run */
-    int64_t unreported;       /* updates since the last report */
     bool unsaved;             /* something changed since the last save */
-    double norm;              /* of the last gradient, before clipping */
     at_train_result *result;
 } at_run;
 
@@ -98,6 +101,8 @@ bool at_metric_better(const char *metric, double score, double best);
 bool at_trainer_lock(at_trainer *trainer, at_error *error);
 void at_trainer_unlock(at_trainer *trainer);
 bool at_trainer_log(at_trainer *trainer, const char *line, size_t size, at_error *error);
+/* Cuts the log to the lines that were there when the state was saved. */
+bool at_trainer_log_resume(at_trainer *trainer, at_error *error);
 
 /* settings.c: the index of the model's first row among those of at_training_setting, and the struct that the offset of
  * a row counts in. */

@@ -1,6 +1,7 @@
 /* The log of a run, OUTPUT.log.jsonl, and its lock: two runs cannot write the same output. */
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -21,7 +22,7 @@ bool at_trainer_lock(at_trainer *trainer, at_error *error)
         if (trainer->log >= 0)
             close(trainer->log);
         /* Not through a link, which may point to somebody else's file. */
-        trainer->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+        trainer->log = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
         if (trainer->log < 0 && errno == ELOOP)
             return at_fail(error, AT_FILE, "cannot write '%s': it is a symbolic link; remove it", path);
         if (trainer->log < 0)
@@ -55,7 +56,7 @@ void at_trainer_unlock(at_trainer *trainer)
     struct stat status;
     if (trainer->log < 0)
         return;
-    if (fstat(trainer->log, &status) == 0 && status.st_size == 0)
+    if (fstat(trainer->log, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0)
         unlink(trainer->log_path); /* a run that failed before its first report leaves no file */
     close(trainer->log);           /* releases the lock */
     trainer->log = -1;
@@ -74,5 +75,48 @@ bool at_trainer_log(at_trainer *trainer, const char *line, size_t size, at_error
         line += done;
         size -= (size_t)done;
     }
+    trainer->progress.logged++;
     return true;
+}
+
+/* Where the log has so many lines, or where it ends if it has fewer; *lines is how many there are up to there. */
+static off_t end_of_line(int log, int64_t *lines)
+{
+    char bytes[4096];
+    int64_t most = *lines < 0 ? INT64_MAX : *lines;
+    off_t end = 0;
+    *lines = 0;
+    for (ssize_t got; *lines < most && (got = pread(log, bytes, sizeof bytes, end)) > 0;)
+        for (ssize_t i = 0; i < got && *lines < most; i++, end++)
+            *lines += bytes[i] == '\n';
+    return end;
+}
+
+/* The seconds of a report of this update that begins at an offset of the log; 0 if there is none. */
+static double seconds_of_report(int log, off_t begin, int64_t update)
+{
+    char line[1000];
+    ssize_t got = pread(log, line, sizeof line, begin);
+    json_t *report = got > 0 ? json_loadb(line, (size_t)got, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
+    const char *event = json_string_value(json_object_get(report, "event"));
+    const bool found =
+        event && strcmp(event, "update") == 0 && json_integer_value(json_object_get(report, "update")) == update;
+    const double seconds = found ? json_number_value(json_object_get(report, "seconds")) : 0;
+    json_decref(report);
+    return seconds;
+}
+
+/* What was written after the state was saved, by a run that was killed or as its last report, is written again. */
+bool at_trainer_log_resume(at_trainer *trainer, at_error *error)
+{
+    at_progress *p = &trainer->progress;
+    int64_t lines = p->logged;
+    const off_t end = end_of_line(trainer->log, &lines);
+    if (p->logged < 0)
+        p->logged = lines;
+    if (lines < p->logged) /* somebody shortened it */
+        return true;
+    trainer->seconds_before = seconds_of_report(trainer->log, end, at_optimiser_steps(trainer->optimiser));
+    return ftruncate(trainer->log, end) == 0 ||
+           at_fail(error, AT_FILE, "cannot write '%s': %s", trainer->log_path, strerror(errno));
 }

@@ -57,10 +57,11 @@ at_train_news at_run_news(const at_run *run, int what)
                            .epoch = t->progress.epoch,
                            .update = at_optimiser_steps(t->optimiser),
                            .sentences = t->progress.sentences,
-                           .cost = run->tokens > 0 ? run->cost / run->tokens : NAN,
+                           .cost = t->progress.report_tokens > 0 ? t->progress.report_cost / t->progress.report_tokens
+                                                                 : NAN,
                            .seconds = since,
-                           .words_per_second = since > 0 ? run->tokens / since : 0,
-                           .norm = run->norm,
+                           .words_per_second = since > 0 ? run->timed_tokens / since : 0,
+                           .norm = t->progress.norm,
                            .rate = at_optimiser_rate(t->optimiser),
                            .done = done,
                            .left = mine > 0 ? (now - run->started) * (1 - done) / mine : NAN,
@@ -88,8 +89,8 @@ bool at_run_report(at_run *run, at_error *error)
                  json_number(norm, news.norm), json_number(rate, news.rate));
     run->result->cost = news.cost;
     at_trainer_tell(run->trainer, &news);
-    run->cost = run->tokens = 0;
-    run->unreported = 0;
+    run->trainer->progress.report_cost = run->trainer->progress.report_tokens = run->timed_tokens = 0;
+    run->trainer->progress.unreported = 0;
     run->reported = at_seconds_now();
     return at_trainer_log(run->trainer, line, (size_t)size, error);
 }

@@ -60,18 +60,21 @@ bool at_trainer_save_best(at_trainer *trainer, at_error *error)
 
 /* ---- The state ------------------------------------------------------------------------------------------------ */
 
-enum { COUNTS = 9, NUMBERS = 4 };
+/* Those of older versions had fewer: they did not count the lines of the log. */
+enum { COUNTS = 11, OLD_COUNTS = 9, NUMBERS = 7, OLD_NUMBERS = 4 };
 
 static void progress_to_numbers(const at_progress *p, int64_t count[COUNTS], double number[NUMBERS])
 {
-    const int64_t counts[COUNTS] = {p->epoch,       p->batch,     p->sentences,     p->skipped,         p->failures,
-                                    p->best_update, p->validated, (int64_t)p->seed, (int64_t)p->counter};
-    const double numbers[NUMBERS] = {p->best, p->cost, p->tokens, p->baseline};
+    const int64_t counts[COUNTS] = {p->epoch,       p->batch,     p->sentences,     p->skipped,          p->failures,
+                                    p->best_update, p->validated, (int64_t)p->seed, (int64_t)p->counter, p->logged,
+                                    p->unreported};
+    const double numbers[NUMBERS] = {p->best,        p->cost,          p->tokens, p->baseline,
+                                     p->report_cost, p->report_tokens, p->norm};
     memcpy(count, counts, sizeof counts);
     memcpy(number, numbers, sizeof numbers);
 }
 
-static void numbers_to_progress(const int64_t *count, const double *number, at_progress *p)
+static void numbers_to_progress(const int64_t *count, const double *number, bool old, at_progress *p)
 {
     *p = (at_progress){.epoch = count[0],
                        .batch = count[1],
@@ -85,7 +88,12 @@ static void numbers_to_progress(const int64_t *count, const double *number, at_p
                        .best = number[0],
                        .cost = number[1],
                        .tokens = number[2],
-                       .baseline = number[3]};
+                       .baseline = number[3],
+                       .logged = old ? -1 : count[9],
+                       .unreported = old ? 0 : count[10],
+                       .report_cost = old ? 0 : number[4],
+                       .report_tokens = old ? 0 : number[5],
+                       .norm = old ? 0 : number[6]};
 }
 
 static bool save_state(at_trainer *trainer, at_error *error)
@@ -149,15 +157,17 @@ static bool read_state(at_trainer *trainer, const at_tensors *file, at_error *er
     const at_array *count = at_tensors_get(file, "training.place"), *number = at_tensors_get(file, "training.numbers");
     if (!at_file_check(file, "training state", path, error))
         return false;
-    if (!run || !history || !count || !number || count->dtype != AT_I64 || at_array_count(count) != COUNTS ||
-        number->dtype != AT_F64 || at_array_count(number) != NUMBERS)
+    const bool old = count && at_array_count(count) == OLD_COUNTS;
+    if (!run || !history || !count || !number || count->dtype != AT_I64 ||
+        at_array_count(count) != (old ? OLD_COUNTS : COUNTS) || number->dtype != AT_F64 ||
+        at_array_count(number) != (old ? OLD_NUMBERS : NUMBERS))
         return at_fail(error, AT_FORMAT, "'%s' lacks its position in the data; train without `resume`", path);
     if (!at_trainer_same(trainer, run, error) ||
         !at_params_take(trainer->translator.model->params, file, path, "training.", error) ||
         !moments_finite(file, path, error) || !at_optimiser_load(trainer->optimiser, file, error) ||
         (trainer->average && !at_average_load(trainer->average, file, error)))
         return false;
-    numbers_to_progress(count->data, number->data, &trainer->progress);
+    numbers_to_progress(count->data, number->data, old, &trainer->progress);
     trainer->loss.rng = (at_rng){.seed = trainer->progress.seed, .counter = trainer->progress.counter};
     trainer->loss.baseline = trainer->progress.baseline;
     at_buffer_add(&trainer->history, history, strlen(history));
@@ -206,10 +216,11 @@ bool at_trainer_resume(at_trainer *trainer, at_error *error)
         return false;
     if (access(trainer->state_path, F_OK) != 0) {
         at_trainer_note(trainer, "'%s' does not exist yet, so training starts from the beginning", trainer->state_path);
-        return true;
+        return at_trainer_log_resume(trainer, error);
     }
     at_tensors *file = at_tensors_read(trainer->state_path, error);
-    bool done = file && read_state(trainer, file, error) && restore_best(trainer, error);
+    bool done = file && read_state(trainer, file, error) && restore_best(trainer, error) &&
+                at_trainer_log_resume(trainer, error);
     at_tensors_free(file);
     return done;
 }

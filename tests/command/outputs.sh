@@ -48,7 +48,7 @@ ln -s precious m.log.jsonl
 refuse 1 "cannot write 'm.log.jsonl': it is a symbolic link; remove it" train $small --updates 2 --output m --quiet
 rm m.log.jsonl
 mkfifo m.log.jsonl
-refuse 1 "cannot write 'm.log.jsonl': No such device or address" train $small --updates 2 --output m --quiet
+refuse 1 "cannot write 'm.log.jsonl': it is not a regular file; remove it" train $small --updates 2 --output m --quiet
 rm m.log.jsonl
 
 # Closed streams: the messages must not go into the files that are opened next.

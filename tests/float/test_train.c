@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/files.h"
@@ -146,11 +147,35 @@ static void learns_to_copy(void **state)
     at_translator_free(t);
 }
 
+/* A line of a log without its times; false at the end. */
+static bool next_report(FILE *log, char line[1000])
+{
+    if (!fgets(line, 1000, log))
+        return false;
+    char *times = strstr(line, "\"seconds\":"), *rest = strstr(line, "\"gradient_norm\":");
+    if (times && rest)
+        memmove(times, rest, strlen(rest) + 1);
+    return true;
+}
+
+static void same_logs(const char *one, const char *other)
+{
+    FILE *a = fopen(one, "r"), *b = fopen(other, "r");
+    char line[1000], of_other[1000];
+    while (next_report(a, line)) {
+        assert_true(next_report(b, of_other));
+        assert_string_equal(line, of_other);
+    }
+    assert_false(next_report(b, of_other));
+    fclose(a);
+    fclose(b);
+}
+
 /* Everything that a state must contain is in use: dropout, random numbers, moments, an average, early stopping,
  * accumulation, sums. */
 #define ALL                                                                                                            \
     DATA, VALID, "dropout", "0.2", "accumulate", "2", "label-smoothing", "0.1", "valid-every", "7", "early-stopping",  \
-        "50", "schedule", "inverse-sqrt", "warmup", "5", "updates", "26"
+        "50", "schedule", "inverse-sqrt", "warmup", "5", "updates", "26", "report-every", "4"
 
 static void resumed_is_uninterrupted(void **state)
 {
@@ -180,6 +205,7 @@ static void resumed_is_uninterrupted(void **state)
         same_files("whole", "parts");
         same_files("whole.last", "parts.last");
         same_files("whole.state", "parts.state");
+        same_logs("whole.log.jsonl", "parts.log.jsonl");
     }
     at_threads_set(0);
 }
@@ -201,6 +227,40 @@ static void killed_is_uninterrupted(void **state)
     same_files("alive", "dead");
     same_files("alive.last", "dead.last");
     same_files("alive.state", "dead.state");
+    same_logs("alive.log.jsonl", "dead.log.jsonl");
+}
+
+/* A state of an older version, which has no sums since the last report and does not count the lines of the log. */
+static void old_states_resume(void **state)
+{
+    (void)state;
+    at_error error = {0};
+    listener e = {0};
+    run(training_of("new", DATA, VALID, "dropout", "0.2", "updates", "30", "report-every", "9", NULL), &e);
+    run(training_of("old", DATA, VALID, "dropout", "0.2", "updates", "23", "report-every", "9", NULL), &e);
+    at_tensors *file = at_tensors_read("old.state", &error);
+    at_array place = *at_tensors_get(file, "training.place"), numbers = *at_tensors_get(file, "training.numbers");
+    place.dim[0] = 9;
+    numbers.dim[0] = 4;
+    assert_true(at_tensors_put(file, "training.place", &place, &error) &&
+                at_tensors_put(file, "training.numbers", &numbers, &error) &&
+                at_tensors_write(file, "old.state", &error));
+    at_tensors_free(file);
+    run(training_of("old", DATA, VALID, "dropout", "0.2", "updates", "30", "report-every", "9", "resume", "true", NULL),
+        &e);
+    same_files("new", "old");
+    same_files("new.last", "old.last");
+    /* Its log is continued: nothing is known about what to cut. */
+    FILE *log = fopen("old.log.jsonl", "r");
+    char line[1000];
+    int64_t updates[20] = {0};
+    int lines = 0;
+    for (; next_report(log, line) && lines < 20; lines++)
+        sscanf(line, "{\"event\":\"%*[a-z]\",\"epoch\":%*d,\"update\":%ld", &updates[lines]);
+    fclose(log);
+    static const int64_t expected[] = {9, 18, 20, 20, 23, 23, 30, 30};
+    assert_int_equal(lines, 8);
+    assert_memory_equal(updates, expected, sizeof expected);
 }
 
 /* Reaching a limit and raising it equals a run with the higher limit. */
@@ -243,18 +303,20 @@ static void half_written_files_are_removed(void **state)
     at_error error = {0};
     listener e = {0};
     const char *const paths[] = {"torn", "torn.last", "torn.state", "torn.previous.new", "torns", "torn.log"};
-    at_writer *left[6]; /* never committed, as if killed */
-    for (int i = 0; i < 6; i++) {
-        left[i] = at_writer_open(paths[i], &error);
-        assert_non_null(left[i]);
-    }
+    pid_t killed = fork(); /* a process that ends without committing what it writes */
+    for (int i = 0; killed == 0; i++)
+        if (i == 6 || !at_writer_open(paths[i], &error))
+            _exit(i);
+    int status = 0;
+    assert_int_equal(waitpid(killed, &status, 0), killed);
+    assert_int_equal(WEXITSTATUS(status), 6);
     assert_int_equal(symlink("train", "torn.state.previous.new"), 0);
     assert_int_equal(temporaries(), 6);
     run(training_of("torn", DATA, "updates", "2", NULL), &e);
     assert_int_equal(temporaries(), 2);
     assert_true(access("torn.state.previous.new", F_OK) != 0 && access("train", F_OK) == 0);
-    for (int i = 0; i < 6; i++)
-        at_writer_cancel(left[i]);
+    for (int i = 4; i < 6; i++) /* the next writer of each of the others */
+        at_writer_cancel(at_writer_open(paths[i], &error));
     assert_int_equal(temporaries(), 0);
 }
 
@@ -570,6 +632,7 @@ int main(void)
         cmocka_unit_test(learns_to_copy),
         cmocka_unit_test(resumed_is_uninterrupted),
         cmocka_unit_test(killed_is_uninterrupted),
+        cmocka_unit_test(old_states_resume),
         cmocka_unit_test(limits_can_be_raised),
         cmocka_unit_test(other_settings_are_refused),
         cmocka_unit_test(half_written_files_are_removed),
