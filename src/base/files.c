@@ -153,10 +153,13 @@ static void remove_abandoned(const char *target)
     free(path);
 }
 
-/* Between its creation and its lock another process may have removed the new file as abandoned. */
-static bool is_still_there(const at_writer *writer)
+/* Locks the new file. False if another process took it for abandoned, between its creation and its lock, and removes
+ * it. Where the file system has no locks, nothing is removed as abandoned either. */
+static bool claim_temporary(const at_writer *writer)
 {
     struct stat opened, named;
+    if (flock(writer->file, LOCK_EX | LOCK_NB) != 0)
+        return errno != EWOULDBLOCK;
     return fstat(writer->file, &opened) == 0 && lstat(writer->temporary, &named) == 0 &&
            opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
@@ -165,17 +168,20 @@ static bool is_still_there(const at_writer *writer)
 static bool create_temporary(at_writer *writer, size_t room, const char *prefix)
 {
     static atomic_uint serial;
-    do {
-        if (writer->file >= 0)
-            close(writer->file);
+    for (;;) {
         snprintf(writer->temporary, room, "%.*s%s%ld-%u.tmp", (int)directory_length(writer->target), writer->target,
                  prefix, (long)getpid(), atomic_fetch_add(&serial, 1));
         writer->file = open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (writer->file < 0 && errno != EEXIST)
             return false;
-        /* Where the file system has no locks, nothing is removed as abandoned either. */
-    } while (writer->file < 0 || (flock(writer->file, LOCK_EX | LOCK_NB) == 0 && !is_still_there(writer)));
-    return true;
+        if (writer->file >= 0 && claim_temporary(writer))
+            return true;
+        if (writer->file >= 0) {
+            unlink(writer->temporary);
+            close(writer->file);
+            writer->file = -1;
+        }
+    }
 }
 
 static bool open_temporary(at_writer *writer, at_error *error)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
@@ -58,16 +59,21 @@ static void names_free(names *n)
     at_buffer_free(&n->previous);
 }
 
+/* If PATH is the new file already, the file held is the one before it, and what is left to do is to give it its name. */
 void at_file_tidy(const char *path)
 {
-    at_buffer held = {0};
-    at_buffer_print(&held, "%s.previous.new", path);
+    at_error ignored = {0};
+    names n = names_of(path, &ignored);
+    struct stat held;
     at_writer_tidy(path);
-    if (!held.failed) {
-        unlink(held.bytes);
-        at_writer_tidy(held.bytes);
+    if (ignored.code == AT_OK) {
+        at_writer_tidy(n.held.bytes);
+        if (lstat(n.held.bytes, &held) == 0 && S_ISREG(held.st_mode) && !at_file_same(path, n.held.bytes))
+            rename(n.held.bytes, n.previous.bytes);
+        else
+            unlink(n.held.bytes);
     }
-    at_buffer_free(&held);
+    names_free(&n);
 }
 
 bool at_file_replace(const at_tensors *file, const char *path, bool keep_previous, at_error *error)

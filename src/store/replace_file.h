@@ -10,7 +10,7 @@ bool at_file_replace(const at_tensors *file, const char *path, bool keep_previou
 /* PATH.previous becomes PATH, and the file that was there becomes PATH.previous. PATH is a whole file at any time. */
 bool at_file_restore(const char *path, at_error *error);
 
-/* Removes the temporary files of a run that was killed while it wrote PATH. */
+/* After a run that was killed while it replaced PATH: removes its temporary files, and finishes what it had begun. */
 void at_file_tidy(const char *path);
 
 #endif

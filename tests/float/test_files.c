@@ -3,6 +3,7 @@
 #include "base/files.h"
 #include "base/settings.h"
 #include "base/utf8.h"
+#include "store/replace_file.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -378,6 +379,48 @@ static void test_abandoned_files(void **state)
     assert_int_equal(entries(true), 1);
 }
 
+/* Several processes write the same path at the same time: none takes the temporary file of another for abandoned. */
+static void test_many_writers(void **state)
+{
+    (void)state;
+    enum { PROCESSES = 6, TIMES = 300 };
+    entries(true);
+    for (int p = 0; p < PROCESSES; p++)
+        if (fork() == 0) {
+            at_error failed = {0};
+            for (int i = 0; i < TIMES; i++)
+                write_file("shared", "whole", &failed);
+            _exit(failed.code);
+        }
+    for (int p = 0, status = 0; p < PROCESSES; p++) {
+        assert_true(wait(&status) > 0);
+        assert_int_equal(status, 0);
+    }
+    expect_file("shared", "whole");
+    assert_int_equal(entries(true), 1);
+}
+
+/* A process that is killed while it replaces a file leaves a second name of the file before. */
+static void test_killed_while_replacing(void **state)
+{
+    (void)state;
+    at_error error = {0};
+    entries(true);
+    /* Before the new file had its name: nothing has happened yet. */
+    assert_true(write_file("f.previous", "first", &error) && write_file("f", "second", &error));
+    assert_int_equal(link("f", "f.previous.new"), 0);
+    at_file_tidy("f");
+    expect_file("f", "second");
+    expect_file("f.previous", "first");
+    /* After it: the file held is the one before. */
+    assert_int_equal(link("f", "f.previous.new"), 0);
+    assert_true(write_file("f", "third", &error));
+    at_file_tidy("f");
+    expect_file("f", "third");
+    expect_file("f.previous", "second");
+    assert_int_equal(entries(true), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -393,6 +436,8 @@ int main(void)
         cmocka_unit_test(test_shown),
         cmocka_unit_test(test_buffer),
         cmocka_unit_test(test_abandoned_files),
+        cmocka_unit_test(test_many_writers),
+        cmocka_unit_test(test_killed_while_replacing),
     };
     return cmocka_run_group_tests(tests, enter, leave);
 }
