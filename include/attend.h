@@ -325,8 +325,8 @@ AT_API bool at_training_run(at_training *training, at_train_listener *listener, 
  * an ensemble of such models.
  *
  * Threads: calls on different translators may run at the same time. Of calls on one translator only the const ones
- * (_has_source, _heads, _guided, _info) may; at_translate, at_translate_stream, at_align, at_encode and
- * at_translator_add need it for themselves. All translators share the worker threads of at_threads_set.
+ * (_has_source, _heads, _guided, _info) may; at_translate, at_translate_stream, at_align, at_maps_new,
+ * at_encode and at_translator_add need it for themselves. All translators share the worker threads of at_threads_set.
  *
  * Failures common to all: AT_MEMORY. What else a function can fail with is written beside it. */
 typedef struct at_translator at_translator;
@@ -438,6 +438,48 @@ AT_API bool at_translate_stream(at_translator *translator, const at_search_setti
  * Fails as at_translate does; AT_USAGE also if sources are missing, or given to a language model. */
 AT_API bool at_align(at_translator *translator, const at_search_settings *settings, const at_line *sources,
                      const at_line *targets, int64_t count, at_on_result *on_result, void *context, at_error *error);
+
+/* Where attention stands in a model: inside the encoder, inside the decoder (and in a language model), or from the
+ * decoder to the source. */
+typedef enum at_attention_kind { AT_ENCODER_ATTENTION, AT_DECODER_ATTENTION, AT_CROSS_ATTENTION } at_attention_kind;
+
+/* The attention weights of one layer for one line. A row is a query: rows sum to 1 unless the normaliser or the window
+ * says otherwise, and weights outside the window are 0. S is the number of source units, T that of target units plus 1
+ * for the end. Row t of a decoder is where target unit t is predicted; the unit read there is the one before it.
+ *   encoder [S, S]   rows and columns: the source units
+ *   decoder [T, T]   rows and columns: the units read, "<s>" and then the target's; 0 where a column is after its row
+ *   cross [T, S]     rows: the units predicted, the target's and then "</s>"; columns: the source units
+ * A recurrent model has cross-attention of one layer. */
+typedef struct at_map {
+    at_attention_kind kind;
+    int layer; /* from 1 */
+    int heads;
+    int64_t rows, columns;
+    const float *weights;            /* [heads, rows, columns] */
+    const char *const *row_names;    /* [rows] UTF-8 */
+    const char *const *column_names; /* [columns] */
+} at_map;
+
+/* All attention weights of one line, every layer and head, computed in one call. What these functions return belongs to
+ * the maps and is valid until at_maps_free; the translator is not needed any more, and several threads may read. */
+typedef struct at_maps at_maps;
+/* `target` given: forced decoding of it, as by at_align. `target` NULL: the model's best translation of `source`, by the
+ * settings as in at_translate. A language model has no source: it takes its text as `target` with `source` NULL, or
+ * continues `source` with `target` NULL. The weights have the same bits as those of at_translate and at_align. In an
+ * ensemble they are those of the first member, and the translation is the ensemble's. A source without a unit has no
+ * maps. Fails as at_translate and at_align do; with AT_UNSUPPORTED also if the model has no attention, or if all maps
+ * together would take more than 1 GiB. */
+AT_API at_maps *at_maps_new(at_translator *translator, const at_search_settings *settings, const at_line *source,
+                            const at_line *target, at_error *error);
+AT_API void at_maps_free(at_maps *maps);
+/* The same maps between words instead of units, as a new object: words are separated by white space, the end and the
+ * beginning count as words. A word's column is the sum of its units' columns, its row the mean of their rows. Units that
+ * are only white space are left out. NULL only with AT_MEMORY. */
+AT_API at_maps *at_maps_words(const at_maps *maps, at_error *error);
+/* The maps: encoder, decoder, cross, each from layer 1 on; NULL past the last. */
+AT_API const at_map *at_maps_at(const at_maps *maps, int index);
+AT_API const char *at_maps_target(const at_maps *maps); /* the target as text, UTF-8 */
+AT_API double at_maps_score(const at_maps *maps);       /* its log-probability, the end included */
 
 /* The encoder only: each line's features, one row for each of its units, in at_result; there is one hypothesis, and it
  * is empty. A transformer returns the rows of its last layer, a recurrent model with attention the states it attends

@@ -221,6 +221,20 @@ bool at_model_heads(const at_model *model, int *layers, int *heads)
     return true;
 }
 
+double at_model_weights(const at_model *model, int64_t S, int64_t T)
+{
+    const at_model_settings *s = &model->settings;
+    const double heads = (double)s->heads, source = (double)S, target = (double)T;
+    const double layers = (double)s->layers, decoder = s->decoder_layers ? (double)s->decoder_layers : layers;
+    if (!model->kind->has_attention)
+        return 0;
+    if (!model->kind->has_source)
+        return layers * heads * target * target;
+    if (!model->kind->has_cross_layers)
+        return heads * target * source;
+    return heads * (layers * source * source + decoder * (target * target + target * source));
+}
+
 at_parts at_model_start(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded)
 {
     return at_tape_ok(pass->tape) ? model->kind->start(model, pass, source, encoded) : (at_parts){0};

@@ -73,6 +73,21 @@ typedef struct at_parts {
     at_tensor *part[AT_MOST_PARTS];
 } at_parts;
 
+/* The weights of one call of attention, [B,H,Q,K]. */
+typedef struct at_observed {
+    at_attention_kind kind;
+    int layer; /* from 1 */
+    int64_t batch, heads, queries, keys;
+    int64_t first; /* position of the first query */
+    const at_real *weights;
+} at_observed;
+
+/* Gets the weights of every call of attention of a pass, in the order of the calls. */
+typedef struct at_observer {
+    void (*observe)(void *context, const at_observed *observed);
+    void *context;
+} at_observer;
+
 /* How this pass runs. Randomness comes from `rng` alone; NULL: no dropout, and hard attention takes its argmax. */
 typedef struct at_pass {
     at_tape *tape;
@@ -82,6 +97,7 @@ typedef struct at_pass {
     bool wants_weights;     /* a model may return no weights unless asked */
     int layer, head;        /* whose weights, from 1; 0: the mean of all */
     int guided_layer, guided_head; /* training: whose weights must be differentiable, from 1; 0: none */
+    const at_observer *observer;   /* NULL: none */
     bool expectation;              /* hard attention takes the expectation under its softmax instead of a sample */
 } at_pass;
 
@@ -144,6 +160,8 @@ void at_model_free(at_model *model);
 bool at_model_guided(const at_model *model, int *layer, int *head);
 /* The layers and heads that attend to the source; false: the model has no such attention. */
 bool at_model_heads(const at_model *model, int *layers, int *heads);
+/* The attention weights of all layers and heads for a source of S and a target of T positions. */
+double at_model_weights(const at_model *model, int64_t S, int64_t T);
 at_parts at_model_encode(const at_model *model, const at_pass *pass, const at_source *source);
 at_parts at_model_start(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded);
 at_tensor *at_model_features(const at_model *model, const at_pass *pass, const at_source *source);

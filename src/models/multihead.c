@@ -8,11 +8,11 @@
 #include "tape/ops.h"
 
 /* The setting of each use of attention. */
-static const char *setting_of(const at_model_settings *s, at_use use)
+static const char *setting_of(const at_model_settings *s, at_attention_kind kind)
 {
-    return use == AT_USE_ENCODER   ? s->encoder_attention
-           : use == AT_USE_DECODER ? s->decoder_attention
-                                   : s->cross_attention;
+    return kind == AT_ENCODER_ATTENTION   ? s->encoder_attention
+           : kind == AT_DECODER_ATTENTION ? s->decoder_attention
+                                          : s->cross_attention;
 }
 
 /* "scaled,sliding:8,shaw:16": each name belongs to the axis that has an entry of this name. */
@@ -34,37 +34,39 @@ static bool parse_names(const char *list, at_settings *names, char text[][32], a
     return true;
 }
 
-static bool parse(const at_model *model, at_use use, at_attention *attention, at_error *error)
+static bool parse(const at_model *model, at_attention_kind kind, at_attention *attention, at_error *error)
 {
     const at_model_settings *s = &model->settings;
     char text[AT_AXES][32];
     at_settings names = {.score = s->score,
                          .normaliser = s->normaliser,
                          .window = s->window,
-                         .position = use == AT_USE_CROSS || model->added != AT_ADDED_NONE ? "none" : s->position,
+                         .position = kind == AT_CROSS_ATTENTION || model->added != AT_ADDED_NONE ? "none" : s->position,
                          .heads = (int)s->heads,
                          .kv_heads = (int)(s->kv_heads ? s->kv_heads : s->heads)};
-    if (!parse_names(setting_of(s, use), &names, text, error) || !at_attention_parse(&names, attention, error))
+    if (!parse_names(setting_of(s, kind), &names, text, error) || !at_attention_parse(&names, attention, error))
         return false;
     if (at_attention_samples(attention))
         return at_fail(error, AT_USAGE,
                        "model '%s' cannot use the normaliser 'hard': its layers would take thousands of samples a "
                        "sentence, and REINFORCE learns from one a token; 'sparsemax' is sparse and differentiable",
                        s->model);
-    if (at_attention_predicts(attention) && use == AT_USE_DECODER)
+    if (at_attention_predicts(attention) && kind == AT_DECODER_ATTENTION)
         return at_fail(error, AT_USAGE,
                        "the decoder's self-attention cannot use the window 'local-p': its centre is a fraction of the "
                        "length, which a decoder does not know in advance; 'sliding' attends to a fixed number");
-    attention->causal = use == AT_USE_DECODER;
+    attention->causal = kind == AT_DECODER_ATTENTION;
     return true;
 }
 
-at_multihead at_multihead_declare(at_model *model, const char *name, at_use use, at_error *error)
+at_multihead at_multihead_declare(at_model *model, at_attention_kind kind, int layer, at_error *error)
 {
-    at_multihead m = {0};
+    at_multihead m = {.kind = kind, .layer = layer};
     const int64_t d = model->settings.hidden;
-    char full[100];
-    if (!parse(model, use, &m.attention, error))
+    char name[80], full[100];
+    snprintf(name, sizeof name, "%s.%d.%s", kind == AT_ENCODER_ATTENTION ? "encoder" : "decoder", layer,
+             kind == AT_CROSS_ATTENTION ? "cross" : "self");
+    if (!parse(model, kind, &m.attention, error))
         return m;
     const int64_t H = m.attention.heads, G = m.attention.kv_heads;
     if (d % H) {
@@ -84,10 +86,10 @@ at_multihead at_multihead_declare(at_model *model, const char *name, at_use use,
     if (m.rotates)
         at_attention_drop_position(&m.attention);
     const int64_t keys = 2 * G * m.size;
-    snprintf(full, sizeof full, "%s.%s", name, use == AT_USE_CROSS ? "Q" : "QKV");
-    m.in = at_dense_declare(model->params, full, d, use == AT_USE_CROSS ? d : d + keys, true, error);
+    snprintf(full, sizeof full, "%s.%s", name, kind == AT_CROSS_ATTENTION ? "Q" : "QKV");
+    m.in = at_dense_declare(model->params, full, d, kind == AT_CROSS_ATTENTION ? d : d + keys, true, error);
     snprintf(full, sizeof full, "%s.KV", name);
-    if (use == AT_USE_CROSS)
+    if (kind == AT_CROSS_ATTENTION)
         m.keys = at_dense_declare(model->params, full, d, keys, true, error);
     snprintf(full, sizeof full, "%s.O", name);
     m.out = at_dense_declare(model->params, full, d, d, true, error);
@@ -157,7 +159,7 @@ static at_tensor *attend(const at_model *model, const at_pass *pass, const at_mu
 {
     at_cross_weights *weights = call->weights;
     at_packed *packed = at_keep(pass->tape, &call->packed, sizeof *packed); /* the backward pass reads it again */
-    const bool wanted = weights && is_wanted(weights);
+    const bool gathered = weights && is_wanted(weights), wanted = gathered || pass->observer;
     const int64_t B = call->packed.batch, H = m->attention.heads, Q = largest(call->packed.query_count, B),
                   K = largest(call->packed.key_count, B);
     at_real *w = wanted ? at_room(pass->tape, (size_t)(B * H * Q * K) * sizeof *w) : NULL;
@@ -176,8 +178,10 @@ static at_tensor *attend(const at_model *model, const at_pass *pass, const at_mu
     const bool guides = weights && pass->guided_layer == weights->layer + 1;
     attention.plain = attention.plain || guides; /* the fused path has no gradient of the weights */
     at_attention_out out = at_attention_run(pass->tape, &attention, &in);
-    if (w && out.out)
+    if (gathered && out.out)
         gather(weights, w, H, Q, K, call->step);
+    if (pass->observer && out.out)
+        pass->observer->observe(pass->observer->context, &(at_observed){m->kind, m->layer, B, H, Q, K, call->first, w});
     if (guides)
         weights->guided = at_one_head(out.weights, pass->guided_head);
     return out.out;

@@ -156,6 +156,10 @@ at_tensor *at_source_attention_next(at_source_attention *a, at_tensor *query, at
     if (!w || !out.out)
         return NULL;
     gather_weights(a, w, Q);
+    if (a->pass->observer)
+        a->pass->observer->observe(a->pass->observer->context,
+                                   &(at_observed){AT_CROSS_ATTENTION, 1, a->source->rows, attention->heads, Q,
+                                                  a->source->length, a->position, w});
     if (a->guided)
         a->guided[a->calls] = at_one_head(out.weights, a->pass->guided_head);
     if (hard)

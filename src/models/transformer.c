@@ -81,11 +81,9 @@ static bool declare_stack(at_model *model, side *s, const char *which, int layer
     for (int l = 0; l < layers && error->code == AT_OK; l++) {
         layer *at = &s->layer[l];
         const int sublayers = crosses ? 3 : 2;
-        snprintf(name, sizeof name, "%s.%d.self", which, l + 1);
-        at->self = at_multihead_declare(model, name, decodes ? AT_USE_DECODER : AT_USE_ENCODER, error);
-        snprintf(name, sizeof name, "%s.%d.cross", which, l + 1);
+        at->self = at_multihead_declare(model, decodes ? AT_DECODER_ATTENTION : AT_ENCODER_ATTENTION, l + 1, error);
         if (crosses)
-            at->cross = at_multihead_declare(model, name, AT_USE_CROSS, error);
+            at->cross = at_multihead_declare(model, AT_CROSS_ATTENTION, l + 1, error);
         snprintf(name, sizeof name, "%s.%d.ffn", which, l + 1);
         at->ffn = at_ffn_declare(model->params, name, m->hidden, m->ffn, activation_of(m->activation), error);
         for (int i = 0; i < sublayers; i++) {

@@ -31,9 +31,9 @@ at_tensor *at_position_vectors(const at_model *model, const at_pass *pass, int l
 
 /* ---- multihead.c: MultiHead(Q,K,V) = [head_1; ...; head_h] W_O ---- */
 
-typedef enum at_use { AT_USE_ENCODER, AT_USE_DECODER, AT_USE_CROSS } at_use;
-
 typedef struct at_multihead {
+    at_attention_kind kind;
+    int layer; /* from 1 */
     at_attention attention;
     int64_t size;  /* D of a head */
     bool rotates;  /* rope: queries and keys are rotated after their projection, and the operator has no position */
@@ -42,7 +42,8 @@ typedef struct at_multihead {
     at_dense out;  /* W_O */
     at_attention_params params; /* of the score, window and position */
 } at_multihead;
-at_multihead at_multihead_declare(at_model *model, const char *name, at_use use, at_error *error);
+/* Its parameters begin with encoder.LAYER.self, decoder.LAYER.self or decoder.LAYER.cross. */
+at_multihead at_multihead_declare(at_model *model, at_attention_kind kind, int layer, at_error *error);
 int64_t at_multihead_cached(const at_multihead *m); /* numbers of a token in the cache: key and value */
 
 /* The weights of cross-attention: the mean over the layers and heads that the pass asks for. */

@@ -57,7 +57,13 @@ bool at_align(at_translator *translator, const at_search_settings *settings, con
                                    .wants_links = true,
                                    .layer = settings->layer,
                                    .head = settings->head};
-    const at_search_job job = {translator, &complete, sources, targets, count, NULL, on_result, context};
+    const at_search_job job = {.translator = translator,
+                               .settings = &complete,
+                               .lines = sources,
+                               .targets = targets,
+                               .count = count,
+                               .on_result = on_result,
+                               .context = context};
     return error->code == AT_OK && at_search_complete(&complete, error) && at_forced(&job, error);
 }
 

@@ -12,6 +12,14 @@ enum { AT_CONTINUATION = 100 }; /* units that a language model adds at most, unl
 /* Fills in the defaults of attend.h; false with AT_USAGE if the settings do not fit together. */
 bool at_search_complete(at_search_settings *settings, at_error *error);
 
+/* A line and its units. */
+typedef struct at_encoded {
+    at_line line;
+    int32_t *ids;     /* [count] */
+    int32_t *offsets; /* [count, 2] the bytes of the line where each unit begins and ends */
+    int64_t count;
+} at_encoded;
+
 /* One call: the lines, how to search them, and who gets the results. */
 typedef struct at_search_job {
     at_translator *translator;
@@ -21,7 +29,9 @@ typedef struct at_search_job {
     int64_t count;
     at_next_line *next_line; /* lines as they come, in place of the arrays; NULL: the arrays */
     at_on_result *on_result;
-    void *context; /* of both callbacks */
+    void *context;               /* of both callbacks */
+    const at_encoded *target;    /* forced decoding of one line: its units, in place of `targets` */
+    const at_observer *observer; /* of the first model's attention; names are set then as with weights. NULL: none */
 } at_search_job;
 
 /* Translates the lines, or continues them with a language model. A source without a unit has one empty hypothesis. */

@@ -24,6 +24,7 @@ static at_pass pass_of(const at_search_work *work, const at_member *member, at_t
     const at_search_settings *settings = work->settings;
     return (at_pass){.tape = tape,
                      .cache = member->cache,
+                     .observer = member == work->members ? work->job->observer : NULL,
                      .wants_weights = settings->wants_weights || settings->replace_unknown || settings->wants_links,
                      .layer = settings->layer,
                      .head = settings->head};

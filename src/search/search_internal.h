@@ -5,14 +5,6 @@
 #include "models/cache.h"
 #include "search/search.h"
 
-/* A line and its units. */
-typedef struct at_encoded {
-    at_line line;
-    int32_t *ids;     /* [count] */
-    int32_t *offsets; /* [count, 2] the bytes of the line where each unit begins and ends */
-    int64_t count;
-} at_encoded;
-
 /* One line of a window, which owns its memory. */
 typedef struct at_sentence {
     at_encoded source; /* empty with a language model */
@@ -56,6 +48,9 @@ struct at_search_work {
 
 /* Runs work->run_batch over the job's lines, window by window, and delivers the results in order. */
 bool at_search_lines(at_search_work *work);
+/* The units of encoded->line, in the arena; adds to *replaced the invalid sequences. `number`: of the line, from 0. */
+bool at_search_encode(at_arena *arena, const at_vocabulary *vocabulary, int64_t number, at_encoded *encoded,
+                      int64_t *replaced, at_error *error);
 /* Memory of an arena for at least one item; NULL with the error set. */
 void *at_search_alloc(at_search_work *work, at_arena *arena, int64_t count, size_t size);
 bool at_search_no_memory(at_search_work *work); /* always false */
@@ -81,6 +76,10 @@ int32_t at_search_link(const at_real *weights, int64_t count);
 
 /* ---- search_wording.c: from ids to text */
 
+/* Adds bytes of a line as valid UTF-8, without a NUL or a newline. */
+void at_search_clean(at_buffer *text, const char *bytes, size_t size);
+/* Whether the names of units are wanted. */
+bool at_search_names(const at_search_work *work);
 /* Text and names of a hypothesis whose ids and links are known. */
 bool at_search_word(at_search_work *work, const at_sentence *sentence, at_hypothesis *hypothesis);
 /* The names of a sentence's source units. */

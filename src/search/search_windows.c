@@ -11,9 +11,11 @@ enum {
     MOST_LINE = 1 << 28,    /* bytes of a line: offsets are 32 bits, and its arrays must fit into memory */
 };
 
+#define NO_MEMORY "the search; a smaller batch or beam needs less"
+
 bool at_search_no_memory(at_search_work *work)
 {
-    return at_no_memory(work->error, "the search; a smaller batch or beam needs less");
+    return at_no_memory(work->error, NO_MEMORY);
 }
 
 void *at_search_alloc(at_search_work *work, at_arena *arena, int64_t count, size_t size)
@@ -47,31 +49,36 @@ static bool set_empty_result(at_search_work *work, at_sentence *sentence)
 
 /* Where the units of a line go. */
 typedef struct destination {
-    at_search_work *work;
+    at_arena *arena;
     at_encoded *encoded;
 } destination;
 
 static bool reserve(void *context, int64_t count, int32_t **ids, int32_t **offsets)
 {
     const destination *to = context;
-    to->encoded->ids = *ids = at_search_alloc(to->work, to->work->window, count, sizeof **ids);
-    to->encoded->offsets = *offsets = at_search_alloc(to->work, to->work->window, 2 * count, sizeof **offsets);
+    const size_t room = (size_t)(count > 0 ? count : 1);
+    to->encoded->ids = *ids = at_arena_take(to->arena, room * sizeof **ids);
+    to->encoded->offsets = *offsets = at_arena_take(to->arena, 2 * room * sizeof **offsets);
     return *ids && *offsets;
+}
+
+bool at_search_encode(at_arena *arena, const at_vocabulary *vocabulary, int64_t number, at_encoded *encoded,
+                      int64_t *replaced, at_error *error)
+{
+    const at_line line = encoded->line.size > 0 ? encoded->line : (at_line){"", 0};
+    if (line.size > MOST_LINE)
+        return at_fail(error, AT_UNSUPPORTED, "line %lld has %zu bytes; the limit is %d", (long long)number + 1,
+                       line.size, MOST_LINE);
+    int64_t more = 0;
+    destination to = {arena, encoded};
+    encoded->count = at_vocabulary_encode_line(vocabulary, line, reserve, &to, &more);
+    *replaced += more;
+    return encoded->count >= 0 || at_no_memory(error, NO_MEMORY);
 }
 
 static bool encode(at_search_work *work, const at_vocabulary *vocabulary, at_sentence *sentence, at_encoded *encoded)
 {
-    const at_line line = encoded->line.size > 0 ? encoded->line : (at_line){"", 0};
-    if (line.size > MOST_LINE)
-        return at_fail(work->error, AT_UNSUPPORTED, "line %lld has %zu bytes; the limit is %d",
-                       (long long)sentence->number + 1, line.size, MOST_LINE);
-    int64_t replaced = 0;
-    destination to = {work, encoded};
-    encoded->count = at_vocabulary_encode_line(vocabulary, line, reserve, &to, &replaced);
-    if (encoded->count < 0)
-        return at_search_no_memory(work);
-    sentence->replaced += replaced;
-    return true;
+    return at_search_encode(work->window, vocabulary, sentence->number, encoded, &sentence->replaced, work->error);
 }
 
 /* The units that are read: of the source, or without one of the start. */
@@ -91,14 +98,14 @@ static bool read_sentence(at_search_work *work, at_sentence *sentence)
 {
     const at_translator *translator = work->translator;
     if ((work->has_source && !encode(work, translator->source, sentence, &sentence->source)) ||
-        (sentence->has_target && !encode(work, translator->target, sentence, &sentence->target)))
+        (sentence->has_target && !work->job->target && !encode(work, translator->target, sentence, &sentence->target)))
         return false;
     sentence->result = (at_result){.source_units = sentence->source.count,
                                    .source_offsets = sentence->source.offsets,
                                    .target_offsets = sentence->is_start ? NULL : sentence->target.offsets,
                                    .replaced = sentence->replaced,
                                    .is_long = is_long(work, length_of(work, sentence))};
-    if (work->settings->wants_weights && !at_search_name_source(work, sentence))
+    if (at_search_names(work) && !at_search_name_source(work, sentence))
         return false;
     return sentence->source.count > 0 || !work->has_source || set_empty_result(work, sentence);
 }
@@ -191,8 +198,12 @@ static at_sentence new_sentence(const at_search_work *work, at_line line, const 
     at_sentence sentence = {.number = number, .has_target = target || !work->has_source};
     if (work->has_source)
         sentence.source.line = line;
-    if (sentence.has_target)
+    if (work->job->target) {
+        sentence.has_target = true;
+        sentence.target = *work->job->target;
+    } else if (sentence.has_target) {
         sentence.target.line = target ? *target : line;
+    }
     if (work->settings->prefix && !target)
         cut_start(&sentence);
     return sentence;

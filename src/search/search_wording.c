@@ -4,8 +4,7 @@
 #include "search/search_internal.h"
 #include "text/units.h"
 
-/* Adds bytes of a line as valid UTF-8, without a NUL or a newline. */
-static void add_clean(at_buffer *text, const char *bytes, size_t size)
+void at_search_clean(at_buffer *text, const char *bytes, size_t size)
 {
     while (size > 0) {
         int32_t point;
@@ -38,7 +37,7 @@ static char *take_text(at_search_work *work)
 static void add_unit(at_buffer *text, const at_encoded *encoded, int64_t unit)
 {
     const int32_t *offset = encoded->offsets + 2 * unit;
-    add_clean(text, encoded->line.text + offset[0], (size_t)(offset[1] - offset[0]));
+    at_search_clean(text, encoded->line.text + offset[0], (size_t)(offset[1] - offset[0]));
 }
 
 typedef struct wording {
@@ -84,6 +83,11 @@ static bool name_target(at_search_work *work, const at_sentence *sentence, at_hy
     return names;
 }
 
+bool at_search_names(const at_search_work *work)
+{
+    return work->settings->wants_weights || work->job->observer;
+}
+
 bool at_search_name_source(at_search_work *work, at_sentence *sentence)
 {
     const at_encoded *source = &sentence->source;
@@ -109,5 +113,5 @@ bool at_search_word(at_search_work *work, const at_sentence *sentence, at_hypoth
     hypothesis->size = work->text.size;
     hypothesis->text = take_text(work);
     hypothesis->source_units = sentence->source.count;
-    return hypothesis->text && (!work->settings->wants_weights || name_target(work, sentence, hypothesis));
+    return hypothesis->text && (!at_search_names(work) || name_target(work, sentence, hypothesis));
 }

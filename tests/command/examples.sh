@@ -37,6 +37,8 @@ refuses()
 
 printf 'a b\nb c\nc a b\n' >lines
 "$attend" train --source lines --target lines --output model --embedding 4 --hidden 6 --attention 4 --maxout 4 --epochs 3 --quiet
+"$attend" train --source lines --target lines --output layers --model transformer --hidden 8 --ffn 8 --layers 1 --heads 2 \
+    --epochs 1 --quiet
 "$attend" translate -m model --beam 4 --length-penalty 0.6 <lines >translated
 
 try_all()
@@ -98,6 +100,12 @@ EXPECTED
     ./translate model <lines | grep -v '^  ' >output || true
     diff translated output || fail "translate compiled by '$*' prints something else"
     refuses '[1-8]' '^translate: ' translate lines
+    ./maps model "a b" >output || fail "maps prints $(cat output)"
+    grep -qE '^cross 1\.1(  [^ ]+->(a|b) [01]\.[0-9]{2})*  </s>->(a|b) [01]\.[0-9]{2}$' output &&
+        [ "$(wc -l <output)" = 2 ] || fail "maps of a recurrent model prints $(cat output)"
+    ./maps layers "a b" >output || fail "maps prints $(cat output)"
+    [ "$(tail -n +2 output | cut -d' ' -f1-2 | tr '\n' ,)" = "encoder 1.1,encoder 1.2,decoder 1.1,decoder 1.2,cross 1.1,cross 1.2," ] ||
+        fail "maps of a transformer prints $(cat output)"
 }
 try_all "${CC:-cc}" -std=c17
 try_all "${CXX:-c++}" -std=c++17 -x c++

@@ -441,8 +441,14 @@ static void test_forced_decoding_scores_as_the_search(void **more)
     assert_true(search(&f, &settings, lines.line, LINES, keep_pair, &p, &error));
     p.again = true;
     for (settings.batch = 1; settings.batch < 100; settings.batch *= 8)
-        assert_true(at_forced(
-            &(at_search_job){&f.translator, &settings, lines.line, p.target, LINES, NULL, keep_pair, &p}, &error));
+        assert_true(at_forced(&(at_search_job){.translator = &f.translator,
+                                               .settings = &settings,
+                                               .lines = lines.line,
+                                               .targets = p.target,
+                                               .count = LINES,
+                                               .on_result = keep_pair,
+                                               .context = &p},
+                              &error));
     for (int i = 0; i < LINES; i++) {
         free((char *)p.target[i].text);
         free(p.weights[i]);

@@ -1,0 +1,434 @@
+/* All attention weights of one line: a search, if the target is not given, then forced decoding of its units with an
+ * observer that copies the weights of every call of attention. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "models/kinds.h"
+#include "search/search_internal.h"
+#include "text/units.h"
+
+#define MOST_WEIGHTS 0x1p28 /* numbers in all maps together: 1 GiB */
+
+/* What rows and columns stand for: units, and the words they are part of. */
+typedef struct axis {
+    int64_t units, words;
+    const char **names;      /* [units] */
+    int64_t *word;           /* [units], -1: white space, part of no word */
+    const char **word_names; /* [words] */
+} axis;
+
+enum { SOURCE, READ, PREDICTED, AXES };
+static const struct {
+    int rows, columns;
+} axes_of[] = {[AT_ENCODER_ATTENTION] = {SOURCE, SOURCE},
+               [AT_DECODER_ATTENTION] = {READ, READ},
+               [AT_CROSS_ATTENTION] = {PREDICTED, SOURCE}};
+
+struct at_maps {
+    at_arena *arena; /* of all that the maps point to */
+    axis axis[AXES];
+    at_map *map; /* in the order of kinds and layers */
+    int count;
+    size_t room;
+    const char *text;
+    double score;
+};
+
+/* ---- Memory --------------------------------------------------------------------------------------------------- */
+
+static bool no_memory(at_error *error)
+{
+    return at_no_memory(error, "attention weights");
+}
+
+static void *take(at_maps *maps, int64_t count, size_t size, at_error *error)
+{
+    void *memory = at_arena_take(maps->arena, (size_t)(count > 0 ? count : 1) * size);
+    if (!memory)
+        no_memory(error);
+    return memory;
+}
+
+/* A copy with a NUL after it. */
+static const char *copy_text(at_maps *maps, const char *text, size_t size, at_error *error)
+{
+    char *copy = take(maps, (int64_t)size + 1, 1, error);
+    if (copy && size)
+        memcpy(copy, text, size);
+    if (copy)
+        copy[size] = 0;
+    return copy;
+}
+
+static const char *copy_name(at_maps *maps, const char *name, at_error *error)
+{
+    return copy_text(maps, name, strlen(name), error);
+}
+
+static at_maps *maps_open(at_error *error)
+{
+    at_maps *maps = error->code == AT_OK ? calloc(1, sizeof *maps) : NULL;
+    if (maps && (maps->arena = at_arena_new())) {
+        maps->text = "";
+        return maps;
+    }
+    free(maps);
+    no_memory(error);
+    return NULL;
+}
+
+void at_maps_free(at_maps *maps)
+{
+    if (!maps)
+        return;
+    at_arena_free(maps->arena);
+    free(maps->map);
+    free(maps);
+}
+
+/* Frees the maps if they are not complete. */
+static at_maps *maps_close(at_maps *maps, const at_error *error)
+{
+    if (error->code == AT_OK)
+        return maps;
+    at_maps_free(maps);
+    return NULL;
+}
+
+/* A map of zeros at its place in the order; returns its weights. */
+static float *add_map(at_maps *maps, at_attention_kind kind, int layer, int heads, at_error *error)
+{
+    const axis *rows = &maps->axis[axes_of[kind].rows], *columns = &maps->axis[axes_of[kind].columns];
+    int at = maps->count;
+    const int64_t more = heads * rows->units * columns->units;
+    float *weights = at_arena_zeros(maps->arena, (size_t)(more + 1) * sizeof *weights);
+    if (!weights || !AT_GROW(maps->map, maps->room, (size_t)maps->count + 1)) {
+        no_memory(error);
+        return NULL;
+    }
+    for (; at > 0 && maps->map[at - 1].kind > kind; at--) /* layers come in their order */
+        maps->map[at] = maps->map[at - 1];
+    maps->map[at] = (at_map){.kind = kind,
+                             .layer = layer,
+                             .heads = heads,
+                             .rows = rows->units,
+                             .columns = columns->units,
+                             .weights = weights};
+    maps->count++;
+    return weights;
+}
+
+static void set_names(at_maps *maps)
+{
+    for (int i = 0; i < maps->count; i++) {
+        at_map *map = &maps->map[i];
+        map->row_names = maps->axis[axes_of[map->kind].rows].names;
+        map->column_names = maps->axis[axes_of[map->kind].columns].names;
+    }
+}
+
+/* ---- Names and words ------------------------------------------------------------------------------------------ */
+
+/* A line, its units and their names. */
+typedef struct named {
+    at_line line;
+    const int32_t *offsets;
+    const char *const *names;
+    int64_t count;
+} named;
+
+static bool name_words(at_maps *maps, const char **names, at_line line, at_error *error)
+{
+    at_units reader = {line.text, line.text + line.size, true};
+    at_unit word;
+    at_buffer text = {0};
+    for (int64_t i = 0; error->code == AT_OK && at_units_next(&reader, &word); i++) {
+        text.size = 0;
+        at_search_clean(&text, word.text, word.size);
+        if (text.failed)
+            no_memory(error);
+        else
+            names[i] = copy_text(maps, text.bytes, text.size, error);
+    }
+    at_buffer_free(&text);
+    return error->code == AT_OK;
+}
+
+/* The units of a line with a special one before or after them; NULL: none. */
+static bool set_axis(at_maps *maps, int which, const named *line, const char *before, const char *after,
+                     at_error *error)
+{
+    axis *a = &maps->axis[which];
+    const int64_t shift = before ? 1 : 0, more = shift + (after ? 1 : 0);
+    a->units = line->count + more;
+    a->names = take(maps, a->units, sizeof *a->names, error);
+    a->word = take(maps, a->units, sizeof *a->word, error);
+    if (!a->names || !a->word)
+        return false;
+    a->words = at_word_numbers(line->line, line->offsets, line->count, a->word + shift) + more;
+    a->word_names = take(maps, a->words, sizeof *a->word_names, error);
+    if (!a->word_names || !name_words(maps, a->word_names + shift, line->line, error))
+        return false;
+    for (int64_t i = 0; i < line->count; i++) {
+        a->names[i + shift] = copy_name(maps, line->names[i], error);
+        a->word[i + shift] += a->word[i + shift] >= 0 ? shift : 0;
+    }
+    if (before) {
+        a->names[0] = a->word_names[0] = before;
+        a->word[0] = 0;
+    }
+    if (after) {
+        a->names[a->units - 1] = a->word_names[a->words - 1] = after;
+        a->word[a->units - 1] = a->words - 1;
+    }
+    return error->code == AT_OK;
+}
+
+/* ---- Weights -------------------------------------------------------------------------------------------------- */
+
+/* One line on its way to its maps. */
+typedef struct passage {
+    at_maps *maps;
+    const at_translator *translator;
+    const at_line *source; /* NULL: forced decoding with a language model */
+    at_encoded target;     /* the units that are decoded */
+    at_error *error;
+} passage;
+
+static float *weights_of(passage *p, const at_observed *o)
+{
+    at_maps *maps = p->maps;
+    for (int i = 0; i < maps->count; i++)
+        if (maps->map[i].kind == o->kind && maps->map[i].layer == o->layer)
+            return (float *)maps->map[i].weights;
+    return add_map(maps, o->kind, o->layer, (int)o->heads, p->error);
+}
+
+/* Copies the weights of one call of attention. Forced decoding runs past the end, to a whole number of positions; the
+ * keys of a decoder's row are the units so far. */
+static void observe(void *context, const at_observed *o)
+{
+    passage *p = context;
+    float *weights = p->error->code == AT_OK ? weights_of(p, o) : NULL;
+    const int64_t rows = p->maps->axis[axes_of[o->kind].rows].units,
+                  columns = p->maps->axis[axes_of[o->kind].columns].units;
+    for (int64_t h = 0; weights && h < o->heads; h++)
+        for (int64_t i = 0; i < o->queries && o->first + i < rows; i++) {
+            const at_real *from = o->weights + (h * o->queries + i) * o->keys;
+            float *to = weights + (h * rows + o->first + i) * columns;
+            for (int64_t j = 0; j < o->keys && j < columns; j++)
+                to[j] = (float)from[j];
+        }
+}
+
+/* The result of forced decoding: the names, and with them the rest of the maps. */
+static bool finish(void *context, int64_t line, const at_result *result)
+{
+    passage *p = context;
+    at_maps *maps = p->maps;
+    const at_hypothesis *best = &result->best[0];
+    const at_vocabulary *vocabulary = p->translator->target;
+    (void)line;
+    if (!best->names) /* a source without a unit */
+        return true;
+    const at_line source_line = p->translator->source ? *p->source : (at_line){"", 0};
+    const named source = {source_line, result->source_offsets, result->source_names, result->source_units},
+                target = {p->target.line, p->target.offsets, best->names, p->target.count};
+    maps->text = copy_text(maps, best->text, best->size, p->error);
+    maps->score = best->score;
+    const char *begin = copy_name(maps, at_vocabulary_unit(vocabulary, AT_BEGIN), p->error),
+               *end = copy_name(maps, at_vocabulary_unit(vocabulary, AT_END), p->error);
+    if (!begin || !end || !set_axis(maps, SOURCE, &source, NULL, NULL, p->error) ||
+        !set_axis(maps, READ, &target, begin, NULL, p->error) ||
+        !set_axis(maps, PREDICTED, &target, NULL, end, p->error))
+        return false;
+    set_names(maps);
+    return true;
+}
+
+/* ---- The target ----------------------------------------------------------------------------------------------- */
+
+static bool keep_target(void *context, int64_t line, const at_result *result)
+{
+    passage *p = context;
+    const at_hypothesis *best = &result->best[0];
+    at_encoded *target = &p->target;
+    (void)line;
+    target->count = best->count;
+    target->ids = take(p->maps, best->count, sizeof *target->ids, p->error);
+    target->offsets = take(p->maps, 2 * best->count, sizeof *target->offsets, p->error);
+    target->line = (at_line){copy_text(p->maps, best->text, best->size, p->error), best->size};
+    if (p->error->code == AT_OK && best->count)
+        memcpy(target->ids, best->ids, (size_t)best->count * sizeof *target->ids);
+    return p->error->code == AT_OK;
+}
+
+/* Where each unit stands in the text of all of them: a unit is what the text gains by it, without the blanks
+ * before it. */
+static bool find_offsets(passage *p)
+{
+    at_encoded *target = &p->target;
+    at_buffer text = {0};
+    size_t end = 0;
+    for (int64_t t = 0; t < target->count && !text.failed; t++) {
+        text.size = 0;
+        at_vocabulary_decode(p->translator->target, target->ids, t + 1, &text);
+        size_t begin = end;
+        if (text.size > end) /* the bytes of a character may be units of their own, which have no text yet */
+            end = text.size < target->line.size ? text.size : target->line.size;
+        const size_t blanks = strspn(target->line.text + begin, " ");
+        target->offsets[2 * t] = (int32_t)(begin + (begin + blanks < end ? blanks : 0));
+        target->offsets[2 * t + 1] = (int32_t)end;
+    }
+    const bool good = !text.failed;
+    at_buffer_free(&text);
+    return good || no_memory(p->error);
+}
+
+static bool search_target(passage *p, at_translator *translator, const at_search_settings *settings)
+{
+    at_search_settings one = *settings;
+    one.n_best = 1;
+    one.replace_unknown = one.wants_weights = one.wants_links = one.prefix = false;
+    one.layer = one.head = 0;
+    return at_translate(translator, &one, p->source, 1, keep_target, p, p->error) && find_offsets(p);
+}
+
+static bool check_lines(const at_translator *translator, const at_line *source, const at_line *target, at_error *error)
+{
+    const at_model_kind *kind = translator->model->kind;
+    if (error->code != AT_OK)
+        return false;
+    if (kind->has_source && !source)
+        return at_fail(error, AT_USAGE, "model '%s' translates: it needs a source", kind->name);
+    if (!kind->has_source && !source == !target)
+        return at_fail(error, AT_USAGE, "model '%s' is a language model: it takes one text, to read or to continue",
+                       kind->name);
+    return kind->has_attention ||
+           at_fail(error, AT_UNSUPPORTED, "model '%s' has no attention, so it has no weights to show", kind->name);
+}
+
+/* The units of both sides, of which the source's are encoded here to know how many there are. */
+static bool set_sizes(passage *p)
+{
+    at_encoded source = {.line = p->source ? *p->source : (at_line){0}};
+    int64_t replaced = 0;
+    axis *axes = p->maps->axis;
+    if (p->translator->source &&
+        !at_search_encode(p->maps->arena, p->translator->source, 0, &source, &replaced, p->error))
+        return false;
+    axes[SOURCE].units = source.count;
+    axes[READ].units = axes[PREDICTED].units = p->target.count + 1;
+    return at_model_weights(p->translator->model, axes[SOURCE].units, axes[READ].units) <= MOST_WEIGHTS ||
+           at_fail(
+               p->error, AT_UNSUPPORTED,
+               "the weights of all layers and heads between %lld source and %lld target units take more than 1 GiB; "
+               "a shorter line takes less",
+               (long long)axes[SOURCE].units, (long long)axes[READ].units);
+}
+
+static bool decode(passage *p, at_translator *translator)
+{
+    const at_observer observer = {observe, p};
+    const at_search_settings settings = {.batch = 1};
+    const at_search_job job = {.translator = translator,
+                               .settings = &settings,
+                               .lines = translator->model->kind->has_source ? p->source : NULL,
+                               .count = 1,
+                               .on_result = finish,
+                               .context = p,
+                               .target = &p->target,
+                               .observer = &observer};
+    return set_sizes(p) && at_forced(&job, p->error);
+}
+
+at_maps *at_maps_new(at_translator *translator, const at_search_settings *settings, const at_line *source,
+                     const at_line *target, at_error *error)
+{
+    at_maps *maps = check_lines(translator, source, target, error) ? maps_open(error) : NULL;
+    passage p = {.maps = maps, .translator = translator, .source = source, .error = error};
+    int64_t replaced = 0;
+    if (!maps)
+        return NULL;
+    if (target)
+        p.target.line = *target;
+    if (target ? at_search_encode(maps->arena, translator->target, 0, &p.target, &replaced, error)
+               : search_target(&p, translator, settings))
+        decode(&p, translator);
+    return maps_close(maps, error);
+}
+
+/* ---- Words ---------------------------------------------------------------------------------------------------- */
+
+static bool copy_words(const axis *from, at_maps *maps, axis *to, at_error *error)
+{
+    *to = (axis){.units = from->words, .words = from->words};
+    to->names = to->word_names = take(maps, from->words, sizeof *to->names, error);
+    to->word = take(maps, from->words, sizeof *to->word, error);
+    for (int64_t i = 0; error->code == AT_OK && i < from->words; i++) {
+        to->names[i] = copy_name(maps, from->word_names[i], error);
+        to->word[i] = i;
+    }
+    return error->code == AT_OK;
+}
+
+/* W_IJ = mean over i in I of sum over j in J of w_ij; `sum` [columns] is scratch. */
+static void join_words(const at_map *map, const axis *rows, const axis *columns, float *to, double *sum)
+{
+    for (int64_t h = 0; h < map->heads; h++)
+        for (int64_t word = 0; word < rows->words; word++) {
+            int64_t units = 0;
+            memset(sum, 0, (size_t)columns->words * sizeof *sum);
+            for (int64_t i = 0; i < map->rows; i++) {
+                if (rows->word[i] != word)
+                    continue;
+                const float *from = map->weights + (h * map->rows + i) * map->columns;
+                units++;
+                for (int64_t j = 0; j < map->columns; j++)
+                    if (columns->word[j] >= 0)
+                        sum[columns->word[j]] += (double)from[j];
+            }
+            for (int64_t j = 0; j < columns->words; j++)
+                to[(h * rows->words + word) * columns->words + j] = units ? (float)(sum[j] / (double)units) : 0;
+        }
+}
+
+at_maps *at_maps_words(const at_maps *from, at_error *error)
+{
+    at_maps *maps = maps_open(error);
+    if (!maps)
+        return NULL;
+    maps->text = copy_name(maps, from->text, error);
+    maps->score = from->score;
+    for (int a = 0; a < AXES; a++)
+        if (from->axis[a].names && !copy_words(&from->axis[a], maps, &maps->axis[a], error))
+            return maps_close(maps, error);
+    for (int i = 0; i < from->count && error->code == AT_OK; i++) {
+        const at_map *map = &from->map[i];
+        const axis *rows = &from->axis[axes_of[map->kind].rows], *columns = &from->axis[axes_of[map->kind].columns];
+        float *weights = add_map(maps, map->kind, map->layer, map->heads, error);
+        double *sum = take(maps, columns->words, sizeof *sum, error);
+        if (weights && sum)
+            join_words(map, rows, columns, weights, sum);
+    }
+    set_names(maps);
+    return maps_close(maps, error);
+}
+
+/* ---- Reading -------------------------------------------------------------------------------------------------- */
+
+const at_map *at_maps_at(const at_maps *maps, int index)
+{
+    return index >= 0 && index < maps->count ? &maps->map[index] : NULL;
+}
+
+const char *at_maps_target(const at_maps *maps)
+{
+    return maps->text;
+}
+
+double at_maps_score(const at_maps *maps)
+{
+    return maps->score;
+}
