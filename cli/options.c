@@ -184,14 +184,24 @@ static bool read_config_line(const cli_command *command, const char *path, int n
     return good;
 }
 
+/* getdelim returns -1 at the end of an empty file as well as out of memory, which is no error of the stream. */
+static bool read_text(FILE *file, char **text, ssize_t *length)
+{
+    size_t room = 0;
+    errno = 0;
+    *length = getdelim(text, &room, 0, file);
+    return *length >= 0 || (feof(file) && !ferror(file));
+}
+
 char *text_of_file(const char *path, at_error *error)
 {
     FILE *file = fopen(path, "r");
     char *text = NULL;
-    size_t room = 0;
-    ssize_t length = file ? getdelim(&text, &room, 0, file) : -1;
-    bool good = file && !ferror(file);
-    if (!good)
+    ssize_t length = -1;
+    bool good = file && read_text(file, &text, &length);
+    if (!good && errno == ENOMEM)
+        fail(error, AT_MEMORY, "out of memory for the text of '%s'", path);
+    else if (!good)
         fail(error, AT_FILE, "cannot read '%s': %s", path, strerror(errno));
     else if (length > 0 && !text[length - 1])
         good = fail(error, AT_FORMAT, "'%s' is no text, as there is a zero byte in it", path);
@@ -203,8 +213,11 @@ char *text_of_file(const char *path, at_error *error)
             memmove(text, text + 3, (size_t)length - 2);
         return text;
     }
-    free(text); /* getdelim returns -1 for an empty file */
-    return good ? strdup("") : NULL;
+    if (good && text) /* an empty file */
+        text[0] = 0;
+    else
+        free(text);
+    return good ? text : NULL;
 }
 
 static bool read_config(const cli_command *command, void *into, at_error *error)

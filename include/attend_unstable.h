@@ -127,6 +127,15 @@ AT_API void at_writer_cancel(at_writer *writer);
 /* All of that at once. */
 AT_API bool at_file_write(const char *path, const void *bytes, size_t size, at_error *error);
 
+/* ---- JSON ----------------------------------------------------------------------------------------------------- */
+
+/* The value of a JSON text, made of Jansson's values; release it with json_decref. Refused are names that occur twice in
+ * an object, NUL characters, bytes that are not UTF-8, numbers beyond int64_t or double, and more than 100 nested
+ * brackets. `what` names the text in the error message: "WHAT is not JSON: ..." or "out of memory for WHAT". (json_loads
+ * of Jansson 2.14 does not check every allocation: it may lose characters, or crash.) */
+struct json_t;
+AT_API struct json_t *at_json_read(const char *text, size_t size, const char *what, at_error *error);
+
 /* ---- Listings ------------------------------------------------------------------------------------------------- */
 
 /* What the listings of textbooks do: a handful of pairs of equal length, ids of one small alphabet on both sides, one

@@ -1,10 +1,9 @@
 /* What attend compare measures of a run, and of a cell over its seeds. */
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/compare.h"
+#include "compare/step.h"
 
 /* ---- Lengths -------------------------------------------------------------------------------------------------- */
 
@@ -160,16 +159,16 @@ static bool score(const compare_table *table, const compare_measure *m, const at
 }
 
 /* The lines that a step wrote; NULL without an error if it recorded that the model has none. */
-static at_line_list *lines_of(const compare_run *run, const char *step, int64_t count, at_error *error)
+static at_line_list *lines_of(const compare_run *run, const char *name, int64_t count, at_error *error)
 {
     char path[PATH];
-    snprintf(path, sizeof path, "%s/%s.json", run->folder, step);
-    json_t *record = json_load_file(path, 0, NULL);
+    snprintf(path, sizeof path, "%s/%s.json", run->folder, name);
+    json_t *record = step_read(path, error);
     const bool none = json_object_get(record, "none");
     json_decref(record);
-    if (none)
+    if (none || error->code != AT_OK)
         return NULL;
-    snprintf(path, sizeof path, "%s/%s.txt", run->folder, step);
+    snprintf(path, sizeof path, "%s/%s.txt", run->folder, name);
     at_line_list *lines = at_line_list_read(path, error);
     if (lines && lines->count != count) {
         fail(error, AT_SHAPE, "'%s' has %lld lines and should have %lld; delete its directory to run it again", path,
@@ -200,7 +199,10 @@ static bool read_log(compare_run *run, double *ms, double *speed, at_error *erro
     json_int_t last = 0;
     run->seconds = 0;
     for (int64_t i = 0; steps && speeds && i < lines->count; i++) {
-        json_t *report = json_loadb(lines->line[i].text, lines->line[i].size, 0, NULL);
+        at_error unread = {0}; /* as of the last line of a run that was killed */
+        json_t *report = at_json_read(lines->line[i].text, lines->line[i].size, path, &unread);
+        if (unread.code == AT_MEMORY)
+            fail(error, AT_MEMORY, "%s", unread.text);
         const char *event = json_string_value(json_object_get(report, "event"));
         const json_int_t update = json_integer_value(json_object_get(report, "update"));
         const double seconds = json_number_value(json_object_get(report, "seconds"));
@@ -212,6 +214,8 @@ static bool read_log(compare_run *run, double *ms, double *speed, at_error *erro
         }
         json_decref(report);
     }
+    if (lines && !(steps && speeds))
+        fail(error, AT_MEMORY, "out of memory for the reports in '%s'", path);
     *ms = steps ? median(steps, count) : NAN;
     *speed = speeds ? median(speeds, count) : NAN;
     free(steps);
@@ -240,7 +244,7 @@ static bool read_costs(const compare_table *table, compare_run *run, at_error *e
     char path[PATH];
     double *value = run->value + table->first_cost;
     snprintf(path, sizeof path, "%s/train.json", run->folder);
-    json_t *record = json_load_file(path, 0, NULL);
+    json_t *record = step_read(path, error);
     value[0] = count_parameters(run, error);
     value[2] = json_number_value(json_object_get(record, "peak_mb"));
     json_decref(record);

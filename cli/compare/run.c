@@ -164,7 +164,7 @@ static bool finish_step(const compare_table *table, job *j, int status, const st
         if (!step_record(run, j->which, &j->step, seconds_now() - j->started, usage->ru_maxrss, none ? why : NULL,
                          error))
             return false;
-        j->which = step_next(table, run, &j->step);
+        j->which = step_next(table, run, &j->step, error);
         return j->which < STEPS;
     }
     bool refused = is_impossible(table->spec, j, status);
@@ -208,13 +208,13 @@ static void finish_run(compare_table *table, compare_run *run)
 /* ---- All of them ---------------------------------------------------------------------------------------------- */
 
 /* The next run with a step to run; NULL if there is none. Finished ones are measured. */
-static compare_run *next_run(compare_table *table, int *next, job *j)
+static compare_run *next_run(compare_table *table, int *next, job *j, at_error *error)
 {
     while (*next < table->run_count) {
         compare_run *run = &table->run[(*next)++];
-        j->which = step_next(table, run, &j->step);
-        if (j->which < STEPS)
-            return run;
+        j->which = step_next(table, run, &j->step, error);
+        if (j->which < STEPS || error->code != AT_OK)
+            return j->which < STEPS ? run : NULL;
         finish_run(table, run);
     }
     return NULL;
@@ -282,7 +282,7 @@ static bool run_jobs(compare_table *table, const compare_orders *orders, job *jo
     for (;;) {
         for (int64_t i = 0; i < orders->jobs && !stop && error->code == AT_OK; i++) {
             job *j = &jobs[i];
-            while (!j->run && !stop && error->code == AT_OK && (j->run = next_run(table, &next, j))) {
+            while (!j->run && !stop && error->code == AT_OK && (j->run = next_run(table, &next, j, error))) {
                 if (is_refused(table, j->run)) {
                     j->run = NULL;
                     continue;

@@ -1,7 +1,6 @@
 #include "compare/step.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -148,9 +147,20 @@ const char *step_identity(const step *s, char text[NUMBER])
     return text;
 }
 
-static bool is_done(const step *s)
+json_t *step_read(const char *path, at_error *error)
 {
-    json_t *record = json_load_file(s->record, JSON_REJECT_DUPLICATES, NULL);
+    at_error unread = {0};
+    char *text = text_of_file(path, &unread);
+    json_t *record = text ? at_json_read(text, strlen(text), path, &unread) : NULL;
+    if (unread.code == AT_MEMORY)
+        fail(error, AT_MEMORY, "%s", unread.text);
+    free(text);
+    return record;
+}
+
+static bool is_done(const step *s, at_error *error)
+{
+    json_t *record = step_read(s->record, error);
     const char *identity = json_string_value(json_object_get(record, "identity"));
     char wanted[NUMBER];
     bool done = identity && strcmp(identity, step_identity(s, wanted)) == 0;
@@ -188,10 +198,10 @@ bool step_record(const compare_run *run, int which, const step *s, double second
     return error->code == AT_OK;
 }
 
-int step_next(const compare_table *table, const compare_run *run, step *s)
+int step_next(const compare_table *table, const compare_run *run, step *s, at_error *error)
 {
-    for (int which = 0; which < STEPS; which++)
-        if (step_make(table, run, which, s) && !is_done(s))
+    for (int which = 0; which < STEPS && error->code == AT_OK; which++)
+        if (step_make(table, run, which, s) && !is_done(s, error) && error->code == AT_OK)
             return which;
     return STEPS;
 }

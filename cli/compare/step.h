@@ -2,6 +2,8 @@
 #ifndef COMPARE_STEP_H
 #define COMPARE_STEP_H
 
+#include <jansson.h>
+
 #include "compare/compare.h"
 
 enum { TRAIN_STEP, TEST_STEP, BEYOND_STEP, ALIGN_STEP, STEPS };
@@ -35,7 +37,9 @@ const char *step_identity(const step *s, char text[NUMBER]);
  * cannot do it. The steps after it become not done. */
 bool step_record(const compare_run *run, int which, const step *s, double seconds, long peak, const char *none,
                  at_error *error);
-/* The first step that is not done; STEPS if all are. */
-int step_next(const compare_table *table, const compare_run *run, step *s);
+/* The record of a step; NULL if there is none, or if it is damaged: the step is not done. Fails only if out of memory. */
+json_t *step_read(const char *path, at_error *error);
+/* The first step that is not done; STEPS if all are, or with the error set. */
+int step_next(const compare_table *table, const compare_run *run, step *s, at_error *error);
 
 #endif

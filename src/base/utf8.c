@@ -4,17 +4,24 @@
 #include <string.h>
 #include <utf8proc.h>
 
+size_t at_utf8_length(const char *text, size_t size)
+{
+    size_t at = 0;
+    while (at < size) {
+        utf8proc_int32_t point;
+        const utf8proc_ssize_t left = (utf8proc_ssize_t)(size - at);
+        const utf8proc_ssize_t step = utf8proc_iterate((const utf8proc_uint8_t *)text + at, left, &point);
+        if (step < 1)
+            break;
+        at += (size_t)step;
+    }
+    return at;
+}
+
 bool at_is_utf8(const char *text)
 {
-    const utf8proc_uint8_t *from = (const utf8proc_uint8_t *)text;
-    while (*from != '\0') {
-        utf8proc_int32_t point;
-        utf8proc_ssize_t step = utf8proc_iterate(from, -1, &point);
-        if (step < 1)
-            return false;
-        from += step;
-    }
-    return true;
+    const size_t size = strlen(text);
+    return at_utf8_length(text, size) == size;
 }
 
 char *at_shown(const char *name, char *out, size_t size)

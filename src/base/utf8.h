@@ -4,6 +4,8 @@
 
 #include "attend.h"
 
+/* How many bytes from the first on are UTF-8: all of them, or those before a byte that is not. */
+size_t at_utf8_length(const char *text, size_t size);
 bool at_is_utf8(const char *text);
 
 /* A name made fit for an error message: control characters and bytes that are not UTF-8 as \xNN, a long name cut with

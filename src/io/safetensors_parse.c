@@ -1,12 +1,14 @@
 /* The parser of safetensors files. Every size in the header is checked against the size of the file before it is used. */
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/utf8.h"
 #include "io/dtype.h"
 #include "io/parse_internal.h"
 #include "io/tensors_internal.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -209,14 +211,9 @@ static json_t *load_header(const unsigned char *bytes, size_t size, size_t *leng
         at_fail(r->error, AT_FORMAT, "'%s' is not a safetensors file: its header does not begin with '{'", r->file);
         return NULL;
     }
-    json_error_t problem;
-    json_t *root = json_loadb((const char *)bytes + 8, *length, JSON_REJECT_DUPLICATES, &problem);
-    if (!root) {
-        char text[160];
-        at_fail(r->error, AT_FORMAT, "'%s' has a header that is not JSON: %s at byte %d of it", r->file,
-                at_shown(problem.text, text, sizeof text), problem.position);
-    }
-    return root;
+    char what[120], text[AT_SHOWN];
+    snprintf(what, sizeof what, "the header of '%s'", at_shown(r->file, text, sizeof text));
+    return at_json_read((const char *)bytes + 8, *length, what, r->error);
 }
 
 at_tensors *at_tensors_parse(const unsigned char *bytes, size_t size, const char *name, at_error *error)

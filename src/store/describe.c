@@ -1,7 +1,8 @@
 /* The description of a model for people: settings, sizes, history. */
-#include <jansson.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/json.h"
 #include "models/kinds.h"
 #include "store/translator.h"
 
@@ -35,10 +36,11 @@ static void add_vocabulary(at_buffer *text, const char *side, const at_vocabular
     add_line(text, side, value);
 }
 
-/* One line for each entry: its names and values, separated by blanks. */
+/* One line for each entry: its names and values, separated by blanks. A history that is not JSON is left out. */
 static void add_history(at_buffer *text, const char *history)
 {
-    json_t *entries = history ? json_loads(history, 0, NULL) : NULL, *entry, *value;
+    at_error unread = {0};
+    json_t *entries = history ? at_json_read(history, strlen(history), "the history", &unread) : NULL, *entry, *value;
     size_t index;
     const char *name;
     if (json_array_size(entries) > 0)
@@ -57,6 +59,7 @@ static void add_history(at_buffer *text, const char *history)
         at_buffer_print(text, "\n");
     }
     json_decref(entries);
+    text->failed |= unread.code == AT_MEMORY;
 }
 
 char *at_translator_info(const at_translator *translator, at_error *error)

@@ -4,11 +4,11 @@
  * The SentencePiece model of a side is a tensor of bytes, vocabulary.source or vocabulary.target. */
 #include "store/readers_internal.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/utf8.h"
 #include "models/kinds.h"
 #include "store/model_file.h"
@@ -63,8 +63,7 @@ static const char *json_to_text(const json_t *value, char number[32])
 
 static bool settings_from_json(const char *text, at_model_settings *settings, at_error *error)
 {
-    json_error_t fault;
-    json_t *object = json_loads(text, JSON_REJECT_DUPLICATES, &fault), *value;
+    json_t *object = at_json_read(text, strlen(text), "their text", error), *value;
     const char *name;
     at_given given = {0};
     if (!json_is_object(object))
@@ -188,7 +187,8 @@ static bool load_parts(at_translator *t, const at_tensors *file, const char *pat
         return at_fail(error, AT_FORMAT, "'%s' lacks 'settings' or 'max-length' in its metadata", path);
     at_error inner = {0};
     if (!settings_from_json(settings_text, &settings, &inner))
-        return at_fail(error, AT_FORMAT, "the settings of '%s' cannot be used: %s", path, inner.text);
+        return at_fail(error, inner.code == AT_MEMORY ? AT_MEMORY : AT_FORMAT,
+                       "the settings of '%s' cannot be used: %s", path, inner.text);
     const bool has_source = at_model_kind_find(settings.model, &inner)->has_source;
     if (has_source)
         t->source = load_vocabulary(file, "source.vocabulary", SOURCE_SUBWORDS, path, error);

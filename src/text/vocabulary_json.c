@@ -1,9 +1,9 @@
 /* A vocabulary in a model file. */
 #include "text/vocabulary_internal.h"
 
+#include "base/json.h"
 #include "base/utf8.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,11 +139,8 @@ at_vocabulary *at_vocabulary_from_json(const char *json, at_error *error)
 {
     if (error->code != AT_OK)
         return NULL;
-    json_error_t fault;
-    json_t *root = json_loads(json, JSON_REJECT_DUPLICATES, &fault);
+    json_t *root = at_json_read(json, strlen(json), "a stored vocabulary", error);
     const char *kind = json_string_value(json_object_get(root, "kind"));
-    if (!root)
-        at_fail(error, AT_FORMAT, "a stored vocabulary is not JSON: %s", fault.text);
     at_vocabulary *vocabulary = new_of_kind(kind, error);
     bool good = vocabulary && read_normaliser(vocabulary, root, error) &&
                 (strcmp(kind, "spm") == 0 ? read_hash(vocabulary, root, error) : read_units(vocabulary, root, error));

@@ -1,7 +1,6 @@
 /* The files of a trainer: the models, and the state that a resumed run continues from. */
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/json.h"
 #include "io/dtype.h"
 #include "store/model_file.h"
 #include "store/replace_file.h"
@@ -175,17 +175,20 @@ static bool read_state(at_trainer *trainer, const at_tensors *file, at_error *er
     return true;
 }
 
-/* The update of the last validation in a model file's history; 0: unknown. */
-static int64_t validated_at(const char *path)
+/* The update of the last validation in a model file's history; 0: there is no file, or nothing is known about it. */
+static int64_t validated_at(const char *path, at_error *error)
 {
-    at_error ignored = {0};
-    at_tensors *file = at_tensors_read(path, &ignored);
+    at_error unread = {0};
+    at_tensors *file = access(path, F_OK) == 0 ? at_tensors_read(path, &unread) : NULL;
     const char *history = file ? at_tensors_meta(file, "history") : NULL;
-    json_t *entries = history ? json_loads(history, 0, NULL) : NULL;
+    json_t *entries = history ? at_json_read(history, strlen(history), "the history", &unread) : NULL;
     json_t *last = json_array_get(entries, json_array_size(entries) - 1);
     const int64_t update = json_integer_value(json_object_get(last, "update"));
     json_decref(entries);
     at_tensors_free(file);
+    if (unread.code == AT_MEMORY ||
+        unread.code == AT_FILE) /* a damaged one, on the other hand, is not the best model */
+        at_fail(error, unread.code, "%s", unread.text);
     return update;
 }
 
@@ -196,18 +199,18 @@ static bool restore_best(at_trainer *trainer, at_error *error)
     const char *output = trainer->settings->output;
     const int64_t best = trainer->progress.best_update;
     at_buffer previous = {0};
-    bool done = true;
     at_buffer_print(&previous, "%s.previous", output);
-    const int64_t now = best > 0 ? validated_at(output) : 0;
-    if (now > best && !previous.failed && validated_at(previous.bytes) == best) {
-        done = at_file_restore(output, error);
+    if (previous.failed)
+        return at_no_memory(error, "the names of '%s'", output);
+    const int64_t now = best > 0 ? validated_at(output, error) : 0;
+    if (now > best && validated_at(previous.bytes, error) == best && at_file_restore(output, error)) {
         at_trainer_note(trainer,
                         "'%s' is again the best model of the state, that of update %lld; the model that the last run "
                         "validated at its end, that of update %lld, is '%s' until the next save",
                         output, (long long)best, (long long)now, previous.bytes);
     }
     at_buffer_free(&previous);
-    return done;
+    return error->code == AT_OK;
 }
 
 bool at_trainer_resume(at_trainer *trainer, at_error *error)

@@ -206,7 +206,9 @@ static void other_files_are_refused(void **state)
     refused("settings", AT_FORMAT,
             "the settings of 'settings' cannot be used: no setting 'hiden'; did you mean 'hidden'?");
     changed("no_json", "settings", "{");
-    refused("no_json", AT_FORMAT, "the settings of 'no_json' cannot be used: they are not a JSON object");
+    refused("no_json", AT_FORMAT,
+            "the settings of 'no_json' cannot be used: their text is not JSON: it has no name where one should be at "
+            "byte 1");
     changed("larger", "settings", "{\"model\":\"bahdanau\",\"embedding\":3,\"hidden\":4,\"attention\":5,\"maxout\":3}");
     refused("larger", AT_FORMAT,
             "the parameter 'output.U_o.W' of 'larger' is [4,4], and its settings and vocabularies need [6,4]");
