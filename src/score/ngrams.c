@@ -32,7 +32,9 @@ bool at_sequences_add(at_sequences *sequences, int32_t id)
 
 bool at_sequences_end(at_sequences *sequences)
 {
-    if (!AT_GROW(sequences->start, sequences->start_room, (size_t)sequences->count + 2))
+    /* Without a single id there is an array as well, because NULL + 0 is undefined. */
+    if (!AT_GROW(sequences->start, sequences->start_room, (size_t)sequences->count + 2) ||
+        !AT_GROW(sequences->id, sequences->room, sequences->used))
         return false;
     if (sequences->count == 0)
         sequences->start[0] = 0;
@@ -138,9 +140,9 @@ void at_grams_step(at_grams *grams)
     at_table_reserve(&grams->table, of->used); /* cannot fail: at_grams_start had the memory allocated */
     for (int s = 0; s < of->count; s++) {
         int32_t *id = grams->id + of->start[s];
-        const int32_t *last = of->id + of->start[s] + grams->order - 1;
+        const int64_t last = of->start[s] + grams->order - 1; /* beyond the ids if the sequence is short */
         for (int64_t i = 0, count = at_grams_count(grams, s); i < count; i++)
-            id[i] = id_of(&grams->table, (uint64_t)(uint32_t)id[i] << 32 | (uint32_t)last[i]);
+            id[i] = id_of(&grams->table, (uint64_t)(uint32_t)id[i] << 32 | (uint32_t)of->id[last + i]);
     }
 }
 

@@ -262,9 +262,9 @@ bool at_batches_seek(at_batches *batches, int64_t epoch, int64_t index, at_error
 static void fill_row(at_batches *batches, const at_batch *batch, int64_t row, int32_t sentence)
 {
     const at_corpus *corpus = batches->corpus;
-    const int32_t *x = corpus->side[0].ids + corpus->side[0].start[sentence];
-    const int32_t *y = corpus->side[1].ids + corpus->side[1].start[sentence];
     int64_t source_length = at_pairs_length(corpus, 0, sentence), tokens = at_pairs_length(corpus, 1, sentence);
+    const int32_t *x = source_length > 0 ? corpus->side[0].ids + corpus->side[0].start[sentence] : NULL;
+    const int32_t *y = tokens > 0 ? corpus->side[1].ids + corpus->side[1].start[sentence] : NULL;
     int32_t *source = batches->source + row * batch->source_length;
     int32_t *input = batches->input + row * batch->target_length;
     int32_t *target = batches->target + row * batch->target_length;

@@ -64,7 +64,7 @@ END
     zsh -f ask.zsh 'attend train --learning-r' 'learning-rate' || fail "zsh does not complete the options"
     zsh -f ask.zsh 'attend compare shaw' shaw-k || fail "zsh does not complete the comparisons"
 else
-    echo "SKIPPED: zsh is not installed, so its script was not parsed"
+    skipped "zsh is not installed, so its script was not parsed"
 fi
 refuse 2 "no shell 'fish'; there are 'bash' and 'zsh'" help --completion fish
 finish

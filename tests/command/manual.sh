@@ -13,7 +13,7 @@ sound() {
     if command -v groff >/dev/null; then
         equal "" "$(groff -man -Tutf8 -ww -K utf8 "$page" 2>&1 >/dev/null)" "groff on $page"
     else
-        echo "SKIPPED: groff is not installed, so $page was not formatted"
+        skipped "groff is not installed, so $page was not formatted"
     fi
     if command -v mandoc >/dev/null; then
         equal "" "$(mandoc -T lint -W error "$page")" "mandoc on $page"

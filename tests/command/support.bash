@@ -45,6 +45,16 @@ refuse() {
     checks=$((checks + 1))
 }
 
+# skipped TEXT: a check that cannot be made here, and why; tests/run.sh counts these lines.
+skipped() {
+    echo "SKIPPED: $1"
+}
+
+# Is there a pseudo-terminal, and script(1) to run a command in it?
+has_terminal() {
+    script -qec true /dev/null </dev/null >/dev/null 2>&1
+}
+
 # run ARGUMENTS...: exit code 0 and not a word.
 run() {
     local said

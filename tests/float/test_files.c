@@ -164,8 +164,12 @@ static void test_devices_and_pipes_are_written_to(void **state)
     bool written = write_file("/dev/full", "x", &full), discarded = write_file("/dev/null", "x", &error);
     unsigned char *endless = at_file_read("/dev/zero", &size, &zero);
     restore_privileges();
-    assert_false(written);
-    expect_message(&full, "cannot write '/dev/full': No space left on device");
+    if (access("/dev/full", F_OK) == 0) {
+        assert_false(written);
+        expect_message(&full, "cannot write '/dev/full': No space left on device");
+    } else {
+        puts("SKIPPED: there is no /dev/full, so a full disk was not checked");
+    }
     assert_true(discarded);
     assert_null(endless);
     expect_message(&zero, "cannot read '/dev/zero': it is a device, not a file");

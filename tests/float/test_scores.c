@@ -1,6 +1,7 @@
 /* BLEU, chrF and TER: published values of sacreBLEU, stored values of many settings, and the bootstrap. */
 #include "attend.h"
 #include "base/rng.h"
+#include "score/ngrams_internal.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -318,6 +319,24 @@ static void test_empty_lines(void **state)
     expect("aer", single, "\n", "\n", NULL, 0, 0);
 }
 
+/* Sequences without a single id have an array: an offset to NULL, even 0, is undefined. */
+static void test_sequences_without_ids(void **state)
+{
+    (void)state;
+    at_sequences sequences = {0};
+    at_grams grams = {0};
+    assert_true(at_sequences_end(&sequences) && at_sequences_end(&sequences));
+    assert_non_null(sequences.id);
+    assert_true(at_grams_start(&grams, &sequences));
+    for (int order = 1; order <= 4; order++) {
+        at_grams_step(&grams);
+        assert_int_equal(at_grams_count(&grams, 0), 0);
+        assert_int_equal(at_grams_common(&grams, 1, 1), 0);
+    }
+    at_grams_free(&grams);
+    at_sequences_free(&sequences);
+}
+
 /* Some lines of a text have the score of a separate text of these lines. */
 static void test_parts(void **state)
 {
@@ -507,12 +526,19 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_published),     cmocka_unit_test(test_stored),
-        cmocka_unit_test(test_tokenisers),    cmocka_unit_test(test_entities),
-        cmocka_unit_test(test_small_letters), cmocka_unit_test(test_several_references),
-        cmocka_unit_test(test_signatures),    cmocka_unit_test(test_empty_lines),
-        cmocka_unit_test(test_spread),        cmocka_unit_test(test_comparison),
-        cmocka_unit_test(test_long_lines),    cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_published),
+        cmocka_unit_test(test_stored),
+        cmocka_unit_test(test_tokenisers),
+        cmocka_unit_test(test_entities),
+        cmocka_unit_test(test_small_letters),
+        cmocka_unit_test(test_several_references),
+        cmocka_unit_test(test_signatures),
+        cmocka_unit_test(test_empty_lines),
+        cmocka_unit_test(test_sequences_without_ids),
+        cmocka_unit_test(test_spread),
+        cmocka_unit_test(test_comparison),
+        cmocka_unit_test(test_long_lines),
+        cmocka_unit_test(test_threads),
         cmocka_unit_test(test_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
