@@ -16,3 +16,39 @@ count()
 {
     if [ "$TORTURE" = full ]; then echo "$2"; else echo "$1"; fi
 }
+
+# enter: goes to an empty folder, which is removed at the end; in memory if there is such a file system, as disks sync slowly.
+enter()
+{
+    local memory=/dev/shm
+    [ -w "$memory" ] || memory=${TMPDIR:-/tmp}
+    work=$(mktemp -d "$memory/attend-torture-XXXXXX")
+    trap 'rm -rf "$work"' EXIT
+    cd "$work" || exit 1
+}
+
+# The random choices of a script follow from SEED, which it prints with what it finds.
+SEED=${SEED:-$RANDOM}
+RANDOM=$SEED
+
+# found MESSAGE: counts and prints what should not be.
+finds=0
+found()
+{
+    finds=$((finds + 1))
+    echo "FOUND (SEED=$SEED): $1"
+    [ "$finds" -lt 20 ] || { echo "20 finds, so the script ends"; exit 1; }
+}
+
+# random LEAST MOST: sets $random to a number from LEAST to MOST.
+random()
+{
+    random=$(($1 + (RANDOM * 32768 + RANDOM) % ($2 - $1 + 1)))
+}
+
+# same_log ONE OTHER: whether two logs of training are the same apart from times.
+same_log()
+{
+    local times='s/"seconds":[^,]*,"words_per_second":[^,]*,//'
+    cmp -s <(sed "$times" "$1") <(sed "$times" "$2")
+}
