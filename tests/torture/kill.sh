@@ -35,12 +35,6 @@ measure()
     calls[$name]=$(sort -n counted | tail -n 1)
 }
 
-sleep_at_most() # MILLISECONDS
-{
-    random 0 "$1"
-    sleep "$(printf '%d.%03d' $((random / 1000)) $((random % 1000)))"
-}
-
 # strike NAME COMMAND...: starts it and ends it at a random moment; sets $code, which is 137 if it was killed in time.
 strike()
 {

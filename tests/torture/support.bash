@@ -46,6 +46,13 @@ random()
     random=$(($1 + (RANDOM * 32768 + RANDOM) % ($2 - $1 + 1)))
 }
 
+# sleep_at_most MILLISECONDS: waits for a random time.
+sleep_at_most()
+{
+    random 0 "$1"
+    sleep "$(printf '%d.%03d' $((random / 1000)) $((random % 1000)))"
+}
+
 # same_log ONE OTHER: whether two logs of training are the same apart from times.
 same_log()
 {
