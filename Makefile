@@ -53,7 +53,7 @@ build: tools
 
 demo: deps
 	@$(MAKE) build
-	@for name in self-attention antonyms beer dates; do build/attend demo $$name && echo || exit 1; done
+	@for name in self-attention antonyms beer dates; do build/attend demo $$name --all && echo || exit 1; done
 
 test: test-deps
 	@$(CONFIGURE) -B build/check $(CHECK) -DAT_SANITIZE=ON >/dev/null

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "compare/compare.h"
+#include "demo/demo.h"
 
 /* A topic shows the entries of one axis of the catalogue, the models, the demos, or the comparisons that come with attend. */
 static const struct topic {

@@ -258,6 +258,8 @@ static bool no_option(const cli_command *command, const char *typed, at_error *e
     at_suggest(typed, names, count, near, sizeof near);
     if (near[0])
         return fail(error, AT_USAGE, "no option '%s'%s", typed, near);
+    if (command->most_words && strspn(typed + 1, "0123456789."))
+        return fail(error, AT_USAGE, "no option '%s'; an argument that begins with a dash comes after --", typed);
     return fail(error, AT_USAGE, "no option '%s'; attend %s --help shows those there are", typed, command->name);
 }
 

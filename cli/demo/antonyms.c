@@ -3,11 +3,20 @@
 
 #include "demo/demo.h"
 
-enum { STEPS = 5, PAIRS = 6, SYMBOLS = 29, TEXT = STEPS + 2 };
+enum { STEPS = 5, PAIRS = 6, SYMBOLS = 29, TEXT = STEPS + 2, SHOWN = 6 };
 
 static const char alphabet[SYMBOLS + 1] = "SEPabcdefghijklmnopqrstuvwxyz";
 static const char *const pairs[PAIRS][2] = {{"man", "women"}, {"black", "white"}, {"king", "queen"},
                                             {"girl", "boy"},  {"up", "down"},     {"high", "low"}};
+
+typedef struct state {
+    const demo_options *options;
+    int32_t source[PAIRS * STEPS], input[PAIRS * (STEPS + 1)], target[PAIRS * (STEPS + 1)];
+    at_listing_task task;
+    at_listing *listing;
+    const char *word[SHOWN]; /* to translate */
+    int words;
+} state;
 
 /* The ids of `count` letters, the word's and then P. */
 static void write_ids(const char *word, int count, int32_t *ids)
@@ -17,13 +26,57 @@ static void write_ids(const char *word, int count, int32_t *ids)
         ids[i] = (int32_t)(strchr(alphabet, i < length ? word[i] : 'P') - alphabet);
 }
 
-/* The output of the decoder, fed S and then only P, up to its first E; padding is left out. */
-static bool translate(at_listing *listing, const char *word, char text[TEXT], float *weights, at_error *error)
+static void make_task(state *s)
+{
+    for (int i = 0; i < PAIRS; i++) {
+        char padded[TEXT], full[TEXT + 1];
+        snprintf(padded, sizeof padded, "%s%.*s", pairs[i][1], STEPS - (int)strlen(pairs[i][1]), "PPPPP");
+        write_ids(pairs[i][0], STEPS, s->source + i * STEPS);
+        snprintf(full, sizeof full, "S%s", padded);
+        write_ids(full, STEPS + 1, s->input + i * (STEPS + 1));
+        snprintf(full, sizeof full, "%sE", padded);
+        write_ids(full, STEPS + 1, s->target + i * (STEPS + 1));
+    }
+    s->task = (at_listing_task){SYMBOLS, PAIRS, STEPS, STEPS + 1, s->source, s->input, s->target};
+}
+
+static bool begin(void *context, const demo_options *options, at_error *error)
+{
+    static const char *const words[] = {"man", "mans", "king", "black", "up"};
+    state *s = context;
+    s->options = options;
+    for (; s->words < (int)(sizeof words / sizeof *words); s->words++)
+        s->word[s->words] = words[s->words];
+    const char *own = options->input;
+    if (own && (!*own || strlen(own) > STEPS || own[strspn(own, alphabet + 3)]))
+        return fail(error, AT_USAGE, "'%s' is not a word of 1 to %d letters from a to z, which this demo takes", own,
+                    STEPS);
+    if (own)
+        s->word[s->words++] = own;
+    make_task(s);
+    s->listing = demo_listing(&demo_antonyms, options, &s->task, error);
+    return s->listing;
+}
+
+static void end(void *context)
+{
+    at_listing_free(((state *)context)->listing);
+}
+
+/* As in the listing, its own model is fed S and then only P. */
+static bool is_of_listing(const state *s)
+{
+    return demo_model_is_default(&demo_antonyms, s->options);
+}
+
+/* The output of the decoder up to its first E; padding is left out. */
+static bool translate(const state *s, const char *word, char text[TEXT], float *weights, at_error *error)
 {
     int32_t source[STEPS], input[STEPS + 1], output[STEPS + 1];
     write_ids(word, STEPS, source);
     write_ids("S", STEPS + 1, input);
-    if (!at_listing_read(listing, source, input, output, weights, error))
+    if (!(is_of_listing(s) ? at_listing_read(s->listing, source, input, output, weights, error)
+                           : demo_listing_decode(s->listing, &s->task, source, *input, output, weights, error)))
         return false;
     int used = 0;
     for (int i = 0; i <= STEPS && alphabet[output[i]] != 'E'; i++)
@@ -33,12 +86,58 @@ static bool translate(at_listing *listing, const char *word, char text[TEXT], fl
     return true;
 }
 
-static bool show_attention(at_listing *listing, const char *word, at_error *error)
+static bool task(void *context, at_error *error)
 {
+    (void)context, (void)error;
+    say("An encoder reads a word letter by letter; its last state is all that the decoder gets, which writes the "
+        "other word letter by letter. Six pairs, 29 letters as one-hot vectors (S begins, E ends, P fills up to five), "
+        "all of them in one batch:\n");
+    for (int i = 0; i < PAIRS; i++)
+        show_line("%s - %s", pairs[i][0], pairs[i][1]);
+    say("\nThe plain model (rnn-plain) in formulas, x and y one-hot:\n");
+    show_line("h_j = tanh(W x_j + U h_{j−1} + b)           the encoder, h_0 = 0");
+    show_line("s_0 = h_5,  s_t = tanh(W' y_{t−1} + U' s_{t−1} + b')    the decoder");
+    show_line("p(y_t) = softmax(W_o s_t + b_o)");
+    return true;
+}
+
+static bool learn(void *context, at_error *error)
+{
+    const state *s = context;
+    const bool listing = is_of_listing(s);
+    const int epochs = listing ? 1000 : 100;
+    sayf("The model is %s; %d times over all six pairs, with Adam at 0.001.\n",
+         demo_model_chosen(&demo_antonyms, s->options)->name, 5 * epochs);
+    return demo_listing_train(s->listing, 5, epochs, listing ? "77 seconds" : NULL, error);
+}
+
+static bool words(void *context, at_error *error)
+{
+    const state *s = context;
+    char text[TEXT];
+    say(is_of_listing(s) ? "The decoder is fed S P P P P P, so that all it knows comes from the source; \"mans\" was "
+                           "never seen.\n"
+                         : "The decoder is fed S, and then each letter it has written; \"mans\" was never seen.\n");
+    for (int i = 0; i < s->words; i++) {
+        if (!translate(s, s->word[i], text, NULL, error))
+            return false;
+        show_line("%s -> %s", s->word[i], text);
+    }
+    return true;
+}
+
+static bool attention(void *context, at_error *error)
+{
+    const state *s = context;
     float weights[(STEPS + 1) * STEPS];
     char text[TEXT], letter[2][TEXT][2];
-    const char *names[2][TEXT];
-    if (!translate(listing, word, text, weights, error))
+    const char *names[2][TEXT], *word = s->options->input ? s->options->input : "black";
+    if (!at_listing_attends(s->listing)) {
+        say("There is no attention in this model, and so nothing to draw: one vector, s_0, carries the whole word. Try "
+            "--model rnn-attention, bahdanau, luong or transformer.");
+        return true;
+    }
+    if (!translate(s, word, text, weights, error))
         return false;
     int rows = (int)strlen(text), length = (int)strlen(word);
     for (int i = 0; i <= STEPS; i++) {
@@ -47,54 +146,31 @@ static bool show_attention(at_listing *listing, const char *word, at_error *erro
         names[0][i] = letter[0][i];
         names[1][i] = letter[1][i];
     }
-    printf("\nWhere %s looks in %s:\n\n", text, word);
+    sayf("Where each letter of %s (down) looks in %s (across):\n", text, word);
     return show_weights(weights, rows < STEPS ? rows + 1 : STEPS + 1, STEPS, names[1], names[0], error);
 }
 
-static bool show_words(at_listing *listing, at_error *error)
-{
-    static const char *const words[] = {"man", "mans", "king", "black", "up"};
-    char text[TEXT];
-    say("\nTranslated with the decoder fed S P P P P P, so that all it knows comes from the source; \"mans\" was never "
-        "seen:\n");
-    for (int i = 0; i < (int)(sizeof words / sizeof *words); i++) {
-        if (!translate(listing, words[i], text, NULL, error))
-            return false;
-        printf("%*s%s -> %s\n", DEMO_INDENT, "", words[i], text);
-    }
-    return true;
-}
+#define SMALL "hidden=64 embedding=32 attention=32 "
+static const demo_model models[] = {{"rnn-plain", "hidden=128", ""},
+                                    {"rnn-encdec", "hidden=64 embedding=32 maxout=32", ""},
+                                    {"rnn-attention", "hidden=128", ""},
+                                    {"bahdanau", SMALL "maxout=32", ""},
+                                    {"luong", SMALL, ""},
+                                    {"transformer", "hidden=64 ffn=128 layers=1 heads=4 dropout=0 norm=pre", ""},
+                                    {0}};
 
-static bool run(const cli_common *common, at_error *error)
-{
-    const demo_options *options = (const demo_options *)common;
-    int32_t source[PAIRS * STEPS], input[PAIRS * (STEPS + 1)], target[PAIRS * (STEPS + 1)];
-    for (int i = 0; i < PAIRS; i++) {
-        char padded[TEXT], full[TEXT + 1];
-        snprintf(padded, sizeof padded, "%s%.*s", pairs[i][1], STEPS - (int)strlen(pairs[i][1]), "PPPPP");
-        write_ids(pairs[i][0], STEPS, source + i * STEPS);
-        snprintf(full, sizeof full, "S%s", padded);
-        write_ids(full, STEPS + 1, input + i * (STEPS + 1));
-        snprintf(full, sizeof full, "%sE", padded);
-        write_ids(full, STEPS + 1, target + i * (STEPS + 1));
-    }
-    at_listing_task task = {SYMBOLS, PAIRS, STEPS, STEPS + 1, source, input, target};
-    const char *model = demo_setting(options, "model", "rnn-plain");
-    print_heading("Antonyms: one word in, another word out");
-    say("\nAn encoder reads a word letter by letter; its last state is all that the decoder gets, which writes the "
-        "other word letter by letter. Six pairs, 29 letters as one-hot vectors (S begins, E ends, P fills up to five), "
-        "all of them in one batch, 5000 times:\n");
-    for (int i = 0; i < PAIRS; i++)
-        printf("%*s%s - %s\n", DEMO_INDENT, "", pairs[i][0], pairs[i][1]);
-    printf("\nThe model is %s.\n\n", model);
-    at_listing *listing = demo_listing(options, &task, "rnn-plain", error);
-    bool done = listing && demo_listing_train(listing, 5, 1000, "77 seconds", error) && show_words(listing, error) &&
-                (!at_listing_attends(listing) || show_attention(listing, "black", error));
-    if (done && !at_listing_attends(listing))
-        say("\nThere is no attention in this model, and so nothing to draw. Try --model rnn-attention, bahdanau or "
-            "luong.");
-    at_listing_free(listing);
-    return done;
-}
-
-const cli_demo demo_antonyms = {"antonyms", "man -> women: a plain encoder-decoder learns six pairs of words", run};
+const cli_demo demo_antonyms = {
+    .name = "antonyms",
+    .line = "man -> women: a plain encoder-decoder learns six pairs of words",
+    .title = "Antonyms: one word in, another word out",
+    .input = "a word of at most five letters to translate",
+    .example = "queen",
+    .models = models,
+    .size = sizeof(state),
+    .begin = begin,
+    .end = end,
+    .pages = {{"The task and the model", task},
+              {"Learning", learn},
+              {"Translating", words},
+              {"Where it looks", attention}},
+};

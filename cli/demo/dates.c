@@ -1,173 +1,149 @@
 /* attend demo dates: dates as people write them, to ISO 8601, letter by letter.
  *
- * The dates are drawn from a seed, and days kept for the test are never trained on. Training, loading the model and
- * translating go through the library, with files, as a user would do it. */
-#include <stdlib.h>
+ * The dates are drawn from a seed, and days kept for the test are never trained on. */
 #include <string.h>
-#include <unistd.h>
 
 #include "demo/demo.h"
 #include "tasks.h"
 
-enum { TRAIN = 10000, TEST = 1000, TEXT = DATE_TEXT, PATH = 300 };
+enum { TRAIN = 10000, TEST = 1000 };
+_Static_assert((int)DATE_TEXT <= (int)DEMO_LINE, "a date must fit into a line of the demo");
 
-/* ---- Training ------------------------------------------------------------------------------------------------- */
+typedef struct state {
+    const demo_options *options;
+    demo_pairs train, test;
+    demo_trained trained;
+    at_line example;
+    int right, shown; /* of the test: right ones, wrong ones shown */
+    bool attends;
+    at_error *error;
+} state;
 
-static bool write_training(const char *path, uint64_t *random, at_error *error)
+static bool begin(void *context, const demo_options *options, at_error *error)
 {
-    FILE *file = fopen(path, "w");
-    if (!file)
-        return fail(error, AT_FILE, "cannot write '%s', the file of dates to train on", path);
-    char text[TEXT], iso[TEXT];
-    for (int i = 0; i < TRAIN; i++) {
-        task_date(random, false, text, iso);
-        fprintf(file, "%s\t%s\n", text, iso);
-    }
-    bool written = !ferror(file);
-    if (fclose(file) != 0 || !written)
-        return fail(error, AT_FILE, "cannot write all of '%s', the file of dates to train on", path);
+    enum { LONGEST = 36 }; /* of the dates that it learns, and so wide a map fits into a line */
+    state *s = context;
+    const char *own = options->input;
+    s->options = options;
+    s->example = own ? (at_line){own, strlen(own)} : (at_line){"3 may 1979", 10};
+    if (own && (!*own || strlen(own) > LONGEST))
+        return fail(error, AT_USAGE,
+                    "the date has %zu characters; this demo takes one of 1 to %d, such as \"3 may 1979\"", strlen(own),
+                    LONGEST);
+    if (!demo_pairs_make(&s->train, TRAIN, error) || !demo_pairs_make(&s->test, TEST, error))
+        return false;
+    uint64_t random = task_mix(options->common.seed);
+    for (int i = 0; i < TRAIN; i++)
+        task_date(&random, false, s->train.text[i][0], s->train.text[i][1]);
+    for (int i = 0; i < TEST; i++)
+        task_date(&random, true, s->test.text[i][0], s->test.text[i][1]);
     return true;
 }
 
-static void listen(void *context, const at_train_news *news)
+static void end(void *context)
 {
-    const double *start = context;
-    if (news->what != AT_NEWS_UPDATE)
-        return;
-    printf("%*supdate %4lld   loss %.4f   %5.1f s\n", DEMO_INDENT, "", (long long)news->update, news->cost,
-           seconds_now() - *start);
+    state *s = context;
+    demo_pairs_free(&s->train);
+    demo_pairs_free(&s->test);
+    demo_trained_free(&s->trained);
+}
+
+static bool task(void *context, at_error *error)
+{
+    const state *s = context;
+    (void)error;
+    say("One network reads the letters of a date, and for every letter of 1979-05-03 another one looks for what it "
+        "needs. 10,000 dates in twelve forms, drawn from a seed; the days of the test are not among them. Some of "
+        "them:\n");
+    for (int i = 0; i < 6; i++)
+        show_line("%s -> %s", s->train.text[i][0], s->train.text[i][1]);
+    return true;
+}
+
+static bool learn(void *context, at_error *error)
+{
+    state *s = context;
+    sayf("The model is %s. Each update takes 50 dates.\n", demo_model_chosen(&demo_dates, s->options)->name);
     fflush(stdout);
+    return demo_train(&demo_dates, s->options, &s->train,
+                      "source-vocab=char target-vocab=char batch-size=50 learning-rate=0.004 schedule=cosine "
+                      "report-every=100",
+                      &s->trained, error);
 }
-
-static bool set_training(void *training, const char *name, const char *value, at_error *error)
-{
-    return at_training_set(training, name, value, error);
-}
-
-static bool train(const demo_options *options, const char *data, const char *output, at_error *error)
-{
-    /* name, value, the models that use it */
-    static const char *const sizes[][3] = {{"embedding", "32", " bahdanau luong rnn-encdec "},
-                                           {"attention", "64", " bahdanau luong rnn-attention "},
-                                           {"maxout", "64", " bahdanau rnn-encdec "}};
-    char seed[32], model[40];
-    snprintf(seed, sizeof seed, "%llu", (unsigned long long)options->common.seed);
-    const char *const settings[][2] = {
-        {"tsv", data},      {"output", output},      {"source-vocab", "char"},   {"target-vocab", "char"},
-        {"hidden", "64"},   {"batch-size", "50"},    {"learning-rate", "0.004"}, {"schedule", "cosine"},
-        {"updates", "800"}, {"report-every", "100"}, {"save-every", "1000000"},  {"seed", seed}};
-    at_training *training = at_training_new(error);
-    bool good = training;
-    for (size_t i = 0; good && i < sizeof settings / sizeof *settings; i++)
-        good = at_training_set(training, settings[i][0], settings[i][1], error);
-    snprintf(model, sizeof model, " %s ", demo_setting(options, "model", "bahdanau"));
-    for (size_t i = 0; good && i < sizeof sizes / sizeof *sizes; i++)
-        good = !strstr(sizes[i][2], model) || at_training_set(training, sizes[i][0], sizes[i][1], error);
-    double start = seconds_now();
-    at_train_result result = {0};
-    good = good && demo_hand_over(options, set_training, training, error) &&
-           at_training_run(training, listen, &start, NULL, &result, error);
-    if (good)
-        printf("\n%.1f seconds of training, %lld parameters.\n", result.seconds, (long long)result.parameters);
-    at_training_free(training);
-    return good;
-}
-
-/* ---- Trying --------------------------------------------------------------------------------------------------- */
-
-typedef struct trial {
-    char text[TEST][TEXT], iso[TEST][TEXT];
-    at_line line[TEST];
-    int right;
-    int shown; /* of the wrong ones */
-    bool attends;
-    at_error *error;
-} trial;
 
 static bool count_right(void *context, int64_t line, const at_result *result)
 {
     enum { EXAMPLES = 6 };
-    trial *t = context;
-    bool right = strcmp(result->best[0].text, t->iso[line]) == 0;
-    t->right += right;
-    t->attends = result->best[0].links;
-    if (line < EXAMPLES || (!right && t->shown < 3)) {
-        t->shown += line >= EXAMPLES;
-        printf("%*s%s -> %s", DEMO_INDENT, "", t->text[line], result->best[0].text);
+    state *s = context;
+    const char *date = s->test.text[line][0], *iso = s->test.text[line][1];
+    const bool right = strcmp(result->best[0].text, iso) == 0;
+    s->right += right;
+    s->attends = result->best[0].links;
+    if (line < EXAMPLES || (!right && s->shown < 3)) {
+        s->shown += line >= EXAMPLES;
         if (right)
-            printf("\n");
+            show_line("%s -> %s", date, iso);
         else
-            printf("   (wrong: %s)\n", t->iso[line]);
+            show_line("%s -> %.12s   (wrong: %s)", date, result->best[0].text, iso);
     }
+    return true;
+}
+
+static bool test(void *context, at_error *error)
+{
+    state *s = context;
+    at_line lines[TEST];
+    for (int i = 0; i < TEST; i++)
+        lines[i] = (at_line){s->test.text[i][0], strlen(s->test.text[i][0])};
+    say("Days it has never seen, in any form:\n");
+    const at_search_settings search = {.wants_links = true};
+    if (!at_translate(s->trained.translator, &search, lines, TEST, count_right, s, error))
+        return false;
+    printf("\n%d of %d such dates are right to the last figure: %.1f%%.\n", s->right, TEST, 100.0 * s->right / TEST);
     return true;
 }
 
 static bool draw_weights(void *context, int64_t line, const at_result *result)
 {
-    trial *t = context;
+    state *s = context;
     const at_hypothesis *best = &result->best[0];
     (void)line;
-    return show_weights(best->weights, best->count, best->source_units, best->names, result->source_names, t->error);
+    show_line("%.*s -> %.20s\n", (int)s->example.size, s->example.text, best->text);
+    if (!best->weights)
+        return true;
+    return show_weights(best->weights, best->count, best->source_units, best->names, result->source_names, s->error);
 }
 
-static bool try_out(const char *model, uint64_t *random, trial *t, at_error *error)
+static bool look(void *context, at_error *error)
 {
-    const at_line example = {"3 may 1979", 10};
-    for (int i = 0; i < TEST; i++) {
-        task_date(random, true, t->text[i], t->iso[i]);
-        t->line[i] = (at_line){t->text[i], strlen(t->text[i])};
-    }
-    t->error = error;
-    at_search_settings search = {0}, look = {.wants_weights = true};
-    at_translator *translator = at_translator_load(model, error);
-    say("\nDays it has never seen, in any form:\n");
-    bool good = translator && at_translate(translator, &search, t->line, TEST, count_right, t, error);
-    if (good)
-        printf("\n%d of %d such dates are right to the last figure: %.1f%%.\n", t->right, TEST,
-               100.0 * t->right / TEST);
-    if (good && t->attends) {
-        say("\nWhere each figure of the answer (down) looks in the date (across). The answer begins with the year, and "
-            "the date ends with it:\n");
-        good = at_translate(translator, &look, &example, 1, draw_weights, t, error);
-    }
-    at_translator_free(translator);
-    return good;
+    state *s = context;
+    s->error = error;
+    say(s->attends
+            ? "Where each figure of the answer (down) looks in the date (across); the mean of all heads if there "
+              "are several. The answer begins with the year, and the date ends with it:\n"
+            : "There is no attention in this model, and so nothing to draw.\n");
+    const at_search_settings search = {.wants_weights = s->attends};
+    return at_translate(s->trained.translator, &search, &s->example, 1, draw_weights, s, error);
 }
 
-static bool run(const cli_common *common, at_error *error)
-{
-    static const char *const endings[] = {"",       ".last",           ".last.previous", ".previous",
-                                          ".state", ".state.previous", ".log.jsonl"};
-    const demo_options *options = (const demo_options *)common;
-    const char *folder = getenv("TMPDIR");
-    folder = folder && *folder && strlen(folder) < 200 ? folder : "/tmp";
-    char directory[PATH - 60], data[PATH], model[PATH], file[PATH + 20];
-    uint64_t random = task_mix(options->common.seed);
-    print_heading("Dates: from any form to one");
-    say("\n\"3rd of May 1979\", \"tue, 5 aug 1986\", \"10/11/2001\": a bidirectional network reads the letters, and "
-        "for "
-        "every letter of 1979-05-03 the decoder looks for what it needs. 10,000 dates in twelve forms, drawn from a "
-        "seed; the test's days are not among them.\n");
-    printf("The model is %s.\n\n", demo_setting(options, "model", "bahdanau"));
-    fflush(stdout);
-    snprintf(directory, sizeof directory, "%s/attend-demo-XXXXXX", folder);
-    if (!mkdtemp(directory))
-        return fail(error, AT_FILE, "cannot create a folder for the model in '%s'; TMPDIR may name another one",
-                    folder);
-    snprintf(data, sizeof data, "%s/dates.tsv", directory);
-    snprintf(model, sizeof model, "%s/dates.safetensors", directory);
-    trial *t = calloc(1, sizeof *t);
-    bool good = t ? write_training(data, &random, error) && train(options, data, model, error) &&
-                        try_out(model, &random, t, error)
-                  : fail(error, AT_MEMORY, "out of memory for the demo");
-    free(t);
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        snprintf(file, sizeof file, "%s%s", model, endings[i]);
-        unlink(file);
-    }
-    unlink(data);
-    rmdir(directory);
-    return good;
-}
+static const demo_model models[] = {
+    {"bahdanau", "hidden=64 embedding=32 attention=64 maxout=64", "updates=800"},
+    {"luong", "hidden=64 embedding=32 attention=64", "updates=1200"},
+    {"transformer", "hidden=64 ffn=128 layers=1 heads=4 dropout=0 norm=pre position=shaw:16", "updates=800 warmup=100"},
+    {"rnn-attention", "hidden=64 attention=64 cell=gru dropout=0", "updates=1600"},
+    {"rnn-encdec", "hidden=128 embedding=32 maxout=64", "updates=1600"},
+    {"rnn-plain", "hidden=128 cell=gru dropout=0", "updates=2400"},
+    {0}};
 
-const cli_demo demo_dates = {"dates", "3rd of May 1979 -> 1979-05-03: where a network looks, letter by letter", run};
+const cli_demo demo_dates = {
+    .name = "dates",
+    .line = "3rd of May 1979 -> 1979-05-03: where a network looks",
+    .title = "Dates: from any form to one",
+    .input = "a date to read",
+    .example = "\"3rd of May 1979\"",
+    .models = models,
+    .size = sizeof(state),
+    .begin = begin,
+    .end = end,
+    .pages = {{"The task", task}, {"Learning", learn}, {"Days never seen", test}, {"Where it looks", look}},
+};

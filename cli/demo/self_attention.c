@@ -14,13 +14,6 @@ static const char *const chinese[WORDS] = {"我", "很", "好"};
 static const float X[WORDS * SIZE] = {1, 3, 2, /**/ 1, 1, 3, /**/ 1, 2, 1};
 static const float Y[WORDS * SIZE] = {1.95f, 1.05f, 2, /**/ 1, 2, 2, /**/ 1.6f, 2.4f, 0.6f};
 
-static void step(int number, const char *title)
-{
-    char text[200];
-    snprintf(text, sizeof text, "\n%d. %s\n", number, title);
-    print_heading(text);
-}
-
 /* S = A Bᵀ, on paper. */
 static void multiply_transposed(const float *a, const float *b, double *scores)
 {
@@ -106,56 +99,87 @@ static bool check(const double *weights, const double *mixed, at_error *error)
     return true;
 }
 
-/* Steps 1 to 4: softmax(X Xᵀ) X. */
-static bool worked_example(at_error *error)
-{
-    double shown[WORDS * WORDS], S[WORDS * WORDS], W[WORDS * WORDS], Z[WORDS * SIZE];
+typedef struct state {
+    const cli_common *options;
+    double scores[WORDS * WORDS], weights[WORDS * WORDS], mixed[WORDS * SIZE]; /* S, W and Z of X with itself */
+} state;
 
-    step(1, "Words are vectors: X");
+static bool begin(void *context, const demo_options *options, at_error *error)
+{
+    (void)error;
+    state *s = context;
+    s->options = &options->common;
+    multiply_transposed(X, X, s->scores);
+    mix(s->scores, s->weights, s->mixed);
+    return true;
+}
+
+static bool words(void *context, at_error *error)
+{
+    (void)context, (void)error;
+    double shown[WORDS * SIZE];
     say("The sentence is \"I am good\". Each word is a row of three numbers, made up and small enough to check by "
         "hand.\n");
     widen(X, WORDS * SIZE, shown);
     show_matrix(shown, WORDS, SIZE, 2, english);
+    return true;
+}
 
-    step(2, "How alike are two words? S = X Xᵀ");
+static bool scores(void *context, at_error *error)
+{
+    (void)error;
     say("The dot product s_ij = x_i · x_j is the larger, the more the two vectors point the same way.\n");
-    multiply_transposed(X, X, S);
-    show_matrix(S, WORDS, WORDS, 2, english);
+    show_matrix(((state *)context)->scores, WORDS, WORDS, 2, english);
+    return true;
+}
 
-    step(3, "From likeness to weights: W = softmax(S), row by row");
+static bool weights(void *context, at_error *error)
+{
+    double shown[WORDS * WORDS];
     say("w_ij = exp(s_ij) / Σ_k exp(s_ik). Now every row adds up to 1: it is how a word (down) shares out its "
-        "attention "
-        "among the words (across). Two decimals, the largest weight rounded so that each row sums to 1:\n");
-    mix(S, W, Z);
-    round_rows(W, shown);
+        "attention among the words (across). Two decimals, the largest weight rounded so that each row sums to 1:\n");
+    round_rows(((state *)context)->weights, shown);
     show_matrix(shown, WORDS, WORDS, 2, english);
     putchar('\n');
-    if (!show_heat(shown, WORDS, WORDS, english, english, error))
-        return false;
+    return show_heat(shown, WORDS, WORDS, english, english, error);
+}
 
-    step(4, "Every word again, as a mixture of all words: Z = W X");
+static bool mixtures(void *context, at_error *error)
+{
+    const state *s = context;
+    double shown[WORDS * WORDS];
+    round_rows(s->weights, shown);
     for (int i = 0; i < WORDS; i++)
         show_mixture(shown + i * WORDS, WORDS, english[i], NAME_WIDTH, "x", english);
     putchar('\n');
-    show_matrix(Z, WORDS, SIZE, 6, english);
-    if (!check(W, Z, error))
+    show_matrix(s->mixed, WORDS, SIZE, 6, english);
+    if (!check(s->weights, s->mixed, error))
         return false;
     say("\nThat is self-attention, Z = softmax(X Xᵀ) X: queries, keys and values are all the same X. The operator "
         "behind attend attention --score dot returns the same Z, to a millionth.");
     return true;
 }
 
-/* Step 6: softmax(X Yᵀ) Y. */
-static bool cross_attention(at_error *error)
+static bool scaling(void *context, at_error *error)
 {
-    float out[WORDS * SIZE], weights[WORDS * WORDS];
+    say("A Transformer takes softmax(X Xᵀ / √d) X, d being the length of the vectors. If their numbers have mean 0 and "
+        "variance 1, a dot product has variance d: the longer the vectors, the further apart the scores, until one key "
+        "takes all the weight. A softmax so sure of itself hardly moves when the scores do, so hardly any gradient "
+        "gets through it to learn from. Divided by √d, the scores have variance 1 whatever d is.\n");
+    return demo_scaling(((state *)context)->options, error);
+}
+
+/* softmax(X Yᵀ) Y */
+static bool cross_attention(void *context, at_error *error)
+{
+    (void)context;
+    float out[WORDS * SIZE], raw[WORDS * WORDS];
     double shown[WORDS * WORDS], W[WORDS * WORDS];
     at_settings settings = {.score = "dot"};
-    if (!attend(&settings, Y, NULL, 0, out, weights, error))
+    if (!attend(&settings, Y, NULL, 0, out, raw, error))
         return false;
-    widen(weights, WORDS * WORDS, W);
+    widen(raw, WORDS * WORDS, W);
 
-    step(6, "Cross-attention: softmax(X Yᵀ) Y");
     say("Let the keys and values come from another sentence, 我 很 好 (\"I very good\"), with vectors Y:\n");
     widen(Y, WORDS * SIZE, shown);
     show_matrix(shown, WORDS, SIZE, 2, chinese);
@@ -184,13 +208,13 @@ static bool cross_attention(at_error *error)
 static bool show_heads(const at_settings *settings, at_parameter *parameters, int parameter_count,
                        const char *const *sights, at_error *error)
 {
-    float out[WORDS * SIZE], weights[SIZE * WORDS * WORDS];
+    float out[WORDS * SIZE], raw[SIZE * WORDS * WORDS];
     double shown[WORDS * WORDS];
-    if (!attend(settings, X, parameters, parameter_count, out, weights, error))
+    if (!attend(settings, X, parameters, parameter_count, out, raw, error))
         return false;
     for (int h = 0; h < settings->heads; h++) {
         printf("\nHead %d sees %s:\n\n", h + 1, sights[h]);
-        widen(weights + h * WORDS * WORDS, WORDS * WORDS, shown);
+        widen(raw + h * WORDS * WORDS, WORDS * WORDS, shown);
         if (!show_heat(shown, WORDS, WORDS, english, english, error))
             return false;
     }
@@ -200,22 +224,21 @@ static bool show_heads(const at_settings *settings, at_parameter *parameters, in
     return true;
 }
 
-/* Step 7: several heads, first on columns of X, then through projections. */
-static bool multi_head(at_error *error)
+/* Several heads, first on columns of X, then through projections. */
+static bool multi_head(void *context, at_error *error)
 {
+    (void)context;
     static const char *const columns[] = {"the first number of each word, 1 1 1", "the second, 3 1 2",
                                           "the third, 2 3 1"};
     static const char *const overlap[] = {"the first two numbers of each word", "the last two"};
 
-    step(7, "Multi-head attention: [head_1; head_2; head_3]");
     say("One head looks in one way only. Several look at once, each at its own part of the vectors, and their outputs "
         "stand side by side. X is three wide, so it can be cut into three heads of size one.");
     at_settings three = {.score = "dot", .heads = 3};
     if (!show_heads(&three, NULL, 0, columns, error))
         return false;
     say("\nThe first head sees no difference between the words and takes their mean, the second looks at I, the third "
-        "at "
-        "am.");
+        "at am.");
 
     /* W_Q = W_K = W_V pick the numbers (1,2) for the first head and (2,3) for the second; W_O takes the mean of the two
      * middle numbers that come back. */
@@ -227,29 +250,27 @@ static bool multi_head(at_error *error)
                                   {"WO", 2, {SIZE, 4}, join, NULL}};
     at_settings two = {.score = "scaled", .heads = 2};
     say("\nIn a Transformer each head looks through learned matrices of its own, and one more brings the heads "
-        "together: "
-        "MultiHead = [head_1; …; head_h] W_O with head_i = Attention(X W_Qi, X W_Ki, X W_Vi). Here two heads of size "
+        "together: MultiHead = [head_1; …; head_h] W_O with head_i = Attention(X W_Qi, X W_Ki, X W_Vi). Here two heads "
+        "of size "
         "two share the middle number, their scores are divided by √2, and W_O takes the mean of what they share.");
-    return show_heads(&two, projections, 4, overlap, error);
-}
-
-static bool run(const cli_common *options, at_error *error)
-{
-    print_heading("Self-attention, step by step");
-    if (!worked_example(error))
-        return false;
-    step(5, "Why divide by √d?");
-    say("A Transformer takes softmax(X Xᵀ / √d) X, d being the length of the vectors. If their numbers have mean 0 and "
-        "variance 1, a dot product has variance d: the longer the vectors, the further apart the scores, until one key "
-        "takes all the weight. A softmax so sure of itself hardly moves when the scores do, so hardly any gradient "
-        "gets "
-        "through it to learn from. Divided by √d, the scores have variance 1 whatever d is.\n");
-    if (!demo_scaling(options, error) || !cross_attention(error) || !multi_head(error))
+    if (!show_heads(&two, projections, 4, overlap, error))
         return false;
     say("\nTo go on: attend list shows what else the score, the normaliser, the window and the position can be, and "
         "attend attention --help how to try them on arrays of your own.");
     return true;
 }
 
-const cli_demo demo_self_attention = {"self-attention", "softmax(XXᵀ)X by hand, why √d, cross-attention, several heads",
-                                      run};
+const cli_demo demo_self_attention = {
+    .name = "self-attention",
+    .line = "softmax(XXᵀ)X by hand, why √d, cross-attention, several heads",
+    .title = "Self-attention, step by step",
+    .size = sizeof(state),
+    .begin = begin,
+    .pages = {{"Words are vectors: X", words},
+              {"How alike are two words? S = X Xᵀ", scores},
+              {"From likeness to weights: W = softmax(S), row by row", weights},
+              {"Every word again, as a mixture of all words: Z = W X", mixtures},
+              {"Why divide by √d?", scaling},
+              {"Cross-attention: softmax(X Yᵀ) Y", cross_attention},
+              {"Multi-head attention: [head_1; head_2; head_3]", multi_head}},
+};

@@ -165,7 +165,7 @@ bool at_listing_read(at_listing *listing, const int32_t *source, const int32_t *
         return false;
     const at_model *model = listing->model;
     at_arena_reset(listing->loss.arena);
-    const at_pass pass = {.tape = at_tape_new(listing->loss.arena, false)};
+    const at_pass pass = {.tape = at_tape_new(listing->loss.arena, false), .wants_weights = weights};
     if (!pass.tape)
         return at_no_memory(error, "a listing");
     const at_source one = {.rows = 1, .length = S, .ids = source, .lengths = &S};
