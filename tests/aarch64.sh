@@ -21,7 +21,7 @@ if [ -n "$tools" ]; then
 fi
 
 # The libraries that the build names in cmake/needs.txt, what they need in turn, and the tests' own.
-packages="$(awk '/^[A-Z]/ { print $3 }' cmake/needs.txt | tr '\n' ' ')libcmocka-dev librandom123-dev"
+packages="$(awk '/^[?A-Z]/ { print $3 }' cmake/needs.txt | tr '\n' ' ')libcmocka-dev librandom123-dev"
 if [ "$(cat "$sysroot/packages" 2>/dev/null)" != "$packages" ]; then
     rm -rf "$sysroot" "$state"
     mkdir -p "$sysroot" "$state/lists/partial" "$state/cache/archives/partial"

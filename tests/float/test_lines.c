@@ -310,20 +310,6 @@ static void test_bombs_are_refused(void **state)
     free(part);
 }
 
-/* Data of a format that the build lacks is named, and not read as lines. */
-static void test_a_build_without_it(void **state)
-{
-    (void)state;
-#ifndef AT_HAVE_ZLIB
-    put("gzip", "\x1f\x8b\x08\x00", 4);
-    expect_fault("gzip", AT_UNSUPPORTED, "'gzip' is gzip data, which this build of attend cannot read");
-#endif
-#ifndef AT_HAVE_ZSTD
-    put("zstd", "\x28\xb5\x2f\xfd", 4);
-    expect_fault("zstd", AT_UNSUPPORTED, "'zstd' is zstd data, which this build of attend cannot read");
-#endif
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -332,7 +318,6 @@ int main(void)
         cmocka_unit_test(test_compressed_lines_are_the_same),
         cmocka_unit_test(test_damage_is_refused),
         cmocka_unit_test(test_bombs_are_refused),
-        cmocka_unit_test(test_a_build_without_it),
     };
     return cmocka_run_group_tests(tests, enter, leave);
 }
