@@ -1,22 +1,48 @@
-/* attend info: what a model file holds. */
+/* attend info: what a model file holds, and whether it is intact. */
 #include "commands.h"
 
-static int run(void *options, int word_count, char **words)
+typedef struct info_options {
+    cli_common common;
+    bool verify;
+} info_options;
+
+static void show(const char *path, at_error *error)
 {
-    (void)options;
-    at_error error = {0};
-    at_translator *translator = NULL;
-    if (word_count == 0)
-        fail(&error, AT_USAGE, "attend info needs a model file");
-    else
-        translator = at_translator_load(words[0], &error);
-    char *text = translator ? at_translator_info(translator, &error) : NULL;
+    at_translator *translator = at_translator_load(path, error);
+    char *text = translator ? at_translator_info(translator, error) : NULL;
     if (text)
         fputs(text, stdout);
     at_text_free(text);
     at_translator_free(translator);
+}
+
+static void verify(const char *path, at_error *error)
+{
+    bool has_checksum;
+    if (at_model_verify(path, &has_checksum, error))
+        printf("%s: %s\n", path, has_checksum ? "ok" : "no checksum");
+}
+
+static int run(void *options, int word_count, char **words)
+{
+    const info_options *o = options;
+    at_error error = {0};
+    if (word_count == 0)
+        fail(&error, AT_USAGE, "attend info needs a model file");
+    else if (o->verify)
+        verify(words[0], &error);
+    else
+        show(words[0], &error);
     return report(&error);
 }
+
+static const at_setting table[] = {
+    {AT_SETTING_HEADING, .help = "What to show"},
+    {AT_SETTING_SWITCH, "verify", NULL, offsetof(info_options, verify),
+     .help = "compare the file, a model or a training state, with its checksum: prints \"FILE: ok\" or \"FILE: no "
+             "checksum\"; a damaged file is an error"},
+    {0},
+};
 
 const cli_command command_info = {
     .name = "info",
@@ -24,8 +50,11 @@ const cli_command command_info = {
     .most_words = 1,
     .line = "show what a model file holds: settings, sizes, history",
     .text = "Shows a trained model's settings, the sizes of its vocabularies and parameters, and the history of its "
-            "training.",
-    .examples = "  attend info de-en.safetensors",
-    .size = sizeof(cli_common),
+            "training. Every command compares a model with its checksum when it loads it; --verify does only that, for "
+            "training states, too.",
+    .examples = "  attend info de-en.safetensors\n"
+                "  attend info --verify de-en.safetensors.state",
+    .options = table,
+    .size = sizeof(info_options),
     .run = run,
 };

@@ -116,6 +116,7 @@ AT_API const at_array *at_tensors_get(const at_tensors *tensors, const char *nam
 /* Stores a copy of the array under the name, replacing one that is there. */
 AT_API bool at_tensors_put(at_tensors *tensors, const char *name, const at_array *array, at_error *error);
 AT_API const char *at_tensors_meta(const at_tensors *tensors, const char *key); /* NULL if there is none */
+/* Stores a copy of the value, replacing one that is there; NULL removes it. */
 AT_API bool at_tensors_set_meta(at_tensors *tensors, const char *key, const char *value, at_error *error);
 
 /* ---- The attention operator ----------------------------------------------------------------------------------- */
@@ -335,6 +336,11 @@ typedef struct at_translator at_translator;
  * version of attend wrote it; AT_FORMAT: truncated, damaged, or its parts do not fit together. */
 AT_API at_translator *at_translator_load(const char *path, at_error *error);
 AT_API void at_translator_free(at_translator *translator);
+/* Compares the contents of a model file or a training state with the checksum that attend stores in it, which loading
+ * and resuming do as well. *has_checksum is false for a file without one (those of an older attend, or of a program that
+ * removed it): it cannot be verified, and still loads. AT_FORMAT: damaged, or changed by a program that left the old
+ * checksum in its metadata; it removes it with at_tensors_set_meta(tensors, "attend.checksum", NULL, &error). */
+AT_API bool at_model_verify(const char *path, bool *has_checksum, at_error *error);
 
 /* Adds another model file as an ensemble member. An ensemble of n gives a unit the probability
  * p ~ (p_1 p_2 ... p_n)^(1/n), and weights that are the mean of theirs. Members may differ in everything but their

@@ -117,8 +117,13 @@ const char *at_tensors_meta(const at_tensors *tensors, const char *key)
 
 bool at_tensors_set_meta(at_tensors *tensors, const char *key, const char *value, at_error *error)
 {
-    if (error->code != AT_OK || !check_text("the metadata key", key, error) ||
-        !check_text("the metadata value", value, error))
+    if (error->code != AT_OK || !check_text("the metadata key", key, error))
+        return false;
+    if (!value) {
+        json_object_del(tensors->meta, key);
+        return true;
+    }
+    if (!check_text("the metadata value", value, error))
         return false;
     if (!tensors->meta)
         tensors->meta = json_object();

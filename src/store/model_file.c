@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "io/checksum.h"
 #include "io/dtype.h"
 #include "kernels/isa.h"
 
@@ -24,10 +25,11 @@ bool at_file_check(const at_tensors *file, const char *kind, const char *path, a
 {
     const char *is = at_tensors_meta(file, "attend.kind"), *version = at_tensors_meta(file, "attend.version");
     char shown[AT_SHOWN];
-    if (error->code != AT_OK)
-        return false;
+    bool has_checksum;
     if (!is || !version)
         return at_fail(error, AT_FORMAT, "'%s' holds arrays but is not a %s: attend train writes those", path, kind);
+    if (!at_tensors_verify(file, path, &has_checksum, error))
+        return false;
     if (strcmp(is, kind) != 0)
         return at_fail(error, AT_FORMAT, "'%s' is a %s, not a %s", path, at_shown(is, shown, sizeof shown), kind);
     if (strcmp(version, VERSION) != 0)
@@ -36,6 +38,18 @@ bool at_file_check(const at_tensors *file, const char *kind, const char *path, a
                        "; use the version of attend that wrote it, or train again",
                        path, kind, at_shown(version, shown, sizeof shown));
     return true;
+}
+
+bool at_model_verify(const char *path, bool *has_checksum, at_error *error)
+{
+    *has_checksum = false;
+    at_tensors *file = at_tensors_read(path, error);
+    if (file && !at_tensors_meta(file, "attend.kind"))
+        at_fail(error, AT_FORMAT, "'%s' holds arrays but is neither a model nor a training state of attend", path);
+    else if (file)
+        at_tensors_verify(file, path, has_checksum, error);
+    at_tensors_free(file);
+    return error->code == AT_OK;
 }
 
 /* ---- Numbers that are not finite ------------------------------------------------------------------------------ */

@@ -4,7 +4,8 @@
 
 #include "tape/params.h"
 
-/* The marks that identify our files: `kind` is "model" or "training state"; the version is that of the format. */
+/* The marks that identify our files: `kind` is "model" or "training state"; the version is that of the format. The check
+ * verifies the checksum, too, if the file has one. */
 bool at_file_mark(at_tensors *file, const char *kind, at_error *error);
 bool at_file_check(const at_tensors *file, const char *kind, const char *path, at_error *error);
 

@@ -1,5 +1,6 @@
 /* attend's own model files: tensors by name, and as metadata
- *   format "pt", attend.kind "model", attend.version "1", settings {"model":"bahdanau","hidden":512,...},
+ *   format "pt", attend.kind "model", attend.version "1", attend.checksum "xxh3-64:...",
+ *   settings {"model":"bahdanau","hidden":512,...},
  *   max-length "100", source.vocabulary and target.vocabulary {"kind":...}, history [...].
  * The SentencePiece model of a side is a tensor of bytes, vocabulary.source or vocabulary.target. */
 #include "store/readers_internal.h"

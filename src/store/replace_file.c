@@ -11,6 +11,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "io/checksum.h"
 
 static bool copy_file(const char *from, const char *to, at_error *error)
 {
@@ -76,9 +77,9 @@ void at_file_tidy(const char *path)
     names_free(&n);
 }
 
-bool at_file_replace(const at_tensors *file, const char *path, bool keep_previous, at_error *error)
+bool at_file_replace(at_tensors *file, const char *path, bool keep_previous, at_error *error)
 {
-    if (error->code != AT_OK)
+    if (!at_tensors_seal(file, error))
         return false;
     if (!keep_previous)
         return at_tensors_write(file, path, error);

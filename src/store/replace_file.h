@@ -1,11 +1,11 @@
-/* Replacing a file whole, and keeping the one before it as PATH.previous. */
+/* Replacing a model file or a training state whole, and keeping the one before it as PATH.previous. */
 #ifndef AT_REPLACE_FILE_H
 #define AT_REPLACE_FILE_H
 
 #include "attend.h"
 
-/* Writes the file atomically; with `keep_previous` the file that was there stays as PATH.previous. */
-bool at_file_replace(const at_tensors *file, const char *path, bool keep_previous, at_error *error);
+/* Writes the file with its checksum, atomically; with `keep_previous` the file that was there stays as PATH.previous. */
+bool at_file_replace(at_tensors *file, const char *path, bool keep_previous, at_error *error);
 
 /* PATH.previous becomes PATH, and the file that was there becomes PATH.previous. PATH is a whole file at any time. */
 bool at_file_restore(const char *path, at_error *error);

@@ -106,7 +106,16 @@ bool at_average_save(const at_average *average, at_tensors *tensors, at_error *e
     return at_tensors_put(tensors, UPDATES, &updates, error);
 }
 
-bool at_average_load(at_average *average, const at_tensors *tensors, at_error *error)
+/* The updates of the copies, one after the other, up to the last one made. */
+static bool are_updates(const int64_t *updates, int64_t count, int64_t last)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (updates[i] < 0 || updates[i] > (i + 1 < count ? updates[i + 1] : last))
+            return false;
+    return true;
+}
+
+bool at_average_load(at_average *average, const at_tensors *tensors, int64_t now, at_error *error)
 {
     at_average *a = average;
     const at_array *updates = at_tensors_get(tensors, UPDATES);
@@ -117,6 +126,9 @@ bool at_average_load(at_average *average, const at_tensors *tensors, at_error *e
         return at_fail(error, AT_FORMAT,
                        "the training state lacks '" UPDATES "', the updates of the last %lld validations",
                        (long long)a->most);
+    if (!are_updates(updates->data, updates->dim[0], now))
+        return at_fail(error, AT_FORMAT, "'" UPDATES "' of the training state are not updates in order, up to %lld",
+                       (long long)now);
     for (int64_t i = 0; i < updates->dim[0]; i++) { /* check all before copying the first */
         name_of(i, name);
         const at_array *copy = at_tensors_get(tensors, name);

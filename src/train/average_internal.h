@@ -17,8 +17,8 @@ void at_average_add(at_average *average, int64_t now);
  * belongs to the average and is valid until the next call. */
 at_real *at_average_mean(at_average *average, int64_t now);
 
-/* Writes to and reads from a training state, bit for bit. */
+/* Writes to and reads from a training state, bit for bit; `now` is the update of that state. */
 bool at_average_save(const at_average *average, at_tensors *tensors, at_error *error);
-bool at_average_load(at_average *average, const at_tensors *tensors, at_error *error);
+bool at_average_load(at_average *average, const at_tensors *tensors, int64_t now, at_error *error);
 
 #endif

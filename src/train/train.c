@@ -7,7 +7,7 @@
 
 #include "train/train_internal.h"
 
-enum { MOST_SKIPPED = 10, REPORT_EVERY = 100 };
+enum { REPORT_EVERY = 100 };
 
 static bool limits_reached(at_run *run)
 {
@@ -188,7 +188,7 @@ static bool after_epoch(at_run *run, at_error *error)
 static bool stop_skipping(const at_run *run, at_error *error)
 {
     char why[120];
-    snprintf(why, sizeof why, "the gradients of %d updates in a row after update %lld were not finite", MOST_SKIPPED,
+    snprintf(why, sizeof why, "the gradients of %d updates in a row after update %lld were not finite", AT_MOST_SKIPPED,
              (long long)at_optimiser_steps(run->trainer->optimiser));
     return stop_diverged(run, why, error);
 }
@@ -196,13 +196,16 @@ static bool stop_skipping(const at_run *run, at_error *error)
 static bool train(at_run *run, at_error *error)
 {
     at_trainer *t = run->trainer;
-    if (!seek(t, t->progress.epoch, t->progress.batch, error))
-        return false;
+    at_error place = {0};
+    if (!seek(t, t->progress.epoch, t->progress.batch, &place))
+        return place.code == AT_FORMAT
+                   ? at_fail(error, AT_FORMAT, "cannot resume from '%s': %s", t->state_path, place.text)
+                   : at_fail(error, place.code, "%s", place.text);
     while (!limits_reached(run)) {
         bool has_batch, skipped;
         if (!update(run, &has_batch, &skipped, error))
             return false;
-        if (t->progress.skipped >= MOST_SKIPPED)
+        if (t->progress.skipped >= AT_MOST_SKIPPED)
             return stop_skipping(run, error);
         if (has_batch ? !skipped && !after_update(run, error) : !after_epoch(run, error))
             return false;

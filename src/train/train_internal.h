@@ -14,6 +14,8 @@
 #include "train/loss_internal.h"
 #include "train/train.h"
 
+enum { AT_MOST_SKIPPED = 10 }; /* updates in a row; so many end the run */
+
 /* The progress of training, apart from the parameters and moments. All of it influences later updates, so all of it
  * is in the state file, and nothing in it comes from a clock. */
 typedef struct at_progress {

@@ -150,6 +150,58 @@ static bool moments_finite(const at_tensors *file, const char *path, at_error *e
     return true;
 }
 
+typedef struct range {
+    const char *name;
+    int64_t value, least, most;
+} range;
+
+/* Whether a run can have made this progress. Counts stay below 2^53, up to where a double holds each of them. */
+static bool is_possible(const at_progress *p, int64_t updates, const char *path, at_error *error)
+{
+    const int64_t most = INT64_C(1) << 53;
+    const range ranges[] = {{"number of updates", updates, 0, most},
+                            {"epoch", p->epoch, 1, most},
+                            {"number of batches", p->batch, 0, most},
+                            {"number of sentences", p->sentences, 0, most},
+                            {"number of skipped updates", p->skipped, 0, AT_MOST_SKIPPED - 1},
+                            {"number of validations without a better score", p->failures, 0, most},
+                            {"update of the best score", p->best_update, 0, updates},
+                            {"update of the last validation", p->validated, 0, updates},
+                            {"number of lines in the log", p->logged, -1, most},
+                            {"number of updates since the last report", p->unreported, 0, updates}};
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        const range *r = &ranges[i];
+        if (r->value < r->least || r->value > r->most)
+            return at_fail(error, AT_FORMAT, "'%s' is damaged: its %s is %lld, and must be from %lld to %lld", path,
+                           r->name, (long long)r->value, (long long)r->least, (long long)r->most);
+    }
+    const double finite[] = {p->cost, p->tokens, p->baseline, p->report_cost, p->report_tokens};
+    for (size_t i = 0; i < sizeof finite / sizeof *finite; i++)
+        if (!isfinite(finite[i]))
+            return at_fail(error, AT_FORMAT, "'%s' is damaged: its sums of losses and tokens hold %g", path, finite[i]);
+    if (p->tokens < 0 || p->report_tokens < 0)
+        return at_fail(error, AT_FORMAT, "'%s' is damaged: its numbers of tokens are %g and %g", path, p->tokens,
+                       p->report_tokens);
+    if (p->best_update > 0 && isnan(p->best))
+        return at_fail(error, AT_FORMAT, "'%s' is damaged: its best score, that of update %lld, is not a number", path,
+                       (long long)p->best_update);
+    return true;
+}
+
+/* The entries of a history, which model files contain as the array [...]. */
+static bool is_history(const char *entries, const char *path, at_error *error)
+{
+    at_buffer text = {0};
+    at_error unread = {0};
+    at_buffer_print(&text, "[%s]", entries);
+    if (text.failed)
+        at_no_memory(&unread, "the history");
+    json_t *array = text.failed ? NULL : at_json_read(text.bytes, text.size, "the history", &unread);
+    json_decref(array);
+    at_buffer_free(&text);
+    return array || at_fail(error, unread.code, "'%s' is damaged: %s", path, unread.text);
+}
+
 static bool read_state(at_trainer *trainer, const at_tensors *file, at_error *error)
 {
     const char *path = trainer->state_path, *run = at_tensors_meta(file, "run"),
@@ -162,16 +214,19 @@ static bool read_state(at_trainer *trainer, const at_tensors *file, at_error *er
         at_array_count(count) != (old ? OLD_COUNTS : COUNTS) || number->dtype != AT_F64 ||
         at_array_count(number) != (old ? OLD_NUMBERS : NUMBERS))
         return at_fail(error, AT_FORMAT, "'%s' lacks its position in the data; train without `resume`", path);
-    if (!at_trainer_same(trainer, run, error) ||
+    if (!is_history(history, path, error) || !at_trainer_same(trainer, run, error) ||
         !at_params_take(trainer->translator.model->params, file, path, "training.", error) ||
-        !moments_finite(file, path, error) || !at_optimiser_load(trainer->optimiser, file, error) ||
-        (trainer->average && !at_average_load(trainer->average, file, error)))
+        !moments_finite(file, path, error) || !at_optimiser_load(trainer->optimiser, file, error))
         return false;
+    const int64_t updates = at_optimiser_steps(trainer->optimiser);
     numbers_to_progress(count->data, number->data, old, &trainer->progress);
+    if (!is_possible(&trainer->progress, updates, path, error) ||
+        (trainer->average && !at_average_load(trainer->average, file, updates, error)))
+        return false;
     trainer->loss.rng = (at_rng){.seed = trainer->progress.seed, .counter = trainer->progress.counter};
     trainer->loss.baseline = trainer->progress.baseline;
     at_buffer_add(&trainer->history, history, strlen(history));
-    trainer->saved = at_optimiser_steps(trainer->optimiser);
+    trainer->saved = updates;
     return true;
 }
 
@@ -180,7 +235,8 @@ static int64_t validated_at(const char *path, at_error *error)
 {
     at_error unread = {0};
     at_tensors *file = access(path, F_OK) == 0 ? at_tensors_read(path, &unread) : NULL;
-    const char *history = file ? at_tensors_meta(file, "history") : NULL;
+    const bool intact = file && at_file_check(file, "model", path, &unread);
+    const char *history = intact ? at_tensors_meta(file, "history") : NULL;
     json_t *entries = history ? at_json_read(history, strlen(history), "the history", &unread) : NULL;
     json_t *last = json_array_get(entries, json_array_size(entries) - 1);
     const int64_t update = json_integer_value(json_object_get(last, "update"));

@@ -5,16 +5,50 @@ awk 'BEGIN { srand(7); for (i = 0; i < 60; i++) { n = 2 + int(rand() * 4); l = "
 small="--embedding 8 --hidden 12 --attention 8 --maxout 8 --batch-size 10 --updates 4 --quiet"
 run train --source lines --target lines $small --output m
 
-# patch FROM TO NAME INDEX BYTES: a copy with other bytes for one number of a tensor, from its first byte on.
+# The file as it was written, and with one bit of its last number flipped: each command that loads it says so.
+equal "m: ok" "$("$attend" info --verify m)" "what --verify says"
+equal "m.state: ok" "$("$attend" info --verify m.state)" "what --verify says of a state"
+# damaged FILE NAME: a copy whose last byte but one has its lowest bit flipped.
+damaged() {
+    local place byte
+    place=$(($(stat -c %s "$1") - 2))
+    byte=$(od -An -tu1 -j$place -N1 "$1")
+    cp "$1" "$2"
+    printf "\\x$(printf %02x $((byte ^ 1)))" | dd of="$2" bs=1 seek=$place conv=notrunc status=none
+}
+damaged m bad
+damaged m.state bad.state
+says_damaged() { # NAME ARGUMENTS...
+    local name=$1 code=0 said
+    shift
+    said=$("$attend" "$@" 2>&1 >out <lines) || code=$?
+    equal 1 "$code" "the exit code of attend $*"
+    [ ! -s out ] || fail "attend $* prints $(cat out)"
+    [[ $said == "attend: '$name' is damaged, or another program changed it: the checksum in it is xxh3-64:"*"; use a copy that is intact, or remove 'attend.checksum' from its metadata if the change is intended" ]] ||
+        fail "attend $* says $said"
+    checks=$((checks + 1))
+}
+for use in "info --verify" "info" "translate -m" "encode -o out.npy -m" "align --source lines --target lines -m" "average -o mean m"; do
+    says_damaged bad $use bad
+done
+says_damaged bad.state info --verify bad.state
+says_damaged bad.state train --source lines --target lines ${small/updates 4/updates 6} --output bad --resume
+rm -f bad bad.state
+
+# patch FROM TO NAME INDEX BYTES: a copy without a checksum, as an older attend would have written it, and with other bytes
+# for one number of a tensor, from its first byte on.
 patch() {
     local length begin
     length=$(od -An -tu8 -N8 "$1" | tr -d ' ')
     begin=$(head -c $((8 + length)) "$1" | tail -c +9 | grep -o "\"$3\":{[^}]*}" | sed 's/.*"data_offsets":\[\([0-9]*\),.*/\1/')
-    cp "$1" "$2"
+    LC_ALL=C sed 's/"attend\.checksum":"xxh3-64:/"checksum.before":"removed:/' "$1" >"$2"
     printf "$5" | dd of="$2" bs=1 seek=$((8 + length + begin + $4)) conv=notrunc status=none
 }
 
 # A NaN (0x7fc00000) in the second row of a table of 8 columns, an infinity (0x7f800000) in the first.
+patch m old source.E 0 ''
+equal "old: no checksum" "$("$attend" info --verify old)" "what --verify says without a checksum"
+"$attend" info old >/dev/null || fail "a model without a checksum does not load"
 patch m nan source.E $((4 * 11)) '\x00\x00\xc0\x7f'
 patch m infinite source.E 8 '\x00\x00\x80\x7f'
 for use in "translate -m" "info" "encode -o out.npy -m" "align --source lines --target lines -m" "average -o mean m"; do

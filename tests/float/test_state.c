@@ -1,0 +1,108 @@
+/* Numbers in a training state that no run writes: a state from before checksums is checked number by number. */
+#include <math.h>
+#include <string.h>
+
+#include "training_of.h"
+
+static at_training *again(const char *output)
+{
+    return training_of(output, DATA, VALID, "updates", "50", "valid-every", "5", "average", "2", "resume", "true",
+                       NULL);
+}
+
+static int enter(void **state)
+{
+    (void)state;
+    at_error error = {0};
+    at_train_result result;
+    if (!enter_training())
+        return -1;
+    at_training *training = training_of("m", DATA, VALID, "updates", "15", "valid-every", "5", "average", "2", NULL);
+    const bool done = at_training_run(training, NULL, NULL, NULL, &result, &error);
+    at_training_free(training);
+    return done ? 0 : -1;
+}
+
+/* Resumes from the state of "m" with other bytes for the number with that index, and without its checksum. */
+static void refused(const char *name, int index, const void *number, const char *message)
+{
+    at_error error = {0}, writing = {0};
+    at_train_result result;
+    at_tensors *file = at_tensors_read("m.state", &writing);
+    memcpy((char *)at_tensors_get(file, name)->data + 8 * index, number, 8); /* 64 bits all of them */
+    at_tensors_set_meta(file, "attend.checksum", NULL, &writing);
+    assert_true(at_tensors_write(file, "bad.state", &writing));
+    at_tensors_free(file);
+    at_training *training = again("bad");
+    assert_false(at_training_run(training, NULL, NULL, NULL, &result, &error));
+    at_training_free(training);
+    assert_string_equal(error.text, message);
+    assert_int_equal(error.code, AT_FORMAT);
+}
+
+static void whole_number(const char *name, int index, int64_t number, const char *message)
+{
+    refused(name, index, &number, message);
+}
+
+/* The order is that of at_progress. */
+static void counts_out_of_range(void **state)
+{
+    (void)state;
+    static const char *const what[] = {"epoch",
+                                       "number of batches",
+                                       "number of sentences",
+                                       "number of skipped updates",
+                                       "number of validations without a better score",
+                                       "update of the best score",
+                                       "update of the last validation"};
+    static const char *const range[] = {"1 to 9007199254740992",
+                                        "0 to 9007199254740992",
+                                        "0 to 9007199254740992",
+                                        "0 to 9",
+                                        "0 to 9007199254740992",
+                                        "0 to 15",
+                                        "0 to 15"};
+    char message[300];
+    for (int i = 0; i < 7; i++) {
+        const int64_t wrong[] = {INT64_MAX, INT64_MIN, -1};
+        for (int k = 0; k < 3; k++) {
+            snprintf(message, sizeof message, "'bad.state' is damaged: its %s is %lld, and must be from %s", what[i],
+                     (long long)wrong[k], range[i]);
+            whole_number("training.place", i, wrong[k], message);
+        }
+    }
+    whole_number("training.place", 0, 0,
+                 "'bad.state' is damaged: its epoch is 0, and must be from 1 to 9007199254740992");
+    whole_number("training.place", 1, 21,
+                 "cannot resume from 'bad.state': epoch 1 has 20 batches, so there is no batch 21");
+    whole_number("training.place", 3, 10,
+                 "'bad.state' is damaged: its number of skipped updates is 10, and must be from 0 to 9");
+    whole_number("training.place", 6, 16,
+                 "'bad.state' is damaged: its update of the last validation is 16, and must be from 0 to 15");
+    whole_number("training.steps", 0, INT64_MAX,
+                 "'bad.state' is damaged: its number of updates is 9223372036854775807, and must be from 0 to "
+                 "9007199254740992");
+    whole_number("training.steps", 0, -1, "the training state lacks the number of updates, 'training.steps'");
+    whole_number("training.validated_at", 0, 16, /* 10 and 15 are right */
+                 "'training.validated_at' of the training state are not updates in order, up to 15");
+    whole_number("training.validated_at", 1, 16,
+                 "'training.validated_at' of the training state are not updates in order, up to 15");
+}
+
+static void numbers_out_of_range(void **state)
+{
+    (void)state;
+    static const double nan_ = NAN, infinity_ = INFINITY, minus = -1;
+    refused("training.numbers", 0, &nan_, "'bad.state' is damaged: its best score, that of update 15, is not a number");
+    refused("training.numbers", 1, &infinity_, "'bad.state' is damaged: its sums of losses and tokens hold inf");
+    refused("training.numbers", 3, &nan_, "'bad.state' is damaged: its sums of losses and tokens hold nan");
+    refused("training.numbers", 4, &nan_, "'bad.state' is damaged: its sums of losses and tokens hold nan");
+    refused("training.numbers", 5, &minus, "'bad.state' is damaged: its numbers of tokens are 0 and -1");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(counts_out_of_range), cmocka_unit_test(numbers_out_of_range)};
+    return cmocka_run_group_tests(tests, enter, leave_training);
+}
