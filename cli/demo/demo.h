@@ -79,8 +79,15 @@ bool input_words(const char *text, int least, int most, int widest, demo_words *
 /* Prints a paragraph, broken into lines; newlines at either end stand for empty lines. */
 void say(const char *text);
 void sayf(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* An indented line: a formula, or a sum with its numbers. */
+/* An indented line: a formula, or a sum with its numbers; broken into lines if it is too long. */
 void show_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* A number in at most four significant figures; in parentheses if it is negative and `factor` is true. Gives `out`. */
+enum { DEMO_FIGURE = 32 };
+const char *figure(double value, bool factor, char out[DEMO_FIGURE]);
+/* "q·k = 1·2 + 2·1 + (-1)·0 = 4" with `name` before it. */
+void show_product(const char *name, const double *a, const double *b, int count);
+/* The numbers of a vector in a line: "q = (1, 2, 0, -1)". */
+void show_vector(const char *name, const double *values, int count);
 
 /* Rows of figures under each other, one blank between the columns. A column of whole numbers is shown without decimals;
  * `names` may be NULL. */
@@ -112,9 +119,39 @@ typedef struct demo_maps {
 } demo_maps;
 void show_maps(const demo_maps *maps);
 
+/* Bars of numbers, the longest for the largest; negative ones are light. */
+void show_bars(const char *const *names, const double *values, int count, int decimals);
+
 /* One row of weights as a mixture: "z_am   = 0.27 x_I + 0.73 x_am + 0.00 x_good". */
 void show_mixture(const double *weights, int count, const char *row_name, int row_width, const char *of,
                   const char *const *names);
+
+/* ---- The operator (operator.c) ---- */
+
+/* A call with one batch row. Arrays and parameters are converted to float and back. */
+typedef struct demo_parameter {
+    const char *name;
+    int rows, columns; /* rows 0: a vector */
+    const double *value;
+} demo_parameter;
+typedef struct demo_call {
+    at_settings settings;
+    int queries, keys, width, value_width; /* value_width 0: `value` is NULL and the values are one-hot */
+    const double *query, *key, *value;     /* [queries, width], [keys, width], [keys, value_width] */
+    demo_parameter parameters[6];
+    bool sample; /* hard */
+    uint64_t seed;
+    const double *grad_out; /* of `out`; NULL: no backward pass */
+    double grad_log_prob;   /* hard, of every query */
+    /* What is wanted: */
+    double *out;                                /* [queries, value_width] */
+    double *weights;                            /* [heads, queries, keys] */
+    double *entropy, *log_prob;                 /* [heads, queries] */
+    double *grad_query, *grad_key, *grad_value; /* with grad_out */
+} demo_call;
+bool demo_attend(const demo_call *call, at_error *error);
+/* The operator must return what was computed by hand: differences up to `tolerance`, relative for numbers above 1. */
+bool demo_agrees(const double *by_hand, const double *returned, int count, double tolerance, at_error *error);
 
 /* ---- For the demos that train a model (learn.c) ---- */
 
@@ -155,7 +192,8 @@ bool demo_train(const cli_demo *demo, const demo_options *options, const demo_pa
                 demo_trained *trained, at_error *error);
 void demo_trained_free(demo_trained *trained);
 
-/* What dividing the score by √d does as d grows. */
-bool demo_scaling(const cli_common *options, at_error *error);
+/* What dividing the score by √d does as d grows (scaling.c): means, and some rows of weights. */
+bool demo_scaling_table(const cli_common *options, at_error *error);
+bool demo_scaling_maps(const cli_common *options, at_error *error);
 
 #endif

@@ -92,37 +92,53 @@ static bool probe(trial_arrays *a, const char *score, int d, trial_means *result
     return true;
 }
 
-bool demo_scaling(const cli_common *options, at_error *error)
+/* Both scores at one d. */
+static bool probe_both(const cli_common *options, trial_arrays *a, int d, trial_means *dot, trial_means *scaled,
+                       at_error *error)
+{
+    *dot = *scaled = (trial_means){0};
+    fill(a, (uint64_t)options->seed, d);
+    return probe(a, "dot", d, dot, error) && probe(a, "scaled", d, scaled, error);
+}
+
+bool demo_scaling_table(const cli_common *options, at_error *error)
 {
     trial_arrays *a = malloc(sizeof *a);
     trial_means dot = {0}, scaled = {0};
-    if (!a)
-        return fail(error, AT_MEMORY, "out of memory for the demo");
+    bool good = a || fail(error, AT_MEMORY, "out of memory for the demo");
     printf("Means over %d random queries, each looking at %d random keys, for growing d:\n\n"
            "              softmax(q·k)                softmax(q·k / √d)\n"
            "       d   largest entropy gradient    largest entropy gradient\n",
            TRIALS, KEYS);
-    bool good = true;
     for (int d = 4; good && d <= DEEPEST; d *= 4) {
-        dot = scaled = (trial_means){0};
-        fill(a, (uint64_t)options->seed, d);
-        good = probe(a, "dot", d, &dot, error) && probe(a, "scaled", d, &scaled, error);
+        good = probe_both(options, a, d, &dot, &scaled, error);
         if (good)
             printf("    %4d   %7.3f %7.3f %8.4f    %7.3f %7.3f %8.4f\n", d, dot.largest, dot.entropy, dot.gradient,
                    scaled.largest, scaled.entropy, scaled.gradient);
     }
     free(a);
+    if (good)
+        printf("\nlargest   the largest weight of a row: %.3f if all weighed the same, at most 1\n"
+               "entropy   of a row's weights in nats: %.3f if all weighed the same, at least 0\n"
+               "gradient  the norm of softmax's Jacobian diag(w) − w wᵀ: how much the weights\n"
+               "          answer to the scores\n",
+               1.0 / KEYS, log(KEYS));
+    return good;
+}
+
+bool demo_scaling_maps(const cli_common *options, at_error *error)
+{
+    trial_arrays *a = malloc(sizeof *a);
+    trial_means dot = {0}, scaled = {0};
+    bool good = a ? probe_both(options, a, DEEPEST, &dot, &scaled, error)
+                  : fail(error, AT_MEMORY, "out of memory for the demo");
+    free(a);
     if (!good)
         return false;
-    printf("\nlargest   the largest weight of a row: %.3f if all weighed the same, at most 1\n"
-           "entropy   of a row's weights in nats: %.3f if all weighed the same, at least 0\n"
-           "gradient  the norm of softmax's Jacobian diag(w) − w wᵀ: how much the weights\n"
-           "          answer to the scores\n\n"
-           "The first %d of those queries at d = %d, not divided:\n\n",
-           1.0 / KEYS, log(KEYS), SHOWN, DEEPEST);
+    sayf("The first %d of those queries at d = %d, not divided:\n", SHOWN, DEEPEST);
     if (!show_heat(dot.weights, SHOWN, KEYS, NULL, NULL, error))
         return false;
-    puts("\nand divided by √d:\n");
+    say("\nand divided by √d:\n");
     if (!show_heat(scaled.weights, SHOWN, KEYS, NULL, NULL, error))
         return false;
     printf("\nNot divided, the softmax lets %.0f times less gradient through.\n", scaled.gradient / dot.gradient);

@@ -166,7 +166,12 @@ static bool scaling(void *context, at_error *error)
         "variance 1, a dot product has variance d: the longer the vectors, the further apart the scores, until one key "
         "takes all the weight. A softmax so sure of itself hardly moves when the scores do, so hardly any gradient "
         "gets through it to learn from. Divided by √d, the scores have variance 1 whatever d is.\n");
-    return demo_scaling(((state *)context)->options, error);
+    return demo_scaling_table(((state *)context)->options, error);
+}
+
+static bool scaling_maps(void *context, at_error *error)
+{
+    return demo_scaling_maps(((state *)context)->options, error);
 }
 
 /* softmax(X Yᵀ) Y */
@@ -224,13 +229,12 @@ static bool show_heads(const at_settings *settings, at_parameter *parameters, in
     return true;
 }
 
-/* Several heads, first on columns of X, then through projections. */
+/* Several heads on columns of X. */
 static bool multi_head(void *context, at_error *error)
 {
     (void)context;
     static const char *const columns[] = {"the first number of each word, 1 1 1", "the second, 3 1 2",
                                           "the third, 2 3 1"};
-    static const char *const overlap[] = {"the first two numbers of each word", "the last two"};
 
     say("One head looks in one way only. Several look at once, each at its own part of the vectors, and their outputs "
         "stand side by side. X is three wide, so it can be cut into three heads of size one.");
@@ -239,7 +243,14 @@ static bool multi_head(void *context, at_error *error)
         return false;
     say("\nThe first head sees no difference between the words and takes their mean, the second looks at I, the third "
         "at am.");
+    return true;
+}
 
+/* Heads through projections. */
+static bool projected_heads(void *context, at_error *error)
+{
+    (void)context;
+    static const char *const overlap[] = {"the first two numbers of each word", "the last two"};
     /* W_Q = W_K = W_V pick the numbers (1,2) for the first head and (2,3) for the second; W_O takes the mean of the two
      * middle numbers that come back. */
     static const float pick[4 * SIZE] = {1, 0, 0, /**/ 0, 1, 0, /**/ 0, 1, 0, /**/ 0, 0, 1};
@@ -249,7 +260,7 @@ static bool multi_head(void *context, at_error *error)
                                   {"WV", 2, {4, SIZE}, pick, NULL},
                                   {"WO", 2, {SIZE, 4}, join, NULL}};
     at_settings two = {.score = "scaled", .heads = 2};
-    say("\nIn a Transformer each head looks through learned matrices of its own, and one more brings the heads "
+    say("In a Transformer each head looks through learned matrices of its own, and one more brings the heads "
         "together: MultiHead = [head_1; …; head_h] W_O with head_i = Attention(X W_Qi, X W_Ki, X W_Vi). Here two heads "
         "of size "
         "two share the middle number, their scores are divided by √2, and W_O takes the mean of what they share.");
@@ -271,6 +282,8 @@ const cli_demo demo_self_attention = {
               {"From likeness to weights: W = softmax(S), row by row", weights},
               {"Every word again, as a mixture of all words: Z = W X", mixtures},
               {"Why divide by √d?", scaling},
+              {"The same, drawn", scaling_maps},
               {"Cross-attention: softmax(X Yᵀ) Y", cross_attention},
-              {"Multi-head attention: [head_1; head_2; head_3]", multi_head}},
+              {"Multi-head attention: [head_1; head_2; head_3]", multi_head},
+              {"Heads with projections: [head_1; head_2] W_O", projected_heads}},
 };

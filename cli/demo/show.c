@@ -22,12 +22,42 @@ void sayf(const char *format, ...)
 
 void show_line(const char *format, ...)
 {
+    char text[1500];
     va_list arguments;
     va_start(arguments, format);
-    printf("%*s", DEMO_INDENT, "");
-    vprintf(format, arguments);
-    putchar('\n');
+    vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    printf("%*s", DEMO_INDENT, "");
+    print_wrapped(stdout, text, 2 * DEMO_INDENT, DEMO_WIDTH, DEMO_INDENT);
+}
+
+const char *figure(double value, bool factor, char out[DEMO_FIGURE])
+{
+    const double shown = fabs(value) < 5e-5 ? 0 : value; /* no -0 either */
+    snprintf(out, DEMO_FIGURE, factor && shown < 0 ? "(%.4g)" : "%.4g", shown);
+    return out;
+}
+
+void show_product(const char *name, const double *a, const double *b, int count)
+{
+    char text[1000], one[DEMO_FIGURE], other[DEMO_FIGURE];
+    double sum = 0;
+    int used = snprintf(text, sizeof text, "%s", name);
+    for (int i = 0; i < count; i++) {
+        sum += a[i] * b[i];
+        used += snprintf(text + used, sizeof text - (size_t)used, " %s %s·%s", i ? "+" : "=", figure(a[i], true, one),
+                         figure(b[i], true, other));
+    }
+    show_line("%s = %s", text, figure(sum, false, one));
+}
+
+void show_vector(const char *name, const double *values, int count)
+{
+    char text[1000], one[DEMO_FIGURE];
+    int used = snprintf(text, sizeof text, "%s = (", name);
+    for (int i = 0; i < count; i++)
+        used += snprintf(text + used, sizeof text - (size_t)used, "%s%s", i ? ", " : "", figure(values[i], false, one));
+    show_line("%s)", text);
 }
 
 static int widest(const char *const *names, int64_t count)
@@ -96,6 +126,35 @@ void show_table(const demo_table *t)
             if (*text || j + 1 < t->columns)
                 printf("%*s%s", 3 + width - text_width(text), "", text);
         }
+        putchar('\n');
+    }
+}
+
+/* A bar of so many eighths of a column. */
+static void print_bar(int eighths, bool light)
+{
+    static const char *const parts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    for (int i = 0; i < (light ? (eighths + 4) / 8 : eighths / 8); i++)
+        fputs(light ? "░" : "█", stdout);
+    fputs(light ? "" : parts[eighths % 8], stdout);
+}
+
+void show_bars(const char *const *names, const double *values, int count, int decimals)
+{
+    enum { LONGEST = 8 * 40 };
+    const int name_width = widest(names, count);
+    double largest = 0;
+    int width = 0;
+    for (int i = 0; i < count; i++) {
+        largest = fmax(largest, fabs(values[i]));
+        width = (int)fmax(width, snprintf(NULL, 0, "%.*f", decimals, values[i]));
+    }
+    for (int i = 0; i < count; i++) {
+        const int eighths = largest > 0 ? (int)lrint(fabs(values[i]) / largest * LONGEST) : 0;
+        printf("%*s", DEMO_INDENT, "");
+        print_padded(stdout, names[i], name_width);
+        printf("  %*.*f%s", width, decimals, values[i], eighths ? "  " : "");
+        print_bar(eighths, values[i] < 0);
         putchar('\n');
     }
 }

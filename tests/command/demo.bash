@@ -1,8 +1,10 @@
 # What the tests of the demos share.
 
-# narrow FILE: no line is wider than 80 columns.
+# narrow FILE: no line is wider than 80 columns, and no page longer than 40 lines, so that it is seen at once.
 narrow() {
-    local widest
+    local widest longest
+    longest=$(awk '/^[0-9]+\. / { n = 0 } { n++; if (n > most) most = n } END { print most }' "$1")
+    ((longest <= 40)) || fail "a page of $1 has $longest lines"
     widest=$(wc -L <"$1")
     ((widest <= 80)) || fail "a line of $1 has $widest columns: $(while IFS= read -r line; do
         (($(wc -L <<<"$line") <= 80)) || echo "$line"

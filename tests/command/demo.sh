@@ -19,7 +19,7 @@ done
 
 "$attend" demo self-attention --seed 2 >other.txt
 cmp -s other.txt "$here/demo_self_attention.txt" && fail "another seed shows the same vectors"
-diff <(sed '/^5\. /,/^6\. /d' other.txt) <(sed '/^5\. /,/^6\. /d' "$here/demo_self_attention.txt") >&2 ||
+diff <(sed '/^5\. /,/^7\. /d' other.txt) <(sed '/^5\. /,/^7\. /d' "$here/demo_self_attention.txt") >&2 ||
     fail "another seed changes more than the random vectors"
 
 # On a terminal a demo pauses after each page but the last: Enter goes on, q and the end of the input stop it.
@@ -29,8 +29,8 @@ on_terminal() {
 if command -v script >/dev/null; then
     prompt='(Enter: the next page, q: stop)'
     said=$(printf '\n%.0s' {1..20} | on_terminal '')
-    equal 6 "$(grep -cF "$prompt" <<<"$said")" "pauses of seven pages"
-    grep -q '^7\. ' <<<"$said" || fail "Enter does not lead to the last page"
+    equal 8 "$(grep -cF "$prompt" <<<"$said")" "pauses of nine pages"
+    grep -q '^9\. ' <<<"$said" || fail "Enter does not lead to the last page"
     said=$(printf '\nq\n' | on_terminal '')
     grep -q '^2\. ' <<<"$said" || fail "Enter does not lead to the second page"
     grep -q '^3\. ' <<<"$said" && fail "q does not stop the demo"

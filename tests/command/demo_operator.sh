@@ -1,0 +1,38 @@
+# The demos of the operator: their text, numbers that can be checked by hand, other input, and input that is refused.
+. "$(dirname "$0")/support.bash"
+. "$here/demo.bash"
+
+# near A B WHAT: two numbers that agree to the three decimals of a demo.
+near() {
+    awk -v a="$1" -v b="$2" 'BEGIN { d = a - b; exit !(a != "" && b != "" && d < 0.00051 && d > -0.00051) }' ||
+        fail "$3: expected $1, got $2"
+    checks=$((checks + 1))
+}
+
+# cell FILE ROW COLUMN: a number of a table by the name of its row, the first such row of the file.
+cell() {
+    awk -v name="$2" -v column="$3" '$1 == name { print $(column + 1); exit }' "$1"
+}
+
+# ---- scores ----
+narrow_golden demo_scores.txt scores
+says "$here/demo_scores.txt" 'e = 1·2 + 2·1 + 0·1 + (-1)·0 = 4' 'e = 4 / √4 = 2' 'q W = (2, 1, 0, -1)' \
+    'e = 2·2 + 1·1 + 0·1 + (-1)·0 = 5'
+# e = tanh(-0.5) + 2 tanh(2) - tanh(-1.5) and 2k: W q = (0,1,-1), U 2k = (-1,1,0), b = (0,0.5,-0.5)
+tanh='function tanh(x) { return 1 - 2 / (exp(2 * x) + 1) }'
+near "$(awk "$tanh"' BEGIN { print tanh(-0.5) + 2 * tanh(2) - tanh(-1.5) }')" "$(cell "$here/demo_scores.txt" additive 1)" "additive of k"
+near "$(awk "$tanh"' BEGIN { print tanh(-1) + 2 * tanh(2.5) - tanh(-1.5) }')" "$(cell "$here/demo_scores.txt" additive 2)" "additive of 2k"
+"$attend" demo scores '3 1.25, 7; -0.1 2 0.004' >other.txt
+narrow other.txt
+says other.txt 'e = 3·(-0.1) + 1.25·2 + 7·0.004 = 2.228'
+"$attend" demo scores '12.3456 -98.7654 55.555 -44.444 33.333 -22.222; -12.3456 98.7654 55.555 44.444 -33.333 22.222' >other.txt
+narrow other.txt
+refuse 2 "there is 1 row and must be at least 2; a semicolon separates rows" demo scores 1 2 3
+refuse 2 "row 2 has 1 numbers and the first has 2; all rows must have as many" demo scores '1 2; 3'
+refuse 2 "there are more than 2 rows, the most that the demo takes" demo scores '1 2; 3 4; 5 6'
+refuse 2 "a row has 1 number and must have at least 2" demo scores '1; 2'
+refuse 2 "a row has more than 6 numbers, the most that the demo takes" demo scores '1 2 3 4 5 6 7; 1 2 3 4 5 6 7'
+refuse 2 "'two' is not a number; the demo takes numbers, as in \"1 0.5 -2\"" demo scores '1 two; 3 4'
+refuse 2 "'nan' is not a number; the demo takes numbers, as in \"1 0.5 -2\"" demo scores '1 nan; 3 4'
+refuse 2 "1e9 is too large; the demo takes numbers from -99 to 99" demo scores '1 1e9; 3 4'
+finish
