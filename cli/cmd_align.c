@@ -92,7 +92,7 @@ static bool align(job *j, at_translator *translator, const at_line_list *gold)
     const align_options *o = j->options;
     cli_head head;
     const cli_head_data data = {j->source, j->target, gold, j->by_unit, o->common.quiet, o->batch_size};
-    if (!head_read(o->head, true, translator, &head, j->error) ||
+    if (!head_read(o->head, "best", translator, &head, j->error) ||
         (head.best && !head_choose(translator, &data, &head, j->error)))
         return false;
     at_search_settings settings = {

@@ -150,7 +150,7 @@ static bool translate(job *j, at_translator *translator, at_error *error)
     const translate_options *o = j->options;
     cli_head head;
     j->reader = at_line_reader_open("-", error);
-    if (!j->reader || !head_read(o->head, false, translator, &head, error))
+    if (!j->reader || !head_read(o->head, "", translator, &head, error))
         return false;
     at_search_settings settings = {.beam = o->beam,
                                    .length_penalty = o->length_penalty,

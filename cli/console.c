@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 #include <utf8proc.h>
 
@@ -141,6 +142,30 @@ bool colour_wanted(void)
 {
     const char *never = getenv("NO_COLOR"), *terminal = getenv("TERM");
     return isatty(STDOUT_FILENO) && !(never && *never) && !(terminal && strcmp(terminal, "dumb") == 0);
+}
+
+/* 24-bit colours are the terminal's promise in COLORTERM; without it the palette of 256 is. */
+static bool has_all_colours(void)
+{
+    const char *promise = getenv("COLORTERM");
+    return promise && (strcmp(promise, "truecolor") == 0 || strcmp(promise, "24bit") == 0);
+}
+
+int terminal_width(void)
+{
+    struct winsize size;
+    const char *columns = getenv("COLUMNS");
+    if (columns && atoi(columns) > 0)
+        return atoi(columns);
+    return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+void fit_terminal(at_heatmap *map, int indent)
+{
+    const int width = terminal_width();
+    map->colour = colour_wanted();
+    map->indexed = !has_all_colours();
+    map->width = width > indent ? width - indent : width;
 }
 
 void print_heading(const char *text)

@@ -35,6 +35,12 @@ void print_wrapped(FILE *stream, const char *text, int left, int right, int colu
 /* True if stdout is a terminal that wants colour: NO_COLOR is unset and TERM is not dumb. */
 bool colour_wanted(void);
 
+/* The columns that a line may take: COLUMNS, or what the terminal reports; 0: no limit, as stdout is no terminal. */
+int terminal_width(void);
+
+/* Sets colours and width of a map that is drawn on stdout after `indent` blanks. */
+void fit_terminal(at_heatmap *map, int indent);
+
 /* The text as a heading: bold where colour is wanted, plain elsewhere. */
 void print_heading(const char *text);
 

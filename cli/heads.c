@@ -7,7 +7,7 @@
 
 enum { MOST_PAIRS = 500 }; /* that are used without gold links: each head reads them once */
 
-bool head_read(const char *text, bool may_choose, const at_translator *translator, cli_head *head, at_error *error)
+bool head_read(const char *text, const char *also, const at_translator *translator, cli_head *head, at_error *error)
 {
     int used = 0;
     *head = (cli_head){0};
@@ -15,13 +15,13 @@ bool head_read(const char *text, bool may_choose, const at_translator *translato
         at_translator_guided(translator, &head->layer, &head->head);
     if (!text || strcmp(text, "average") == 0)
         return true;
-    head->best = may_choose && strcmp(text, "best") == 0;
+    head->best = strcmp(also, "best") == 0 && strcmp(text, also) == 0;
     if (head->best)
         return true;
     if (sscanf(text, "%d.%d%n", &head->layer, &head->head, &used) == 2 && !text[used] && head->layer > 0 &&
         head->head > 0)
         return true;
-    return fail(error, AT_USAGE, "--head is %saverage or LAYER.HEAD such as 2.1, not '%s'", may_choose ? "best, " : "",
+    return fail(error, AT_USAGE, "--head is %s%saverage or LAYER.HEAD such as 2.1, not '%s'", also, *also ? ", " : "",
                 text);
 }
 

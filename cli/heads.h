@@ -9,8 +9,9 @@ typedef struct cli_head {
     int layer, head; /* 0: the mean of all */
 } cli_head;
 
-/* `text` is average, L.H, or where `may_choose` best; NULL: the head that training guided, or the average. */
-bool head_read(const char *text, bool may_choose, const at_translator *translator, cli_head *head, at_error *error);
+/* `text` is average, L.H, or what `also` names: best, or all, which the caller has read; NULL: the head that training
+ * guided, or the average. */
+bool head_read(const char *text, const char *also, const at_translator *translator, cli_head *head, at_error *error);
 
 /* What the best head is chosen by. */
 typedef struct cli_head_data {

@@ -577,15 +577,22 @@ AT_API bool at_score_lines(const char *metric, const at_line *hypotheses, const 
 /* ---- Pictures ------------------------------------------------------------------------------------------------- */
 
 /* A heat map of weights in the terminal as UTF-8 text: columns across, rows down, values legible. Returns a string to
- * release with at_text_free. With `colour` false it is plain text of shades and figures. */
+ * release with at_text_free. With `colour` false it is plain text of shades and figures. If `width` is too small, names
+ * are cut, then only shades are drawn, then the columns follow each other in several parts. */
 typedef struct at_heatmap {
     int64_t rows, columns;
     const float *values;             /* [rows, columns] */
     const char *const *row_names;    /* NULL: numbered */
     const char *const *column_names; /* NULL: numbered */
     bool colour;
+    int width;    /* columns of the terminal that no line may exceed; 0: any */
+    bool indexed; /* with `colour`: from the palette of 256 colours, for terminals without 24-bit colours */
 } at_heatmap;
 AT_API char *at_heatmap_text(const at_heatmap *map, at_error *error);
+/* `count` small maps side by side, as many in a line as fit into `width`, each under its title: one character for each
+ * cell (with `colour` for two, one above the other) and neither names nor numbers. A map wider than `width` is reduced: a
+ * character is then the largest of several cells. Release with at_text_free. */
+AT_API char *at_heatmaps_text(const at_heatmap *maps, const char *const *titles, int count, at_error *error);
 AT_API void at_text_free(char *text);
 
 #ifdef __cplusplus

@@ -2,8 +2,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "compare/compare.h"
 
@@ -41,16 +39,6 @@ static char *shown(const compare_table *table, int cell, int measure, char out[C
              : run->state == RUN_FAILED ? "failed"
                                         : "not yet run");
     return out;
-}
-
-/* The columns of the terminal; 0: no limit. */
-static int line_width(void)
-{
-    struct winsize size;
-    const char *columns = getenv("COLUMNS");
-    if (columns && atoi(columns) > 0)
-        return atoi(columns);
-    return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 static const char *axis_title(const compare_spec *spec, int axis)
@@ -166,7 +154,7 @@ void compare_print(const compare_table *table)
 {
     const compare_spec *spec = table->spec;
     const widths w = widths_of(table);
-    const int room = line_width();
+    const int room = terminal_width();
     int labels = 0;
     char notes[1000];
     if (spec->title) {

@@ -3,6 +3,8 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#define ELLIPSIS "\xe2\x80\xa6"
+
 /* The next character of a name and the columns it takes. */
 typedef struct glyph {
     const char *bytes;
@@ -69,6 +71,36 @@ int at_label_add(at_buffer *text, const char *name, int most)
     }
     if (*end == '\0')
         return width;
-    at_buffer_print(text, "\xe2\x80\xa6");
+    at_buffer_print(text, ELLIPSIS);
     return width + 1;
+}
+
+int at_label_letters(const char *name, int most)
+{
+    int letters = 0;
+    for (const char *at = name; *at != '\0';) {
+        glyph g = next(at);
+        letters += g.width > 0;
+        at += g.step;
+    }
+    return letters < most ? letters : most;
+}
+
+int at_label_add_letter(at_buffer *text, const char *name, int index, int most)
+{
+    int letter = -1, width = 0;
+    if (index == most - 1 && at_label_letters(name, most + 1) > most) {
+        at_buffer_print(text, ELLIPSIS);
+        return 1;
+    }
+    for (const char *at = name; *at != '\0' && letter <= index;) {
+        glyph g = next(at);
+        letter += g.width > 0;
+        if (letter == index || (letter < 0 && index == 0)) { /* an accent before the first letter stays with it */
+            at_buffer_add(text, g.bytes, (size_t)g.length);
+            width += g.width;
+        }
+        at += g.step;
+    }
+    return width;
 }

@@ -11,4 +11,9 @@ int at_label_width(const char *name, int most);
  * change the writing direction, and invalid UTF-8, become U+FFFD. Returns the columns it took. */
 int at_label_add(at_buffer *text, const char *name, int most);
 
+/* The same letter by letter, for names that are written downwards: how many letters there are, `most` at most, the last
+ * an ellipsis if there are more; and one of them, with its accents. */
+int at_label_letters(const char *name, int most);
+int at_label_add_letter(at_buffer *text, const char *name, int index, int most);
+
 #endif

@@ -21,15 +21,9 @@ bool at_picture_check(const at_heatmap *map, at_error *error)
     return true;
 }
 
-/* shade = (value - low) / (high - low). Values in 0..1 are their own shade; otherwise low and high are the smallest and
- * the largest finite value of the matrix. */
-typedef struct scale {
-    double low, high;
-} scale;
-
-static scale measure(const at_heatmap *map)
+at_scale at_picture_scale(const at_heatmap *map)
 {
-    scale s = {INFINITY, -INFINITY};
+    at_scale s = {INFINITY, -INFINITY};
     for (int64_t i = 0; i < map->rows * map->columns; i++) {
         double value = (double)map->values[i];
         if (isfinite(value)) {
@@ -38,11 +32,11 @@ static scale measure(const at_heatmap *map)
         }
     }
     if (s.low >= 0 && s.high <= 1)
-        s = (scale){0, 1};
+        s = (at_scale){0, 1};
     return s;
 }
 
-static float shade_of(scale s, float value)
+float at_picture_shade(at_scale s, float value)
 {
     if (isnan(value))
         return NAN;
@@ -51,26 +45,26 @@ static float shade_of(scale s, float value)
     return s.high > s.low ? (float)(((double)value - s.low) / (s.high - s.low)) : 0.5f;
 }
 
-static const char *name_of(const char *const *names, int64_t index, char number[24])
+const char *at_picture_name(const char *const *names, int64_t index, char number[AT_NUMBER])
 {
     if (names)
         return names[index] ? names[index] : "";
-    snprintf(number, 24, "%lld", (long long)index);
+    snprintf(number, AT_NUMBER, "%lld", (long long)index);
     return number;
 }
 
-void at_picture_walk(const at_heatmap *map, const at_pen *pen, void *form)
+void at_picture_walk(const at_heatmap *map, int64_t from, int64_t to, const at_pen *pen, void *form)
 {
-    char number[24];
-    scale s = measure(map);
-    for (int64_t j = 0; pen->column && j < map->columns; j++)
-        pen->column(form, j, name_of(map->column_names, j, number));
+    char number[AT_NUMBER];
+    at_scale s = at_picture_scale(map);
+    for (int64_t j = from; pen->column && j < to; j++)
+        pen->column(form, j, at_picture_name(map->column_names, j, number));
     for (int64_t i = 0; i < map->rows; i++) {
         if (pen->row)
-            pen->row(form, i, name_of(map->row_names, i, number));
-        for (int64_t j = 0; pen->cell && j < map->columns; j++) {
+            pen->row(form, i, at_picture_name(map->row_names, i, number));
+        for (int64_t j = from; pen->cell && j < to; j++) {
             float value = map->values[i * map->columns + j];
-            pen->cell(form, i, j, value, shade_of(s, value));
+            pen->cell(form, i, j, value, at_picture_shade(s, value));
         }
         if (pen->end_row)
             pen->end_row(form, i);

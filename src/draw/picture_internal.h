@@ -15,6 +15,19 @@ typedef struct at_pen {
 
 /* Whether the sizes and the values are valid. */
 bool at_picture_check(const at_heatmap *map, at_error *error);
-void at_picture_walk(const at_heatmap *map, const at_pen *pen, void *form);
+/* The columns [from, to) of the map. */
+void at_picture_walk(const at_heatmap *map, int64_t from, int64_t to, const at_pen *pen, void *form);
+
+/* shade = (value - low) / (high - low). Values in 0..1 are their own shade; otherwise low and high are the smallest and
+ * the largest finite value of the matrix. */
+typedef struct at_scale {
+    double low, high;
+} at_scale;
+at_scale at_picture_scale(const at_heatmap *map);
+float at_picture_shade(at_scale scale, float value);
+
+/* A name, or the number of a row or column that has none. */
+enum { AT_NUMBER = 24 };
+const char *at_picture_name(const char *const *names, int64_t index, char number[AT_NUMBER]);
 
 #endif

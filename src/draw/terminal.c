@@ -1,22 +1,28 @@
-/* The heat map as text: a table of numbers on their shades. */
-#include "base/buffer.h"
+/* The heat map as text: a table of numbers on their shades. In a terminal that is too narrow for it the column names are
+ * cut to the numbers, then the numbers are left out and the names are written downwards, then the columns are shown in
+ * several parts. */
 #include "base/error.h"
 #include "draw/label_internal.h"
 #include "draw/picture_internal.h"
+#include "draw/shade_internal.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_COLUMN = 12, MOST_ROW = 20, FIGURE = 32 };
+enum { MOST_COLUMN = 12, MOST_ROW = 20, FIGURE = 32, SHADE = 2 };
 
 /* The output of two passes: the first measures, the second draws. */
 typedef struct form {
+    const at_heatmap *map;
     at_buffer text;
-    bool colour;
-    int row_width;    /* columns for the row names */
+    at_ink ink;
+    int most_row;     /* columns for the row names: at most, and */
+    int row_width;    /* as many as they need */
     int figure_width; /* of the longest number */
+    bool figures;     /* false: shades only, under names that are written downwards */
+    int margin;       /* blanks of a cell */
     int *width;       /* [columns] */
     size_t line;      /* offset of the current line in the text */
 } form;
@@ -45,6 +51,8 @@ static void end_line(form *f)
     f->line = f->text.size;
 }
 
+/* ---- Measuring ------------------------------------------------------------------------------------------------ */
+
 static void measure_column(void *context, int64_t column, const char *name)
 {
     form *f = context;
@@ -55,7 +63,7 @@ static void measure_row(void *context, int64_t row, const char *name)
 {
     (void)row;
     form *f = context;
-    int width = at_label_width(name, MOST_ROW);
+    int width = at_label_width(name, f->most_row);
     if (width > f->row_width)
         f->row_width = width;
 }
@@ -70,59 +78,99 @@ static void measure_cell(void *context, int64_t row, int64_t column, float value
         f->figure_width = width;
 }
 
-/* Names are centred in their column, like the numbers. */
-static void draw_column(void *context, int64_t column, const char *name)
+/* The width of a cell without its margin. */
+static int content_width(const form *f)
 {
-    form *f = context;
-    if (column == 0)
-        blanks(f, f->row_width + 1);
-    int before = (f->width[column] - at_label_width(name, MOST_COLUMN) + 1) / 2;
+    return !f->figures ? SHADE : f->figure_width + (f->ink == AT_INK_NONE ? SHADE + 1 : 0);
+}
+
+/* How many columns from `from` on fit beside the row names, one at least. */
+static int64_t fitting(const form *f, int64_t from)
+{
+    int64_t used = f->row_width + 1, to = from;
+    for (; to < f->map->columns; to++) {
+        used += f->width[to];
+        if (to > from && f->map->width > 0 && used > f->map->width)
+            break;
+    }
+    return to - from;
+}
+
+static bool fits(const form *f)
+{
+    int64_t used = f->row_width + 1;
+    for (int64_t j = 0; j < f->map->columns; j++)
+        used += f->width[j];
+    return f->map->width <= 0 || used <= f->map->width;
+}
+
+static void set_widths(form *f, bool figures, int margin)
+{
+    f->figures = figures;
+    f->margin = margin;
+    for (int64_t j = 0; j < f->map->columns; j++)
+        f->width[j] = content_width(f) + margin;
+}
+
+static void lay_out(form *f)
+{
+    static const at_pen measuring = {measure_column, measure_row, measure_cell, NULL};
+    const int share = f->map->width / 3; /* of the line for the row names */
+    f->most_row = f->map->width > 0 && share < MOST_ROW ? (share > 1 ? share : 1) : MOST_ROW;
+    f->figures = true;
+    f->margin = 2;
+    at_picture_walk(f->map, 0, f->map->columns, &measuring, f);
+    for (int64_t j = 0; j < f->map->columns; j++) /* the wider of name and cell, with a blank on either side */
+        f->width[j] = (f->width[j] > content_width(f) ? f->width[j] : content_width(f)) + f->margin;
+    if (!fits(f))
+        set_widths(f, true, 1);
+    if (!fits(f))
+        set_widths(f, false, 0);
+}
+
+/* ---- Drawing -------------------------------------------------------------------------------------------------- */
+
+/* Names are centred in their column, like the numbers. */
+static void draw_name(form *f, int64_t column, const char *name)
+{
+    const int most = f->width[column] - f->margin < MOST_COLUMN ? f->width[column] - f->margin : MOST_COLUMN;
+    int before = (f->width[column] - at_label_width(name, most) + 1) / 2;
     blanks(f, before);
-    int used = at_label_add(&f->text, name, MOST_COLUMN);
+    int used = at_label_add(&f->text, name, most);
     blanks(f, f->width[column] - before - used);
+}
+
+/* The names of the columns [from, to), in a line or downwards. */
+static void draw_header(form *f, int64_t from, int64_t to)
+{
+    char number[AT_NUMBER];
+    int height = 1;
+    for (int64_t j = from; !f->figures && j < to; j++) {
+        const int letters = at_label_letters(at_picture_name(f->map->column_names, j, number), MOST_COLUMN);
+        height = letters > height ? letters : height;
+    }
+    for (int line = 0; line < height; line++) {
+        blanks(f, f->row_width + 1);
+        for (int64_t j = from; j < to; j++) {
+            const char *name = at_picture_name(f->map->column_names, j, number);
+            if (f->figures) {
+                draw_name(f, j, name);
+                continue;
+            }
+            const int letter = line - (height - at_label_letters(name, MOST_COLUMN)); /* they end at the map */
+            blanks(f, SHADE - (letter < 0 ? 0 : at_label_add_letter(&f->text, name, letter, MOST_COLUMN)));
+        }
+        end_line(f);
+    }
 }
 
 static void draw_row(void *context, int64_t row, const char *name)
 {
+    (void)row;
     form *f = context;
-    if (row == 0)
-        end_line(f);
-    blanks(f, f->row_width - at_label_width(name, MOST_ROW));
-    at_label_add(&f->text, name, MOST_ROW);
+    blanks(f, f->row_width - at_label_width(name, f->most_row));
+    at_label_add(&f->text, name, f->most_row);
     blanks(f, 1);
-}
-
-/* A colour map from dark blue over green to yellow. Its brightness rises monotonically, so that the map can be read
- * without seeing colours too. */
-static void colour_of(float shade, int rgb[3])
-{
-    static const unsigned char ramp[][3] = {{26, 24, 48},   {52, 52, 116},  {44, 98, 146},
-                                            {36, 148, 142}, {122, 196, 96}, {250, 226, 80}};
-    enum { STEPS = sizeof ramp / sizeof *ramp - 1 };
-    float position = shade * STEPS;
-    int step = position >= STEPS ? STEPS - 1 : (int)position;
-    float part = position - (float)step;
-    for (int c = 0; c < 3; c++)
-        rgb[c] = (int)lrintf((1 - part) * ramp[step][c] + part * ramp[step + 1][c]);
-}
-
-static void paint(form *f, float shade)
-{
-    int rgb[3] = {96, 96, 96}; /* a NaN is grey */
-    if (!isnan(shade))
-        colour_of(shade, rgb);
-    /* Luma (ITU-R BT.601): black text on the brighter half. */
-    bool bright = 0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2] > 128;
-    at_buffer_print(&f->text, "\x1b[48;2;%d;%d;%dm\x1b[38;2;%sm", rgb[0], rgb[1], rgb[2],
-                    bright ? "0;0;0" : "240;240;240");
-}
-
-static const char *block_of(float shade)
-{
-    static const char *const blocks[] = {" ", "░", "▒", "▓", "█"};
-    if (isnan(shade))
-        return "?";
-    return blocks[lrintf(shade * 4)];
 }
 
 static void draw_cell(void *context, int64_t row, int64_t column, float value, float shade)
@@ -131,23 +179,24 @@ static void draw_cell(void *context, int64_t row, int64_t column, float value, f
     form *f = context;
     char out[FIGURE];
     figure(value, out);
-    int content = f->figure_width + (f->colour ? 0 : 3);
-    int before = (f->width[column] - content + 1) / 2;
-    if (f->colour)
-        paint(f, shade);
+    int before = (f->width[column] - content_width(f) + 1) / 2;
+    if (f->ink != AT_INK_NONE)
+        at_shade_behind(&f->text, f->ink, shade);
     blanks(f, before);
-    if (!f->colour)
-        at_buffer_print(&f->text, "%s%s ", block_of(shade), block_of(shade));
-    at_buffer_print(&f->text, "%*s", f->figure_width, out);
-    blanks(f, f->width[column] - before - content);
+    if (f->ink == AT_INK_NONE)
+        at_buffer_print(&f->text, "%s%s%s", at_shade_block(shade), at_shade_block(shade), f->figures ? " " : "");
+    if (f->figures)
+        at_buffer_print(&f->text, "%*s", f->figure_width, out);
+    else if (f->ink != AT_INK_NONE)
+        blanks(f, SHADE);
+    blanks(f, f->width[column] - before - content_width(f));
 }
 
 static void end_row(void *context, int64_t row)
 {
     (void)row;
     form *f = context;
-    if (f->colour)
-        at_buffer_print(&f->text, "\x1b[0m");
+    at_shade_end(&f->text, f->ink);
     end_line(f);
 }
 
@@ -155,18 +204,19 @@ char *at_heatmap_text(const at_heatmap *map, at_error *error)
 {
     if (!at_picture_check(map, error))
         return NULL;
-    static const at_pen measuring = {measure_column, measure_row, measure_cell, NULL};
-    static const at_pen drawing = {draw_column, draw_row, draw_cell, end_row};
-    form f = {.colour = map->colour, .width = calloc((size_t)map->columns + 1, sizeof *f.width)};
+    static const at_pen drawing = {NULL, draw_row, draw_cell, end_row};
+    form f = {.map = map, .ink = at_ink_of(map), .width = calloc((size_t)map->columns + 1, sizeof *f.width)};
     if (f.width) {
-        at_picture_walk(map, &measuring, &f);
-        for (int64_t j = 0; j < map->columns; j++) { /* the wider of name and cell, with a blank on either side */
-            int cell = f.figure_width + (f.colour ? 0 : 3);
-            f.width[j] = (f.width[j] > cell ? f.width[j] : cell) + 2;
-        }
-        at_picture_walk(map, &drawing, &f);
-        if (map->rows == 0)
-            end_line(&f);
+        lay_out(&f);
+        int64_t from = 0, to;
+        do {
+            to = from + fitting(&f, from);
+            if (from > 0)
+                end_line(&f);
+            draw_header(&f, from, to);
+            at_picture_walk(map, from, to, &drawing, &f);
+            from = to;
+        } while (from < map->columns);
     }
     if (!f.width || f.text.failed) {
         at_no_memory(error, "a heat map of %lld rows and %lld columns", (long long)map->rows, (long long)map->columns);

@@ -52,7 +52,7 @@ refuse 2 "--valid-metric accuracy scores translations, and a language model has 
     train --model transformer-lm --target text --valid-target valid --valid-metric accuracy --output no
 refuse 2 "model 'transformer-lm' is a language model: it has no source that the least length could be a multiple of" \
     translate -m lm --min-length-factor 1 <in
-refuse 1 "model 'transformer-lm' is a language model: it has no source to be aligned with" show -m lm "a b"
+refuse 1 "this model has no attention of the kind cross; it has decoder" show -m lm "a b" --kind cross
 refuse 2 "model 'transformer-lm' is a language model: it takes no sources beside the text" align -m lm --source text --target text
 : >empty
 refuse 1 "'empty' is empty: it has no line" train --model transformer-lm --target empty --output no
