@@ -42,7 +42,8 @@ bool input_matrix(const char *text, demo_limits limits, demo_matrix *matrix, at_
     for (bool more = true; more; matrix->rows++) {
         int count = 0;
         if (matrix->rows == limits.most_rows)
-            return fail(error, AT_USAGE, "there are more than %d rows, the most that the demo takes", limits.most_rows);
+            return fail(error, AT_USAGE, "there %s more than %d row%s, the most that the demo takes",
+                        limits.most_rows == 1 ? "is" : "are", limits.most_rows, limits.most_rows == 1 ? "" : "s");
         double *row = matrix->value + matrix->rows * matrix->columns;
         if (!read_row(&text, limits, row, &count, error))
             return false;

@@ -11,7 +11,7 @@ near() {
 
 # cell FILE ROW COLUMN: a number of a table by the name of its row, the first such row of the file.
 cell() {
-    awk -v name="$2" -v column="$3" '$1 == name { print $(column + 1); exit }' "$1"
+    awk -v name="$2" -v column="$3" '$1 "" == name "" { print $(column + 1); exit }' "$1"
 }
 
 # ---- scores ----
@@ -35,4 +35,27 @@ refuse 2 "a row has more than 6 numbers, the most that the demo takes" demo scor
 refuse 2 "'two' is not a number; the demo takes numbers, as in \"1 0.5 -2\"" demo scores '1 two; 3 4'
 refuse 2 "'nan' is not a number; the demo takes numbers, as in \"1 0.5 -2\"" demo scores '1 nan; 3 4'
 refuse 2 "1e9 is too large; the demo takes numbers from -99 to 99" demo scores '1 1e9; 3 4'
+
+# ---- normalisers ----
+narrow_golden demo_normalisers.txt normalisers
+file=$here/demo_normalisers.txt
+near "$(awk 'BEGIN { print exp(1.5) / (exp(2) + exp(1.5) + exp(0.5) + 1 + exp(-1)) }')" "$(sed -n '/^2\. /,$p' "$file" | cell - 2 4)" "softmax of 1.5"
+says "$file" 'w = (0.75, 0.25, 0, 0, 0)' 'w = (0.6712, 0.324, 0.004795, 0, 0)'
+# entmax15 by its definition: w = (e/2 - t)^2 above t, with the sum 1; the weights give t back
+awk 'BEGIN { t = 1 - sqrt(0.6712); a = 0.75 - t; b = 0.25 - t
+             exit !(t > 0.180 && t < 0.181 && (a * a - 0.324) ^ 2 < 1e-8 && (b * b - 0.004795) ^ 2 < 1e-8 && t > 0) }' ||
+    fail "entmax15 does not follow its definition"
+near "$(awk 'BEGIN { print 1 / (1 + exp(-0.5)) }')" "$(sed -n '/^6\. /,$p' "$file" | cell - 3 2)" "sigmoid of 0.5"
+"$attend" demo normalisers --seed 2 >other.txt
+diff <(sed '/^7\. /,/^8\. /d' other.txt) <(sed '/^7\. /,/^8\. /d' "$file") >&2 || fail "another seed changes more than the draws"
+cmp -s other.txt "$file" && fail "another seed draws the same keys"
+for row in '-- -50 50' '0,0,0' '1 1 1 1 1 1 1' '-- -1 -2' '1e-9 0'; do
+    "$attend" demo normalisers $row >other.txt || fail "the row $row"
+    narrow other.txt
+done
+refuse 2 "a row has 1 number and must have at least 2" demo normalisers 3
+refuse 2 "a row has more than 7 numbers, the most that the demo takes" demo normalisers 1 2 3 4 5 6 7 8
+refuse 2 "there is more than 1 row, the most that the demo takes" demo normalisers '1 2; 3 4'
+refuse 2 "51 is too large; the demo takes numbers from -50 to 50" demo normalisers 1 51
+refuse 2 "'e' is not a number; the demo takes numbers, as in \"1 0.5 -2\"" demo normalisers 1 e
 finish
