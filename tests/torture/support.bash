@@ -36,7 +36,7 @@ finds=0
 found()
 {
     finds=$((finds + 1))
-    echo "FOUND (SEED=$SEED): $1"
+    echo "FOUND (SEED=$SEED): $1" >&2
     [ "$finds" -lt 20 ] || { echo "20 finds, so the script ends"; exit 1; }
 }
 
