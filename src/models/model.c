@@ -122,8 +122,7 @@ bool at_model_guided(const at_model *model, int *layer, int *head)
     return model->guided_layer > 0;
 }
 
-/* A model whose parameters have shapes, but no values yet. */
-static at_model *declare_model(const at_model_settings *settings, at_error *error)
+at_model *at_model_declare(const at_model_settings *settings, at_error *error)
 {
     if (error->code != AT_OK)
         return NULL;
@@ -151,15 +150,18 @@ bool at_model_possible(const at_model_settings *settings, at_error *error)
 {
     at_model_settings any = *settings;
     any.source_size = any.target_size = 1;
-    at_model *model = declare_model(&any, error);
+    at_model *model = at_model_declare(&any, error);
     const bool possible = model;
     at_model_free(model);
     return possible;
 }
 
-at_model *at_model_blank(const at_model_settings *settings, at_error *error)
+at_model *at_model_blank(const at_model_settings *settings, int64_t most, at_error *error)
 {
-    at_model *model = declare_model(settings, error);
+    at_model *model = at_model_declare(settings, error);
+    if (model && at_params_count(model->params) > most)
+        at_fail(error, AT_FORMAT, "its settings and vocabularies need %lld parameters, and it can hold %lld",
+                (long long)at_params_count(model->params), (long long)most);
     if (model && at_params_fix(model->params, error))
         return model;
     at_model_free(model);
@@ -168,7 +170,7 @@ at_model *at_model_blank(const at_model_settings *settings, at_error *error)
 
 at_model *at_model_new(const at_model_settings *settings, uint64_t seed, at_error *error)
 {
-    at_model *model = at_model_blank(settings, error);
+    at_model *model = at_model_blank(settings, INT64_MAX, error);
     if (model)
         at_init_all(model->params, seed);
     if (model && model->kind->initialise)

@@ -153,8 +153,11 @@ struct at_model {
 bool at_model_possible(const at_model_settings *settings, at_error *error);
 /* A model with random initial parameters, drawn from the seed. */
 at_model *at_model_new(const at_model_settings *settings, uint64_t seed, at_error *error);
-/* The same with zeros, to be read from a file. */
-at_model *at_model_blank(const at_model_settings *settings, at_error *error);
+/* The same with zeros, to be read from a file. The settings come from the file as well, and are not believed: more than
+ * `most` parameters, which is how many a file of its size can hold, are refused before memory is allocated. */
+at_model *at_model_blank(const at_model_settings *settings, int64_t most, at_error *error);
+/* The same without memory for the values: the parameters have names and shapes only, until at_params_fix. */
+at_model *at_model_declare(const at_model_settings *settings, at_error *error);
 void at_model_free(at_model *model);
 /* The guided head, both from 1; false if there is none. */
 bool at_model_guided(const at_model *model, int *layer, int *head);

@@ -15,7 +15,8 @@ bool at_array_finite(const at_array *array, const char *name, const char *path, 
 bool at_params_finite(at_params *params, const char *path, at_error *error);
 
 /* All parameters by name, bit for bit. Reading refuses a file that does not hold exactly these, all of them finite;
- * names that begin with `other_prefix` (may be NULL) are not looked at. */
+ * names that begin with `other_prefix` (may be NULL) are not looked at. The parameters need not be fixed before: memory
+ * is allocated for them once the file is known to hold them. */
 bool at_params_put(at_params *params, at_tensors *file, at_error *error);
 bool at_params_take(at_params *params, const at_tensors *file, const char *path, const char *other_prefix,
                     at_error *error);

@@ -199,14 +199,14 @@ static bool load_parts(at_translator *t, const at_tensors *file, const char *pat
         return false;
     settings.source_size = t->source ? at_vocabulary_size(t->source) : 0;
     settings.target_size = at_vocabulary_size(t->target);
-    t->model = at_model_blank(&settings, &inner);
+    t->model = at_model_declare(&settings, &inner); /* memory only once the parameters are there */
     if (!t->model)
         return at_fail(error, inner.code == AT_MEMORY ? AT_MEMORY : AT_FORMAT,
                        "the model in '%s' cannot be created: %s", path, inner.text);
     t->history = history ? strdup(history) : NULL;
     if (history && !t->history)
         return at_no_memory(error, "the history of '%s'", path);
-    return t->model && at_params_take(t->model->params, file, path, SUBWORDS, error);
+    return at_params_take(t->model->params, file, path, SUBWORDS, error);
 }
 
 static bool load(at_translator *translator, const char *path, at_error *error)

@@ -249,6 +249,48 @@ static void other_files_are_refused(void **state)
     free(bytes);
 }
 
+/* Settings that claim more than the file holds are refused before memory is allocated for them. */
+static void claims_are_compared_with_the_file(void **state)
+{
+    (void)state;
+    struct rusage before, after;
+    static const struct {
+        const char *settings, *message;
+    } claims[] = {
+        {"{\"model\":\"bahdanau\",\"embedding\":3,\"hidden\":8000,\"attention\":5,\"maxout\":2}",
+         "the parameter 'encoder.forward.W' of 'claim' is [12,3], and its settings and vocabularies need [24000,3]"},
+        {"{\"model\":\"bahdanau\",\"embedding\":3,\"hidden\":4,\"attention\":1048576,\"maxout\":2}",
+         "the parameter 'attention.W_a.W' of 'claim' is [5,4], and its settings and vocabularies need [1048576,4]"},
+        {"{\"model\":\"transformer\",\"hidden\":1048576,\"ffn\":1048576,\"layers\":32,\"heads\":1048576,"
+         "\"position\":\"learned\",\"positions\":1048576}",
+         "the parameter 'target.E' of 'claim' is [6,3], and its settings and vocabularies need [6,1048576]"},
+        {"{\"model\":\"transformer\",\"hidden\":1048576,\"heads\":1,\"position\":\"shaw:1000000000\"}",
+         "the parameter 'target.E' of 'claim' is [6,3], and its settings and vocabularies need [6,1048576]"},
+    };
+    getrusage(RUSAGE_SELF, &before);
+    for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
+        changed("claim", "settings", claims[i].settings);
+        refused("claim", AT_FORMAT, claims[i].message);
+    }
+    getrusage(RUSAGE_SELF, &after);
+    if (after.ru_maxrss - before.ru_maxrss > 20000) /* KiB */
+        fail_msg("%ld KiB were allocated for a file of a few", after.ru_maxrss - before.ru_maxrss);
+    /* A reader without names of its own gives the number of parameters that its file can hold. */
+    at_error error = {0};
+    at_translator *t = small(1);
+    const int64_t count = at_params_count(t->model->params);
+    at_model *fits = at_model_blank(&t->model->settings, count, &error);
+    assert_non_null(fits);
+    at_model_free(fits);
+    assert_null(at_model_blank(&t->model->settings, count - 1, &error));
+    char message[200];
+    snprintf(message, sizeof message, "its settings and vocabularies need %lld parameters, and it can hold %lld",
+             (long long)count, (long long)count - 1);
+    assert_string_equal(error.text, message);
+    assert_int_equal(error.code, AT_FORMAT);
+    at_translator_free(t);
+}
+
 /* A parameter that is missing, and one too many. */
 static void wrong_parameters(void **state)
 {
@@ -349,13 +391,10 @@ static void packed_copies_follow_loading(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(round_trip_keeps_bits),
-        cmocka_unit_test(packed_copies_follow_loading),
-        cmocka_unit_test(previous_is_kept),
-        cmocka_unit_test(full_disk),
-        cmocka_unit_test(other_files_are_refused),
-        cmocka_unit_test(wrong_parameters),
-        cmocka_unit_test(not_finite),
+        cmocka_unit_test(round_trip_keeps_bits),   cmocka_unit_test(packed_copies_follow_loading),
+        cmocka_unit_test(previous_is_kept),        cmocka_unit_test(full_disk),
+        cmocka_unit_test(other_files_are_refused), cmocka_unit_test(claims_are_compared_with_the_file),
+        cmocka_unit_test(wrong_parameters),        cmocka_unit_test(not_finite),
     };
     return cmocka_run_group_tests(tests, enter, leave);
 }
