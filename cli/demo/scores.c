@@ -172,8 +172,9 @@ static bool general_page(void *context, at_error *error)
     putchar('\n');
     show_vector("q W", qW, s->d);
     show_product("e", qW, s->k, s->d);
-    say("\nIf W is a product, W = W_Qᵀ W_K, the score is (W_Q q)·(W_K k): the two projections of a Transformer's head "
-        "(attend demo projections).");
+    say("\nIf W is a product, W = UᵀV, the score is (U q)·(V k): two projections, as in a Transformer's head (attend "
+        "demo "
+        "projections).");
     return true;
 }
 

@@ -181,11 +181,8 @@ static int widest_line(const char *text)
 bool show_weights(const float *weights, int64_t rows, int64_t columns, const char *const *row_names,
                   const char *const *column_names, at_error *error)
 {
-    at_heatmap map = {.rows = rows,
-                      .columns = columns,
-                      .values = weights,
-                      .row_names = row_names,
-                      .column_names = column_names};
+    at_heatmap map = {
+        .rows = rows, .columns = columns, .values = weights, .row_names = row_names, .column_names = column_names};
     fit_terminal(&map, DEMO_INDENT);
     char *text = at_heatmap_text(&map, error);
     if (!text)

@@ -58,4 +58,20 @@ refuse 2 "a row has more than 7 numbers, the most that the demo takes" demo norm
 refuse 2 "there is more than 1 row, the most that the demo takes" demo normalisers '1 2; 3 4'
 refuse 2 "51 is too large; the demo takes numbers from -50 to 50" demo normalisers 1 51
 refuse 2 "'e' is not a number; the demo takes numbers, as in \"1 0.5 -2\"" demo normalisers 1 e
+
+# ---- projections ----
+narrow_golden demo_projections.txt projections
+file=$here/demo_projections.txt
+says "$file" 'k_2 = 1·1 + 3·0 + 2·(-1) = -1' 'I        1     2     3    -1     3     1' 's = q·k / √2 = 0.707'
+# z of the first word: softmax(1/√2, -3/√2, 2/√2) over the values (3,1), (4,-2), (2,1)
+read -r z1 z2 < <(awk 'BEGIN { a = exp(1 / sqrt(2)); b = exp(-3 / sqrt(2)); c = exp(2 / sqrt(2)); s = a + b + c
+                               print (3 * a + 4 * b + 2 * c) / s, (a - 2 * b + c) / s }')
+near "$z1" "$(sed -n '/^4\. /,$p' "$file" | cell - I 1)" "the first number of z_I"
+near "$z2" "$(sed -n '/^4\. /,$p' "$file" | cell - I 2)" "the second number of z_I"
+"$attend" demo projections '1 0 2; 0 1 1; 2 1 0; 1 1 1; -3.25 20 -20; 0 0 0' >other.txt
+narrow other.txt
+refuse 2 "a row has 2 numbers and must have at least 3" demo projections '1 2; 3 4'
+refuse 2 "a row has more than 3 numbers, the most that the demo takes" demo projections '1 2 3 4'
+refuse 2 "there is 1 row and must be at least 2; a semicolon separates rows" demo projections 1 2 3
+refuse 2 "there are more than 6 rows, the most that the demo takes" demo projections '1 2 3;1 2 3;1 2 3;1 2 3;1 2 3;1 2 3;1 2 3'
 finish
