@@ -38,20 +38,29 @@ static bool add_all(at_translator *translator, const at_line_list *source, sums 
     return good;
 }
 
+/* exp of a very small log-probability is infinite, and JSON has no infinity. */
+static const char *json_number(double number, char text[32])
+{
+    snprintf(text, 32, isfinite(number) ? "%.17g" : "null", number);
+    return text;
+}
+
 static void print(const sums *s, bool json)
 {
     const double by_unit = exp(-s->log_probability / (double)s->units);
     const double by_word = exp(-s->log_probability / (double)s->words);
     const double by_line = s->log_probability / (double)s->lines;
-    if (json)
-        printf("{\"perplexity\":%.17g,\"perplexity_per_word\":%.17g,\"log_probability\":%.17g,"
+    if (json) {
+        char unit[32], word[32];
+        printf("{\"perplexity\":%s,\"perplexity_per_word\":%s,\"log_probability\":%.17g,"
                "\"log_probability_per_line\":%.17g,\"units\":%lld,\"words\":%lld,\"lines\":%lld}\n",
-               by_unit, by_word, s->log_probability, by_line, (long long)s->units, (long long)s->words,
-               (long long)s->lines);
-    else
-        printf("perplexity %.4f per unit, %.4f per word; log-probability %.4f per line, of %lld units, %lld words and "
-               "%lld lines\n",
-               by_unit, by_word, by_line, (long long)s->units, (long long)s->words, (long long)s->lines);
+               json_number(by_unit, unit), json_number(by_word, word), s->log_probability, by_line, (long long)s->units,
+               (long long)s->words, (long long)s->lines);
+        return;
+    }
+    printf("perplexity %.4f per unit, %.4f per word; log-probability %.4f per line, of %lld units, %lld words and "
+           "%lld lines\n",
+           by_unit, by_word, by_line, (long long)s->units, (long long)s->words, (long long)s->lines);
 }
 
 bool score_perplexity(const char *model, const char *source, const char *target, bool json, bool quiet, at_error *error)

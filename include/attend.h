@@ -423,7 +423,8 @@ typedef bool at_on_result(void *context, int64_t line, const at_result *result);
  * whole output. With a language model every line is such a start, an empty one too: the hypotheses hold the line's
  * units, then what follows by search or sampling.
  * AT_USAGE: the settings are wrong or do not fit the model; AT_UNSUPPORTED: weights, or a head, that the model does not
- * have, or a line longer than 256 MiB; AT_INTERRUPTED: on_result returned false. */
+ * have, or a line longer than 256 MiB; AT_FAILED: what the model computes for a line is not finite, so that there are
+ * no probabilities; AT_INTERRUPTED: on_result returned false. */
 AT_API bool at_translate(at_translator *translator, const at_search_settings *settings, const at_line *lines,
                          int64_t count, at_on_result *on_result, void *context, at_error *error);
 

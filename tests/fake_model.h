@@ -13,11 +13,14 @@ static int64_t hash_next(int64_t hash, int32_t id)
     return (hash * 31 + id + 1) % HASH;
 }
 
-/* Shape of the logits: spread, the logit of the end, and whether they are integers, so that many are equal. */
+/* Shape of the logits: spread, the logit of the end, whether they are integers, so that many are equal, and what is
+ * added to all of them. One logit of one source, the unknown unit's, may be `damage` instead. */
 static struct {
     float spread, end;
     bool whole;
-} shape = {1, 0.5f, false};
+    float offset, damage;
+    int64_t damaged; /* the source, as `logit` counts them; -1: none */
+} shape = {1, 0.5f, .damaged = -1};
 
 /* `source` is a sum below SUMS; SUMS and above are the sums of another ensemble member. */
 enum { SUMS = 97 };
@@ -27,7 +30,9 @@ static float logit(int64_t source, int64_t hash, int64_t id)
     uint32_t word[4];
     at_philox(77, (uint64_t)(source * HASH + hash), (uint64_t)id, word);
     float value = (float)(word[0] % 4001) / 1000 - 2;
-    return shape.spread * (shape.whole ? roundf(value) : value) + (id == AT_END ? shape.end : 0);
+    if (source == shape.damaged && id == AT_UNKNOWN)
+        return shape.damage;
+    return shape.offset + shape.spread * (shape.whole ? roundf(value) : value) + (id == AT_END ? shape.end : 0);
 }
 
 static float weight(int64_t source, int64_t hash, int64_t s)

@@ -266,6 +266,9 @@ static log_sum_row log_sum(const at_real *z, int64_t size)
     row.max = v_top(max);
     for (int64_t c = 0; c < size; c += STRETCH)
         row.sum += sum_of_stretch(z + c, size - c < STRETCH ? size - c : STRETCH, v_set(row.max));
+    /* Whatever is not finite shows in the plain sum, which large numbers may overflow, too. */
+    for (int64_t c = 0; !isfinite(row.total) && c < size; c++)
+        row.sum = isfinite(z[c]) ? row.sum : (double)NAN;
     return row;
 }
 

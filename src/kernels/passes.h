@@ -34,7 +34,7 @@ typedef struct norm_back {
 /* What a row of logits z comes to. */
 typedef struct log_sum_row {
     at_real max;
-    double sum;   /* of e^(z - max) */
+    double sum;   /* of e^(z - max); NaN unless all of z is finite */
     double total; /* of z */
 } log_sum_row;
 

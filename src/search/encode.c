@@ -1,4 +1,6 @@
 /* The encoder only: a source's features, without any target. */
+#include "kernels/isa.h"
+#include "kernels/rows.h"
 #include "search/search_internal.h"
 
 /* Copies one sentence's rows [units, d] out of the batch's. */
@@ -9,6 +11,8 @@ static bool copy_features(at_search_work *work, at_sentence *sentence, const at_
     at_hypothesis *none = at_search_alloc(work, work->window, 1, sizeof *none);
     if (!features || !none)
         return false;
+    if (!at_isa()->rows->finite(rows, 0, 1, count))
+        return at_search_not_finite(work, sentence, "features");
     for (int64_t i = 0; i < count; i++)
         features[i] = (float)rows[i];
     *none = (at_hypothesis){.text = ""};

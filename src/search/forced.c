@@ -1,7 +1,7 @@
 /* Forced decoding: the decoder is fed a given target. A few positions at a time, so that long targets and large
  * vocabularies need no more memory than a step of search; always the same number of positions, so that the results do
  * not depend on the batch. */
-#include <string.h>
+#include <math.h>
 
 #include "search/search_internal.h"
 
@@ -48,19 +48,22 @@ static bool allocate_rows(forced *f)
 }
 
 /* log p(y_t) of one position, and its weights. */
-static void read_position(forced *f, int64_t r, int64_t t, const at_real *logits, int64_t vocabulary,
-                          const at_real *weights, at_real *scratch)
+static bool read_position(forced *f, int64_t r, int64_t t, const at_real *logits, int64_t vocabulary,
+                          const at_real *weights)
 {
     const at_sentence *sentence = f->batch[r];
-    double log_sum = at_log_sum_exp(&logits, vocabulary, scratch);
-    f->best[r].score += (double)logits[unit_at(sentence, t)] - log_sum;
+    const at_log_softmax l = at_log_softmax_of(logits, vocabulary);
+    if (isnan(l.log_sum))
+        return at_search_not_finite(f->work, sentence, "scores of the next unit");
+    f->best[r].score += at_log_prob(l, (double)logits[unit_at(sentence, t)]);
     if (!weights)
-        return;
+        return true;
     for (int64_t s = 0; s < sentence->source.count && f->weights[r]; s++)
         f->weights[r][t * sentence->source.count + s] = (float)weights[s];
     f->links[r][t] = at_search_link(weights, sentence->source.count);
     f->best[r].links = f->links[r];
     f->best[r].weights = f->weights[r];
+    return true;
 }
 
 /* Positions [from, from + POSITIONS) of all rows. */
@@ -77,14 +80,12 @@ static bool read_positions(forced *f, int64_t from)
     if (!at_search_decode(work, tape, &f->source, f->ids, POSITIONS, &decoded))
         return false;
     int64_t vocabulary = decoded.logits->shape.dim[2], width = f->source.length;
-    at_real *scratch = at_search_alloc(work, work->steps, vocabulary, sizeof *scratch);
-    if (!scratch)
-        return false;
     for (int64_t r = 0; r < f->rows; r++)
         for (int64_t t = from; t < from + POSITIONS && t <= f->batch[r]->target.count; t++) {
             int64_t row = r * POSITIONS + t - from;
-            read_position(f, r, t, decoded.logits->value + row * vocabulary, vocabulary,
-                          decoded.weights ? decoded.weights->value + row * width : NULL, scratch);
+            if (!read_position(f, r, t, decoded.logits->value + row * vocabulary, vocabulary,
+                               decoded.weights ? decoded.weights->value + row * width : NULL))
+                return false;
         }
     return true;
 }

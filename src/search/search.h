@@ -32,6 +32,7 @@ typedef struct at_search_job {
     void *context;               /* of both callbacks */
     const at_encoded *target;    /* forced decoding of one line: its units, in place of `targets` */
     const at_observer *observer; /* of the first model's attention; names are set then as with weights. NULL: none */
+    bool *not_finite;            /* NULL, or becomes true if the job fails because the model's numbers are not finite */
 } at_search_job;
 
 /* Translates the lines, or continues them with a language model. A source without a unit has one empty hypothesis. */

@@ -339,8 +339,13 @@ static bool step(beam_batch *batch)
     int64_t vocabulary = decoded.logits->shape.dim[2];
     if (!at_search_rows(work, decoded.logits->value, batch->rows, vocabulary, batch->tasks))
         return false;
-    for (int64_t n = 0; n < batch->beam_count; n++)
-        extend(batch, &batch->beams[n], decoded.weights ? decoded.weights->value : NULL);
+    for (int64_t n = 0; n < batch->beam_count; n++) {
+        beam *b = &batch->beams[n];
+        for (int64_t i = 0; i < b->live_count; i++)
+            if (batch->tasks[b->first + i].failed)
+                return at_search_not_finite(work, b->sentence, "scores of the next unit");
+        extend(batch, b, decoded.weights ? decoded.weights->value : NULL);
+    }
     return settle(batch);
 }
 

@@ -54,6 +54,8 @@ bool at_search_encode(at_arena *arena, const at_vocabulary *vocabulary, int64_t 
 /* Memory of an arena for at least one item; NULL with the error set. */
 void *at_search_alloc(at_search_work *work, at_arena *arena, int64_t count, size_t size);
 bool at_search_no_memory(at_search_work *work); /* always false */
+/* Fails because of what the model computed for this sentence, such as "scores"; always false. */
+bool at_search_not_finite(at_search_work *work, const at_sentence *sentence, const char *what);
 
 /* ---- search_ensemble.c: the models, as if they were one */
 
@@ -99,14 +101,24 @@ typedef struct at_row_task {
     bool no_end;              /* the end is not allowed yet */
     bool samples;             /* sample one instead, */
     double uniform;           /* by this uniform number in (0,1) */
-    int64_t count;            /* filled in: candidates found, */
+    bool failed;              /* filled in: the logits are not finite, so there is no candidate; */
+    int64_t count;            /* candidates found, */
     at_candidate *candidates; /* the likeliest first; of equals the lowest id */
 } at_row_task;
 
 /* log-softmax of each row of logits [rows, V], then its likeliest ids; each row by one thread, in one order. */
 bool at_search_rows(at_search_work *work, const at_real *logits, int64_t rows, int64_t vocabulary, at_row_task *tasks);
-/* log sum_v e^(row_v), row [V]. If not all of it is finite, *row becomes `scratch` [V] with finite values. */
-double at_log_sum_exp(const at_real **row, int64_t count, at_real *scratch);
+/* The log-softmax of a row of logits: log p_v = (row_v - max) - log_sum. The order matters: after max + log_sum, large
+ * logits would leave nothing of log_sum, and every p would be 1. log_sum is NaN unless the whole row is finite. */
+typedef struct at_log_softmax {
+    double max, log_sum;
+} at_log_softmax;
+at_log_softmax at_log_softmax_of(const at_real *row, int64_t count);
+
+static inline double at_log_prob(at_log_softmax l, double logit)
+{
+    return (logit - l.max) - l.log_sum;
+}
 
 /* ---- search_beam.c, forced.c, encode.c: what is done with a batch */
 at_search_batch at_search_beam, at_forced_batch, at_encode_batch;

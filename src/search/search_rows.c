@@ -1,6 +1,5 @@
 /* From rows of logits to candidates. A row's numbers depend on that row only and are summed in one order, so neither
  * its neighbours nor the threads change a bit of them. */
-#include <float.h>
 #include <math.h>
 
 #include "base/threads.h"
@@ -9,36 +8,14 @@
 #include "kernels/rows.h"
 #include "search/search_internal.h"
 
-#ifdef AT_DOUBLE
-#define AT_REAL_MAX DBL_MAX
-#else
-#define AT_REAL_MAX FLT_MAX
-#endif
-
 enum { ONE_THREAD = 1 << 14 }; /* logits that one thread finishes before a second one would have started */
 enum { BLOCK = 64 };           /* units that are skipped together if none of them can be a candidate */
 enum { LANES = 8 };            /* independent maxima, which the compiler vectorises */
 
-/* NaN and infinities become the nearest finite number, so that a damaged model still ends its lines. */
-static void make_finite(at_real *finite, const at_real *row, int64_t count)
+at_log_softmax at_log_softmax_of(const at_real *row, int64_t count)
 {
-    const at_real most = AT_REAL_MAX;
-    for (int64_t i = 0; i < count; i++) {
-        at_real x = row[i];
-        finite[i] = x > most ? most : x >= -most ? x : -most; /* NaN fails both comparisons */
-    }
-}
-
-double at_log_sum_exp(const at_real **row, int64_t count, at_real *scratch)
-{
-    log_sum_row sums = at_isa()->passes->log_sum(*row, count);
-    /* Whatever is not finite shows in the plain sum. */
-    if (!isfinite(sums.total)) {
-        make_finite(scratch, *row, count);
-        *row = scratch;
-        sums = at_isa()->passes->log_sum(scratch, count);
-    }
-    return (double)sums.max + log(sums.sum);
+    const log_sum_row sums = at_isa()->passes->log_sum(row, count);
+    return (at_log_softmax){(double)sums.max, log(sums.sum)};
 }
 
 typedef struct rows_job {
@@ -46,7 +23,7 @@ typedef struct rows_job {
     const at_real *logits;
     int64_t vocabulary;
     at_row_task *tasks;
-    at_real *scratch; /* [workers, 2, V] */
+    at_real *scratch; /* [workers, V] */
 } rows_job;
 
 /* Padding and the begin never follow; the end may not follow yet. */
@@ -79,7 +56,7 @@ static bool is_beaten(const at_row_task *task, at_real logit)
 
 /* The likeliest ids in order, by insertion: most blocks fail the first comparison. The logits rank as the
  * log-probabilities do. */
-static void find_likeliest(const rows_job *job, const at_real *row, double log_sum, at_row_task *task)
+static void find_likeliest(const rows_job *job, const at_real *row, at_log_softmax l, at_row_task *task)
 {
     at_candidate *best = task->candidates;
     for (int64_t from = 0, to; from < job->vocabulary; from = to) {
@@ -96,15 +73,15 @@ static void find_likeliest(const rows_job *job, const at_real *row, double log_s
         }
     }
     for (int64_t i = 0; i < task->count; i++)
-        best[i].log_prob -= log_sum;
+        best[i].log_prob = at_log_prob(l, best[i].log_prob);
 }
 
 /* p_i = e^(x_i / T) / sum_j e^(x_j / T) over what may follow; the first id at which the running sum passes `uniform`.
  */
-static void sample(const rows_job *job, const at_real *row, at_real *scratch, double log_sum, at_row_task *task)
+static void sample(const rows_job *job, const at_real *row, at_real *scratch, at_log_softmax l, at_row_task *task)
 {
     double sum = 0, running = 0, rate = 1 / job->work->settings->temperature;
-    at_real top = -AT_REAL_MAX;
+    at_real top = -INFINITY;
     for (int64_t id = 0; id < job->vocabulary; id++)
         if (may_follow(task, id) && row[id] > top)
             top = row[id];
@@ -122,7 +99,7 @@ static void sample(const rows_job *job, const at_real *row, at_real *scratch, do
         running += (double)scratch[id];
         sampled = scratch[id] > 0 ? (int32_t)id : sampled;
     }
-    task->candidates[0] = (at_candidate){(double)row[sampled] - log_sum, sampled};
+    task->candidates[0] = (at_candidate){at_log_prob(l, (double)row[sampled]), sampled};
     task->count = 1;
 }
 
@@ -130,19 +107,21 @@ static void do_row(void *context, int64_t index, int worker)
 {
     const rows_job *job = context;
     at_row_task *task = &job->tasks[index];
-    at_real *scratch = job->scratch + 2 * worker * job->vocabulary;
     const at_real *row = job->logits + index * job->vocabulary;
     task->count = 0;
     if (task->most == 0)
         return;
-    double log_sum = at_log_sum_exp(&row, job->vocabulary, scratch);
+    const at_log_softmax l = at_log_softmax_of(row, job->vocabulary);
+    task->failed = isnan(l.log_sum);
+    if (task->failed)
+        return;
     if (task->only >= 0) {
-        task->candidates[0] = (at_candidate){(double)row[task->only] - log_sum, task->only};
+        task->candidates[0] = (at_candidate){at_log_prob(l, (double)row[task->only]), task->only};
         task->count = 1;
     } else if (task->samples) {
-        sample(job, row, scratch + job->vocabulary, log_sum, task);
+        sample(job, row, job->scratch + worker * job->vocabulary, l, task);
     } else {
-        find_likeliest(job, row, log_sum, task);
+        find_likeliest(job, row, l, task);
     }
 }
 
@@ -150,7 +129,7 @@ bool at_search_rows(at_search_work *work, const at_real *logits, int64_t rows, i
 {
     int workers = rows * vocabulary < ONE_THREAD ? 1 : at_threads();
     rows_job job = {work, logits, vocabulary, tasks, NULL};
-    job.scratch = at_search_alloc(work, work->steps, 2 * workers * vocabulary, sizeof *job.scratch);
+    job.scratch = at_search_alloc(work, work->steps, workers * vocabulary, sizeof *job.scratch);
     if (!job.scratch)
         return false;
     at_parallel(rows, workers, do_row, &job);

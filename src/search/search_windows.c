@@ -18,6 +18,16 @@ bool at_search_no_memory(at_search_work *work)
     return at_no_memory(work->error, NO_MEMORY);
 }
 
+bool at_search_not_finite(at_search_work *work, const at_sentence *sentence, const char *what)
+{
+    if (work->job->not_finite)
+        *work->job->not_finite = true;
+    return at_fail(work->error, AT_FAILED,
+                   "line %lld: the model's %s are not finite; its parameters are too large, as after a training that "
+                   "diverged, so it is of no use",
+                   (long long)sentence->number + 1, what);
+}
+
 void *at_search_alloc(at_search_work *work, at_arena *arena, int64_t count, size_t size)
 {
     void *memory = at_arena_take(arena, (size_t)(count > 0 ? count : 1) * size);

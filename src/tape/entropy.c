@@ -9,8 +9,10 @@
 
 /* ---- cross_entropy: the sum over the rows n of -sum_v t_nv log p_nv, p_n = softmax(z_n), target v = c(n) ----
  *
- * t_nv = (1 - s) [v = c] + s / V, so a row's loss is  L - (1 - s) z_c - (s / V) sum_v z_v,  L = log sum_v e^(z_v),
- * with L = max + log sum_v e^(z_v - max), which cannot overflow. Rows with target -1 are not read.
+ * t_nv = (1 - s) [v = c] + s / V, so a row's loss is
+ *   log sum_v e^(z_v - max) + (1 - s) (max - z_c) + s (max - mean_v z_v),
+ * which cannot overflow; large logits that differ by little lose nothing in the first two terms. A row that is not finite
+ * has a loss of NaN. Rows with target -1 are not read.
  *
  * There is no larger tensor than the logits, so their gradient overwrites them where nothing else needs them. */
 
@@ -41,9 +43,9 @@ static void entropy_range(void *context, int64_t from, int64_t to)
             continue;
         log_sum_row l = at_isa()->passes->log_sum(z, job->size);
         job->rows[row] = (entropy_row){l.max, (at_real)l.sum};
-        job->losses[row] = (double)l.max + log(l.sum) - (1 - s) * (double)z[job->targets[row]];
+        job->losses[row] = log(l.sum) + (1 - s) * ((double)l.max - (double)z[job->targets[row]]);
         if (s != 0)
-            job->losses[row] -= s * l.total / (double)job->size;
+            job->losses[row] += s * ((double)l.max - l.total / (double)job->size);
     }
 }
 

@@ -88,10 +88,11 @@ static bool score_model(at_run *run, at_error *error)
     at_trainer *t = run->trainer;
     at_progress *p = &t->progress;
     double score = NAN, began = at_seconds_now();
-    if (!at_validate(t, &score, error))
+    bool diverged;
+    if (!at_validate(t, &score, &diverged, error))
         return false;
-    if (isnan(score) && !at_metric_decodes(t->settings->valid_metric))
-        return stop_diverged(run, "the loss of the validation data is not a number", error);
+    if (diverged)
+        return stop_diverged(run, "the model's scores of the validation data are not finite", error);
     int64_t now = at_optimiser_steps(t->optimiser);
     bool better = at_metric_better(t->settings->valid_metric, score, p->best);
     if (!at_run_add_history(run, score, error))

@@ -92,11 +92,12 @@ bool at_run_report(at_run *run, at_error *error);
 bool at_run_log_validation(at_run *run, double score, bool better, at_error *error);
 bool at_run_add_history(at_run *run, double score, at_error *error);
 
-/* train_valid.c: the score of the validation data by the settings' metric. */
-bool at_validate(at_trainer *trainer, double *score, at_error *error);
+/* train_valid.c: the score of the validation data by the settings' metric; none, and *diverged is true, if what the
+ * model computes is not finite. */
+bool at_validate(at_trainer *trainer, double *score, bool *diverged, at_error *error);
 bool at_metric_known(const char *metric, at_error *error);
 const char *at_valid_metric_name(int index); /* NULL past the last */
-bool at_metric_decodes(const char *metric); /* of a known one */
+bool at_metric_decodes(const char *metric);  /* of a known one */
 bool at_metric_better(const char *metric, double score, double best);
 
 /* train_log.c */

@@ -110,7 +110,7 @@ static char *clean_reference(const at_trainer *trainer, at_line line, size_t *si
     return text.bytes;
 }
 
-static bool decode_score(at_trainer *trainer, const char *metric, double *score, at_error *error)
+static bool decode_score(at_trainer *trainer, const char *metric, double *score, bool *diverged, at_error *error)
 {
     const at_lines *lines = trainer->valid_lines;
     const int64_t count = lines->count;
@@ -130,7 +130,8 @@ static bool decode_score(at_trainer *trainer, const char *metric, double *score,
                                .lines = lines->side[0],
                                .count = count,
                                .on_result = collect_line,
-                               .context = &decoded};
+                               .context = &decoded,
+                               .not_finite = diverged};
     done = done && at_search(&job, error) && at_score_lines(metric, hypotheses, references, count, score, error);
     for (int64_t i = 0; hypotheses && i < count; i++)
         free((char *)hypotheses[i].text);
@@ -141,13 +142,18 @@ static bool decode_score(at_trainer *trainer, const char *metric, double *score,
     return done;
 }
 
-bool at_validate(at_trainer *trainer, double *score, at_error *error)
+bool at_validate(at_trainer *trainer, double *score, bool *diverged, at_error *error)
 {
     const char *metric = trainer->settings->valid_metric;
+    at_error why = {0};
+    *diverged = false;
     at_trainer_swap_average(trainer);
-    bool done = is_forced(metric) ? mean_loss(trainer, score, error) : decode_score(trainer, metric, score, error);
+    if (!is_forced(metric))
+        decode_score(trainer, metric, score, diverged, &why);
+    else if (mean_loss(trainer, score, &why))
+        *diverged = !isfinite(*score);
     at_trainer_swap_average(trainer);
-    if (done && strcmp(metric, "perplexity") == 0)
+    if (why.code == AT_OK && strcmp(metric, "perplexity") == 0)
         *score = exp(*score);
-    return done;
+    return why.code == AT_OK || *diverged || at_fail(error, why.code, "%s", why.text);
 }

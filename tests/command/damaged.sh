@@ -73,4 +73,43 @@ equal "attend: update 1 makes parameters that are not finite, so training stops;
 equal "attend: the gradients of 10 updates in a row after update 1 were not finite, so training stops; 'wild' holds the last model saved, that of update 1; $end" \
     "$(tail -1 said)" "the message after a save"
 "$attend" info wild >/dev/null || fail "the model saved before is not there"
+
+# Finite parameters so large that what is computed from them is not: a message, and never a perplexity of 1.
+# fill FROM TO NAME: a copy whose tensor is all 3e38 (0x7f61b1e6).
+fill() {
+    local length range
+    length=$(od -An -tu8 -N8 "$1" | tr -d ' ')
+    range=$(head -c $((8 + length)) "$1" | tail -c +9 | grep -o "\"$3\":{[^}]*}" | sed 's/.*"data_offsets":\[\([0-9]*\),\([0-9]*\)\].*/\1 \2/')
+    patch "$1" "$2" "$3" 0 "$(printf '\\xe6\\xb1\\x61\\x7f%.0s' $(seq $(((${range#* } - ${range% *}) / 4))))"
+}
+why="are not finite; its parameters are too large, as after a training that diverged, so it is of no use"
+fill m huge output.U_o.b
+head -1 lines >line
+"$attend" info huge >/dev/null || fail "a model with large finite parameters is not loaded"
+for use in "translate -m huge" "translate --beam 4 -m huge" "translate --sample 1 -m huge" "translate -m m -m huge" \
+    "align --source line --target line -m huge" "show ab -m huge" "score perplexity --source line --reference line --model huge"; do
+    refuse 1 "line 1: the model's scores of the next unit $why" $use <line
+done
+run train --model transformer --source lines --target lines --hidden 8 --heads 2 --layers 1 --batch-size 10 --updates 1 --quiet --output t
+fill t wide encoder.1.ffn.outer.b
+refuse 1 "line 1: the model's features $why" encode -o out.safetensors -m wide <line
+
+# The mean of large finite parameters is finite, and so are the probabilities of large finite scores, here 12 equal ones.
+fill m level output.W_o.b
+run average -o mean level level
+for model in level mean; do
+    equal "perplexity 12.0000" "$("$attend" score perplexity --source line --reference line --model $model | cut -d ' ' -f 1-2)" "the perplexity of $model"
+done
+fill m steep output.V_o.W
+equal '{"perplexity":null,"perplexity_per_word":null' \
+    "$("$attend" score perplexity --json --source lines --reference lines --model steep | cut -d , -f 1-2)" "a perplexity beyond all numbers"
+
+# Validation, by loss or by decoding, ends the training of such a model.
+for metric in loss bleu; do
+    rm -f wild*
+    "$attend" train ${wild/1e38/1e37} --valid-source lines --valid-target lines --valid-metric $metric --valid-every 1 --updates 4 --output wild 2>said &&
+        fail "a model whose scores are not finite is trained on"
+    equal "attend: the model's scores of the validation data are not finite, so training stops; no model was written; $end" "$(tail -1 said)" "the message of $metric"
+    [ ! -e wild ] || fail "a model whose scores are not finite was written"
+done
 finish

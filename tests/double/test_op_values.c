@@ -245,6 +245,26 @@ static void cross_entropy(void **state)
     }
 }
 
+/* Large logits that differ by little lose nothing; without finite logits there is no finite loss. */
+static void cross_entropy_of_large_logits(void **state)
+{
+    (void)state;
+    const int32_t targets[1] = {2};
+    const double offsets[] = {0, 1e15, -1e300, 1e300}, not_finite[] = {NAN, INFINITY, -INFINITY};
+    for (int i = 0; i < 4; i++) {
+        at_tensor *z = random_leaf(AT_SHAPE(1, 7), 1);
+        double *logit = (double *)z->value;
+        for (int v = 0; v < 7; v++)
+            logit[v] = offsets[i];
+        assert_true(fabs(*at_cross_entropy(z, targets, 0)->value - log(7)) < 1e-12);
+        for (int n = 0; n < 3; n++) {
+            logit[5] = not_finite[n];
+            assert_true(isnan(*at_cross_entropy(z, targets, 0)->value));
+            assert_true(isnan(*at_cross_entropy(z, targets, 0.1)->value));
+        }
+    }
+}
+
 static void offsets(void **state)
 {
     (void)state;
@@ -385,6 +405,7 @@ int main(void)
         TEST(offsets),
         TEST(rotations_and_gaussians),
         TEST(cross_entropy),
+        TEST(cross_entropy_of_large_logits),
         TEST(empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

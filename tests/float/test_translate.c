@@ -220,23 +220,32 @@ static void test_a_stream_has_the_same_bits(void **unused)
     }
 }
 
-/* NaN parameters still produce one line for each line. */
-static void test_a_damaged_model_ends_its_lines(void **unused)
+/* With NaN parameters no line has a result, whatever the model: search, sampling, forced decoding and features fail. */
+static void test_a_damaged_model_fails(void **unused)
 {
     (void)unused;
-    at_error error = {0};
-    at_translator *t = untrained(at_model_kind_at(0));
-    at_real *values = at_params_values(t->model->params);
-    for (int64_t i = 0; i < at_params_count(t->model->params); i++)
-        values[i] = i % 3 ? (at_real)NAN : (at_real)INFINITY;
-    at_params_changed(t->model->params);
     const at_line lines[] = {{"abc", 3}, {"", 0}, {"h", 1}};
-    record r = {0};
-    assert_true(at_translate(t, &(at_search_settings){.beam = 3}, lines, 3, note, &r, &error));
-    assert_true(at_translate(t, &(at_search_settings){.temperature = 1, .first_line = 3}, lines, 3, note, &r, &error));
-    assert_int_equal(r.lines, 6);
-    at_buffer_free(&r.bytes);
-    at_translator_free(t);
+    const at_search_settings ways[] = {{.beam = 3}, {.temperature = 1}};
+    for (int k = 0; at_model_kind_at(k); k++) {
+        at_translator *t = untrained(at_model_kind_at(k));
+        at_real *values = at_params_values(t->model->params);
+        const bool has_source = at_translator_has_source(t);
+        for (int64_t i = 0; i < at_params_count(t->model->params); i++)
+            values[i] = i % 3 ? (at_real)NAN : (at_real)INFINITY;
+        at_params_changed(t->model->params);
+        record r = {0};
+        for (int w = 0; w < 4; w++) {
+            at_error error = {0};
+            bool done = w < 2    ? at_translate(t, &ways[w], lines, 3, note, &r, &error)
+                        : w == 2 ? at_align(t, &ways[0], has_source ? lines : NULL, lines, 3, note, &r, &error)
+                                 : at_encode(t, &ways[0], lines, 3, note, &r, &error);
+            assert_false(done);
+            if (w < 3 || error.code == AT_FAILED) /* not every model has features */
+                assert_non_null(strstr(error.text, " are not finite; its parameters are too large"));
+        }
+        assert_int_equal(r.lines, 0);
+        at_translator_free(t);
+    }
 }
 
 /* ---- Forced decoding ------------------------------------------------------------------------------------------ */
@@ -615,7 +624,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_model_translates_the_same_in_any_batch),
         cmocka_unit_test(test_a_stream_has_the_same_bits),
-        cmocka_unit_test(test_a_damaged_model_ends_its_lines),
+        cmocka_unit_test(test_a_damaged_model_fails),
         cmocka_unit_test(test_forced_scores_are_those_of_search),
         cmocka_unit_test(test_a_target_can_be_begun),
         cmocka_unit_test(test_a_beginning_without_a_source),
