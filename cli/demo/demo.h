@@ -114,6 +114,8 @@ typedef struct demo_maps {
     int64_t count, rows, columns;
     const float *values[DEMO_MAPS]; /* each [rows, columns] */
     const char *titles[DEMO_MAPS];  /* NULL: none */
+    /* [rows, columns] or NULL: '.' for a cell that cannot be seen, '|' for one to mark, ' ' for the others */
+    const char *marks[DEMO_MAPS];
     const char *const *row_names;
     const char *const *column_names; /* cut to two columns */
 } demo_maps;

@@ -253,9 +253,9 @@ static int print_cut(int blanks, const char *name)
 
 static const char *block_of(float value)
 {
-    static const char *const blocks[] = {"  ", "░░", "▒▒", "▓▓", "██"};
+    static const char *const blocks[] = {" ", "░", "▒", "▓", "█"};
     const float shade = value < 0 ? 0 : value > 1 ? 1 : value;
-    return isnan(value) ? "??" : blocks[lrintf(4 * shade)];
+    return isnan(value) ? "?" : blocks[lrintf(4 * shade)];
 }
 
 static void print_map_head(const demo_maps *maps, int left)
@@ -275,12 +275,14 @@ static void print_map_row(const demo_maps *maps, int64_t row)
     for (int64_t m = 0; m < maps->count; m++) {
         blanks += m ? 3 : 0;
         for (int64_t j = 0; j < maps->columns; j++) {
-            const char *block = block_of(maps->values[m][row * maps->columns + j]);
-            if (*block == ' ') {
+            const int64_t at = row * maps->columns + j;
+            const char mark = maps->marks[m] ? maps->marks[m][at] : ' ';
+            const char *block = mark == '.' ? "·" : block_of(maps->values[m][at]);
+            if (*block == ' ' && mark != '|') {
                 blanks += 2;
                 continue;
             }
-            printf("%*s%s", blanks, "", block);
+            printf("%*s%s%s", blanks, "", block, mark == '|' ? "|" : block);
             blanks = 0;
         }
     }

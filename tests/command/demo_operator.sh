@@ -74,4 +74,27 @@ refuse 2 "a row has 2 numbers and must have at least 3" demo projections '1 2; 3
 refuse 2 "a row has more than 3 numbers, the most that the demo takes" demo projections '1 2 3 4'
 refuse 2 "there is 1 row and must be at least 2; a semicolon separates rows" demo projections 1 2 3
 refuse 2 "there are more than 6 rows, the most that the demo takes" demo projections '1 2 3;1 2 3;1 2 3;1 2 3;1 2 3;1 2 3;1 2 3'
+
+# ---- windows ----
+narrow_golden demo_windows.txt windows
+file=$here/demo_windows.txt
+# p_t = 6 σ(4 tanh(h)): predicted 0.3 beside the needed position
+near "$(awk "$tanh"' BEGIN { print 6 / (1 + exp(-4 * tanh(log((1 + log(4.7 / 1.3) / 4) / (1 - log(4.7 / 1.3) / 4)) / 2))) }')" \
+    "$(sed -n '/^4\. /,$p' "$file" | cell - gelesen 5)" "p_t of gelesen"
+# keys 3, 4 and 5 with the scores -4/3, -2/3 and 8/3, times the Gaussian at a distance of 0.3 with σ = 1
+near "$(awk 'BEGIN { print exp(8 / 3) / (exp(-4 / 3) + exp(-2 / 3) + exp(8 / 3)) * exp(-0.3 ^ 2 / 2) }')" \
+    "$(sed -n '/^5\. /,$p' "$file" | cell - gelesen 5)" "the weight of gelesen"
+equal 0.000 "$(sed -n '/^6\. /,$p' "$file" | sed '1,/local-p$/d' | cell - gelesen 2)" "what local-m sees of gelesen"
+for words in 'a b' 'a b c d e f g h / h g f e d c b a' 'a b / a b a b a b a b' '我 很 好 / 好 很 我' 'das buch lese ich/ich'; do
+    "$attend" demo windows "$words" >other.txt || fail "the words $words"
+    narrow other.txt
+done
+grep -q 'b (t = 7) needs position 1 but sees nothing' < <("$attend" demo windows 'a b / a b a b a b a b') || fail "an empty window"
+refuse 2 "there is 1 word and must be at least 2" demo windows hello
+refuse 2 "there are more than 8 words, the most that the demo takes" demo windows a b c d e f g h i
+refuse 2 "the word 'donaudampfschiff' is too wide; a word takes 10 columns at most" demo windows ein donaudampfschiff
+refuse 2 "'c' is not in the source; behind the slash stand words of the source, in the order in which they are written" demo windows a b / c
+refuse 2 "there are 0 words and must be at least 1" demo windows a b /
+refuse 2 "'\\x1b[1m' is not a word: it is not UTF-8, or has control characters" demo windows a $'\033[1m'
+refuse 2 "'\\xff' is not a word: it is not UTF-8, or has control characters" demo windows a $'\xff'
 finish
