@@ -63,8 +63,9 @@ typedef enum at_code {
 /* Start from `at_error error = {0};`. */
 typedef struct at_error {
     int code;       /* an at_code; AT_OK until something failed */
-    char text[500]; /* one message without a newline: what was wrong and what would be right. Names of settings stand in
-                       backquotes, as in `heads`, so that a program can show them as its users know them */
+    char text[500]; /* one message in UTF-8, without a newline or another control character: what was wrong and what would
+                       be right. Names of settings stand in backquotes, as in `heads`, so that a program can show them
+                       as its users know them */
 } at_error;
 
 /* ---- Threads -------------------------------------------------------------------------------------------------- */

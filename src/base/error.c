@@ -2,28 +2,21 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
-/* Cuts a message that was too long at a whole UTF-8 character: continuation bytes are 10xxxxxx. */
-static void cut_whole(char *text, size_t size)
-{
-    size_t end = size - 1;
-    while (end > 0 && ((unsigned char)text[end - 1] & 0xC0) == 0x80)
-        end--;
-    if (end > 0 && (unsigned char)text[end - 1] >= 0xC0)
-        end--;
-    text[end] = '\0';
-}
+#include "base/utf8.h"
 
+/* A message may quote what is in a file, or its name: control characters and bytes that are not UTF-8 are shown as \xNN,
+ * and a message that is too long is cut between characters. */
 static bool record(at_error *error, at_code code, const char *before, const char *format, va_list arguments)
 {
+    char
+        text[sizeof error->text + 8]; /* what is longer is cut anyway, and so is its last character if that is broken */
     if (error->code != AT_OK)
         return false;
     error->code = code;
-    const int start = snprintf(error->text, sizeof error->text, "%s", before);
-    const size_t room = sizeof error->text - (size_t)start;
-    if (vsnprintf(error->text + start, room, format, arguments) >= (int)room)
-        cut_whole(error->text, sizeof error->text);
+    const int start = snprintf(text, sizeof text, "%s", before);
+    vsnprintf(text + start, sizeof text - (size_t)start, format, arguments);
+    at_shown(text, error->text, sizeof error->text);
     return false;
 }
 

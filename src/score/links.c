@@ -1,5 +1,7 @@
 #include "score/links.h"
 
+#include <stdio.h>
+
 /* Up to nine digits: no line has as many words. */
 static bool read_position(const char **at, const char *end, uint64_t *position)
 {
@@ -20,4 +22,11 @@ bool at_link_read(at_unit unit, uint64_t *link, bool *sure)
         return false;
     *link = source << 32 | target;
     return true;
+}
+
+char *at_link_shown(at_unit unit, char out[AT_SHOWN])
+{
+    char word[AT_SHOWN];
+    snprintf(word, sizeof word, "%.*s", (int)(unit.size < sizeof word ? unit.size : sizeof word), unit.text);
+    return at_shown(word, out, AT_SHOWN);
 }

@@ -1,11 +1,9 @@
 /* Alignment error rate. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/grow.h"
-#include "base/utf8.h"
 #include "score/links.h"
 #include "score/metric_internal.h"
 
@@ -66,11 +64,10 @@ static bool read_links(at_line line, int64_t number, links *sure, links *possibl
         uint64_t link;
         bool is_sure;
         if (!at_link_read(unit, &link, &is_sure) || (!is_sure && !possible)) {
-            char word[AT_SHOWN], shown[AT_SHOWN];
-            snprintf(word, sizeof word, "%.*s", (int)(unit.size < sizeof word ? unit.size : sizeof word), unit.text);
+            char shown[AT_SHOWN];
             return at_fail(error, AT_FORMAT, "line %lld of the %s: '%s' is not a link; a link is written like %s",
                            (long long)number, !possible ? "hypotheses" : "references",
-                           at_shown(word, shown, sizeof shown),
+                           at_link_shown(unit, shown),
                            !possible ? "0-1" : "0-1, or 0?1 if it is only possible");
         }
         if ((is_sure && !add_link(sure, link)) || (possible && !add_link(possible, link)))

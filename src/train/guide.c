@@ -102,11 +102,12 @@ static bool read_line(at_guide *guide, const char *path, int64_t number, at_line
     while (at_units_next(&words_left, &unit)) {
         uint64_t link;
         bool sure;
+        char shown[AT_SHOWN];
         if (!at_link_read(unit, &link, &sure))
             return at_fail(
                 error, AT_FORMAT,
-                "line %lld of '%s' is not an alignment: '%.*s' should be a link such as 0-0, source and target",
-                (long long)number, path, unit.size > 40 ? 40 : (int)unit.size, unit.text);
+                "line %lld of '%s' is not an alignment: '%s' should be a link such as 0-0, source and target",
+                (long long)number, path, at_link_shown(unit, shown));
         const int64_t words[2] = {(int64_t)(link >> 32), (int64_t)(link & UINT32_MAX)};
         for (int s = 0; s < 2; s++)
             if (words[s] >= pair[s].word_count)

@@ -148,6 +148,20 @@ static void errors_cut_between_characters(void **state)
     assert_int_equal(strlen(error.text), sizeof error.text - 1);
 }
 
+static void errors_show_control_characters(void **state)
+{
+    (void)state;
+    at_error error = {0};
+    at_fail(&error, AT_FORMAT, "no '%s' in '%s'", "\033[2J\n", "a\xff\xc3\u00e4");
+    assert_string_equal(error.text, "no '\\x1b[2J\\x0a' in 'a\\xff\\xc3\u00e4'");
+    char text[700];
+    memset(text, '\r', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    error = (at_error){0};
+    at_fail(&error, AT_FORMAT, "%s", text);
+    assert_true(strlen(error.text) < sizeof error.text && strncmp(error.text, "\\x0d\\x0d", 8) == 0);
+}
+
 /* ---- Random numbers ---- */
 
 /* The known-answer tests that Random123 publishes for Philox 4x32-10. */
@@ -313,6 +327,7 @@ int main(void)
         cmocka_unit_test(arena_over_callers_memory),
         cmocka_unit_test(errors_are_sticky),
         cmocka_unit_test(errors_cut_between_characters),
+        cmocka_unit_test(errors_show_control_characters),
         cmocka_unit_test(philox_known_answers),
         cmocka_unit_test(numbers_are_a_function_of_their_index),
         cmocka_unit_test(numbers_are_uniform),
