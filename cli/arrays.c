@@ -2,6 +2,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "matrix.h"
+#include "options.h"
 
 static const char suffix[] = ".safetensors";
 
@@ -59,22 +63,68 @@ static const char *safetensors_end(const char *path)
     return end;
 }
 
-at_array *array_read(const char *option, const char *argument, at_error *error)
+char text_separator(const char *path)
+{
+    return strcmp(path, "-") == 0 || ends_in(path, ".txt") ? ' '
+           : ends_in(path, ".csv")                         ? ','
+           : ends_in(path, ".tsv")                         ? '\t'
+                                                           : 0;
+}
+
+/* A matrix that stands there itself, and not the name of a file: it begins like a number, or has several parts. */
+static bool is_typed(const char *argument)
+{
+    return access(argument, F_OK) != 0 && !ends_in(argument, ".npy") && !text_separator(argument) &&
+           (strpbrk(argument, "; \t\n") || strchr("+-.0123456789", argument[0]));
+}
+
+bool array_is_text(const char *argument)
+{
+    return text_separator(argument) || is_typed(argument);
+}
+
+static at_array *read_text(const char *path, at_error *error)
+{
+    static const char magic[] = "\x93NUMPY";
+    const bool is_input = strcmp(path, "-") == 0;
+    char name[300];
+    at_line_list *lines = at_line_list_read(path, error);
+    if (!lines)
+        return NULL;
+    const bool is_npy = lines->count && lines->line[0].size >= sizeof magic - 1 &&
+                        memcmp(lines->line[0].text, magic, sizeof magic - 1) == 0;
+    at_array *array = is_npy ? NULL : matrix_parse(lines->line, lines->count, false, error);
+    snprintf(name, sizeof name, "'%s'", path);
+    if (is_npy)
+        fail(error, AT_FORMAT, "'%s' is a .npy file, not text; %s", path,
+             is_input ? "name it /dev/stdin to read it" : "its name should end in .npy");
+    else if (!array)
+        fail_under(error, is_input ? "the standard input" : name);
+    at_line_list_free(lines);
+    return array;
+}
+
+static at_array *read_stored(const char *argument, at_error *error)
 {
     const char *end = safetensors_end(argument);
-    at_array *array = NULL;
-    if (error->code != AT_OK)
-        return NULL;
     if (end) {
         char *path = strndup(argument, (size_t)(end - argument));
-        if (path)
-            array = read_safetensors(path, *end ? end + 1 : "", error);
+        at_array *array = path ? read_safetensors(path, *end ? end + 1 : "", error) : NULL;
         free(path);
-    } else {
-        at_array *stored = at_npy_read(argument, error);
-        array = stored ? at_array_to_f32(stored, error) : NULL;
-        at_array_free(stored);
+        return array;
     }
+    return at_npy_read(argument, error);
+}
+
+at_array *array_read(const char *option, const char *argument, at_error *error)
+{
+    if (error->code != AT_OK)
+        return NULL;
+    at_array *stored = text_separator(argument) ? read_text(argument, error)
+                       : is_typed(argument)     ? matrix_parse(&(at_line){argument, strlen(argument)}, 1, true, error)
+                                                : read_stored(argument, error);
+    at_array *array = stored ? at_array_to_f32(stored, error) : NULL;
+    at_array_free(stored);
     if (!array) {
         fail(error, AT_MEMORY, "out of memory reading '%s'", argument);
         fail_under(error, option);

@@ -82,7 +82,11 @@ static const char *files_of(const char *argument)
 {
     if (strstr(argument, "DIR"))
         return "directories";
-    return strstr(argument, "FILE") || strstr(argument, "MODEL") || strstr(argument, "SPEC") ? "files" : "";
+    static const char *const files[] = {"FILE", "MODEL", "SPEC", "ARRAY"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (strstr(argument, files[i]))
+            return "files";
+    return "";
 }
 
 static void print_values(const values *list)

@@ -154,7 +154,7 @@ static bool stage(cli_outputs *outputs, at_error *error)
     for (int i = 0; i < outputs->count; i++) {
         cli_output *file = &outputs->file[i];
         file->writer = at_writer_open(file->path, error);
-        if (!file->writer || !(file->array ? at_npy_add(file->writer, file->array, error) : write_text(file, error)) ||
+        if (!file->writer || !(file->write ? write_text(file, error) : at_npy_add(file->writer, file->array, error)) ||
             !at_writer_sync(file->writer, error))
             return fail_under(error, file->option);
     }

@@ -4,7 +4,7 @@
 
 #include "console.h"
 
-/* One file to write. Either an array, as .npy, or whatever `write` prints. */
+/* One file to write: what `write` prints, or if it is NULL the array as .npy. */
 typedef struct cli_output {
     const char *option; /* "--out": named in error messages */
     char *path;         /* as it was given, for error messages */

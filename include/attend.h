@@ -186,6 +186,10 @@ typedef struct at_call {
     void *memory;
     size_t memory_size;
     size_t memory_used; /* filled in: the most the call held at any time */
+
+    /* [B, H, Q, K] the scores with their position terms, which normalising makes weights of; -INFINITY outside the
+     * window. NULL: not wanted. The call takes the plain path for them. */
+    float *scores;
 } at_call;
 
 /* Runs the operator. AT_USAGE: no such name, or names that cannot be combined; AT_SHAPE: sizes do not fit, or a

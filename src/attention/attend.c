@@ -91,7 +91,13 @@ static bool backward(const at_call *call, const at_attention_out *result)
 /* Runs on the tape, which has the error message of what fails. Sets *checked once nothing but memory can fail. */
 static bool run(at_tape *tape, const at_attention *attention, at_call *call, bool *checked)
 {
-    const at_asked asked = {call->weights, call->rows, call->row_count, call->argmax, call->entropy, call->key_sums};
+    const at_asked asked = {.weights = call->weights,
+                            .rows = call->rows,
+                            .row_count = call->row_count,
+                            .argmax = call->argmax,
+                            .entropy = call->entropy,
+                            .key_sums = call->key_sums,
+                            .scores = call->scores};
     at_attention_in in = {
         .query = leaf(tape, AT_SHAPE(call->batch, call->queries, call->query_width), call->query, call->grad_query),
         .key = leaf(tape, AT_SHAPE(call->batch, call->keys, call->key_width), call->key, call->grad_key),
@@ -128,6 +134,7 @@ bool at_attend(const at_settings *settings, at_call *call, at_error *error)
     call->memory_used = 0;
     if (error->code || !at_attention_parse(settings, &attention, error) || !check_call(call, &attention, error))
         return false;
+    attention.plain = attention.plain || call->scores; /* the fused path never has all of them */
     at_arena *arena = call->memory ? at_arena_over(call->memory, call->memory_size) : at_arena_new();
     at_tape *tape = arena ? at_tape_new(arena, call->grad_out || call->grad_log_prob) : NULL;
     bool checked = true;

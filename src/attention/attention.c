@@ -44,6 +44,8 @@ static at_tensor *plain_path(at_job *j)
         e = at_add(e, spread_bias(j, at_key_positions(j)));
     if (j->bias)
         e = at_add(e, spread_bias(j, j->bias));
+    if (e && j->asked->scores && at_tape_ok(j->tape))
+        at_scores_report(j, e);
     at_tensor *w = j->attention.normaliser->plain(j, e, &j->log_prob);
     if (j->centre)
         w = at_mul(w, at_gaussian(j->centre, j->K, j->sigma));

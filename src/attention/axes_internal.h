@@ -244,6 +244,8 @@ at_tensor *at_pack(const at_job *j, at_tensor *x, int64_t rows);
 
 /* summary.c: writes what is asked for beside the output, from w [B,H,Q,K]. */
 void at_weights_report(const at_job *j, const at_tensor *w);
+/* The scores that are asked for, from e [B,H,Q,K]. */
+void at_scores_report(const at_job *j, const at_tensor *e);
 
 /* fused.c: one operation with its own backward pass, tiled over blocks of queries and keys, from q, k and v to out and
  * log_prob. Memory beyond inputs and outputs is linear in length in both passes. */

@@ -15,6 +15,16 @@ static void copy_rows(const at_job *j, const at_tensor *w)
                    w->value + (bh * j->Q + (asked->rows ? asked->rows[r] : r)) * j->K, (size_t)j->K * sizeof(at_real));
 }
 
+void at_scores_report(const at_job *j, const at_tensor *e)
+{
+    for (int64_t row = 0; row < j->B * j->H * j->Q; row++) {
+        const int64_t r = at_span_row(&j->spans, row / (j->H * j->Q), row / j->Q % j->H, row % j->Q);
+        for (int64_t key = 0; key < j->K; key++)
+            j->asked->scores[row * j->K + key] =
+                key >= j->spans.lo[r] && key < j->spans.hi[r] ? e->value[row * j->K + key] : -(at_real)INFINITY;
+    }
+}
+
 void at_weights_report(const at_job *j, const at_tensor *w)
 {
     const at_asked *asked = j->asked;

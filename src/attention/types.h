@@ -90,6 +90,7 @@ typedef struct at_asked {
     int32_t *argmax;   /* [B,H,Q] */
     at_real *entropy;  /* [B,H,Q] */
     at_real *key_sums; /* [B,H,K] */
+    at_real *scores;   /* [B,H,Q,K] -INFINITY outside the spans; on the plain path only */
 } at_asked;
 
 /* What the operator works on; NULL: not given. */

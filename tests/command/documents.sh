@@ -91,4 +91,9 @@ for document in "${documents[@]}"; do
 done
 [ "$lines" -ge 60 ] || fail "only $lines command lines found"
 checks=$((checks + links + lines))
+# The worked example of doc/commands.md is what the command prints.
+"$attend" attention --query "1 3 2; 1 1 3; 1 2 1" --score dot --show | sed -n '/^weights/,$p' | sed 's/^./    &/' >"$work/example"
+awk '/^    attend attention --query "1 3 2/ { found = 1; getline; next } found && /^\(The scores/ { exit } found' doc/commands.md | sed -e '$d' >"$work/shown"
+diff "$work/shown" "$work/example" >&2 || fail "doc/commands.md shows another worked example"
+checks=$((checks + 1))
 finish

@@ -261,6 +261,59 @@ static void weights_and_empty_rows(void **state)
     for_each(rows_sum_to_one_or_are_zero);
 }
 
+/* The weights of a row are its scores, normalised; a key outside the window has the score -inf. Asking for scores changes
+ * no other result of the plain path. */
+static void scores_become_weights(const setting *which)
+{
+    const int64_t lengths[] = {6, 4};
+    float *scores = room(B * H * Q * K);
+    setting plain = *which;
+    plain.s.plain = true;
+    outcome o = run(&plain, B, Q, K, lengths);
+    outcome with = run_call(which, (at_call){.batch = B,
+                                             .queries = Q,
+                                             .keys = K,
+                                             .query = noise + 200,
+                                             .key = noise + 500,
+                                             .value = noise + 700,
+                                             .lengths = lengths,
+                                             .scores = scores});
+    same(which, "out", o.out, with.out, B * Q * H * DV);
+    same(which, "weights", o.weights, with.weights, B * H * Q * K);
+    same(which, "dq", o.dq, with.dq, B * Q * H * D);
+    const char *name = which->s.normaliser ? which->s.normaliser : "softmax";
+    const bool prior = which->s.window && strncmp(which->s.window, "local-p", 7) == 0;
+    int outside = 0;
+    for (int row = 0; row < B * H * Q; row++) {
+        const float *e = scores + row * K, *w = o.weights + row * K;
+        double sum = 0, expected[K];
+        for (int j = 0; j < K; j++) {
+            assert_true(isfinite(e[j]) || e[j] == -INFINITY);
+            outside += e[j] == -INFINITY;
+            assert_true(e[j] != -INFINITY || w[j] == 0);
+            expected[j] = strcmp(name, "sigmoid") == 0 ? 1 / (1 + exp(-(double)e[j]))
+                          : strcmp(name, "relu") == 0  ? fmax(0, (double)e[j])
+                                                       : exp((double)e[j]);
+            sum += expected[j];
+        }
+        if (prior || strcmp(name, "sparsemax") == 0 || strcmp(name, "entmax15") == 0 || strcmp(name, "hard") == 0)
+            continue;
+        for (int j = 0; j < K; j++)
+            if (!(fabs(expected[j] / (strcmp(name, "sigmoid") == 0 || sum == 0 ? 1 : sum) - (double)w[j]) <= 1e-6))
+                fail_msg("%s: w[%d][%d] is %g, and its score %g", text_of(which), row, j, (double)w[j], (double)e[j]);
+    }
+    assert_true(outside >= H * Q * 2); /* those beyond the lengths, and those of the window */
+    free(scores);
+    release(&with);
+    release(&o);
+}
+
+static void scores(void **state)
+{
+    (void)state;
+    for_each(scores_become_weights);
+}
+
 /* No batch, no queries or no keys: the outputs that are not empty are zeros. */
 static void sizes_of_zero_work(const setting *which)
 {
@@ -583,6 +636,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(worked_example),
         cmocka_unit_test(weights_and_empty_rows),
+        cmocka_unit_test(scores),
         cmocka_unit_test(sizes_of_zero),
         cmocka_unit_test(nan_in_padding),
         cmocka_unit_test(nan_outside_the_span),
