@@ -167,7 +167,13 @@ static void catch_signals(void)
     signal(SIGXFSZ, SIG_IGN); /* a file over the size limit is an error message, like a full disk */
 }
 
-static void summarise(const at_train_result *r, const char *output, const char *metric)
+/* What the user needs to know of the settings after a run. */
+typedef struct chosen {
+    const char *output, *metric;
+    bool overwrite;
+} chosen;
+
+static void summarise(const at_train_result *r, const chosen *c)
 {
     struct rusage usage = {0};
     getrusage(RUSAGE_SELF, &usage);
@@ -176,18 +182,20 @@ static void summarise(const at_train_result *r, const char *output, const char *
             grouped(r->updates, updates), r->updates == 1 ? "" : "s", grouped(r->parameters, parameters), r->seconds,
             r->words_per_second, (double)usage.ru_maxrss / 1024);
     if (!isnan(r->best_score))
-        fprintf(stderr, " : best %s %.6g", metric, r->best_score);
+        fprintf(stderr, " : best %s %.6g", c->metric, r->best_score);
     if (r->best_update > 0)
         fprintf(stderr, " at update %lld", (long long)r->best_update);
     fprintf(stderr, "\n");
-    if (r->interrupted)
-        fprintf(stderr, "interrupted and saved; the same command with --resume continues from there\n");
+    if (r->interrupted && r->saved < 0)
+        fprintf(stderr, "interrupted before the first save; all files are as they were\n");
+    else if (r->interrupted)
+        fprintf(stderr, "interrupted and saved; the same command with --resume%s continues from there\n",
+                c->overwrite ? " instead of --overwrite" : "");
     else
-        fprintf(stderr, "%s'%s' is the model\n", r->stopped_early ? "stopped early; " : "", output);
+        fprintf(stderr, "%s'%s' is the model\n", r->stopped_early ? "stopped early; " : "", c->output);
 }
 
-static bool hand_over(at_training *training, const train_options *options, const char **output, const char **metric,
-                      at_error *error)
+static bool hand_over(at_training *training, const train_options *options, chosen *c, at_error *error)
 {
     char seed[32];
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)options->common.seed);
@@ -195,9 +203,11 @@ static bool hand_over(at_training *training, const train_options *options, const
         const at_setting *row = at_training_setting(i);
         const char *value = options->flag[i] ? "true" : options->value[i];
         if (strcmp(row->name, "output") == 0)
-            *output = value;
+            c->output = value;
         if (strcmp(row->name, "valid-metric") == 0)
-            *metric = value ? value : row->fallback;
+            c->metric = value ? value : row->fallback;
+        if (strcmp(row->name, "overwrite") == 0)
+            c->overwrite = options->flag[i];
         if (value && !at_training_set(training, row->name, value, error))
             return false;
     }
@@ -211,18 +221,18 @@ static int run_train(void *options, int word_count, char **words)
     const train_options *o = options;
     at_error error = {0};
     at_train_result result = {0};
-    const char *output = NULL, *metric = NULL;
+    chosen c = {0};
     progress p = {.quiet = o->common.quiet, .bar = isatty(STDERR_FILENO)};
     at_training *training = at_training_new(&error);
     catch_signals();
-    bool done = training && hand_over(training, o, &output, &metric, &error) &&
-                at_training_run(training, listen, &p, &stop, &result, &error);
+    bool done =
+        training && hand_over(training, o, &c, &error) && at_training_run(training, listen, &p, &stop, &result, &error);
     at_training_free(training);
     clear_bar(&p);
     if (!done)
         return report(&error);
     if (!p.quiet)
-        summarise(&result, output, metric);
+        summarise(&result, &c);
     return result.interrupted ? EXIT_INTERRUPTED : EXIT_DONE;
 }
 
@@ -235,7 +245,9 @@ const cli_command command_train = {
         "on target lines only, and writes it to one file. Progress is written to stderr, and as one JSON object per "
         "report to FILE.log.jsonl. An interrupt (Ctrl-C, or a TERM signal) saves first and exits with 130; the "
         "same command with --resume then continues, also after a crash, and writes the same bits as an "
-        "uninterrupted run.",
+        "uninterrupted run.\n\n"
+        "A trained model is not lost by mistake: if FILE or FILE.state exists, --resume or --overwrite must be given. "
+        "With --overwrite they stay until the first save; an interrupt before that leaves them alone.",
     .examples = "  attend train --source train.de --target train.en --valid-source val.de --valid-target val.en \\\n"
                 "      --model bahdanau --output de-en.safetensors --early-stopping 5\n"
                 "  attend train --model transformer-lm --target tales.txt --output tales.safetensors\n"

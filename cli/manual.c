@@ -18,6 +18,11 @@ static const note files[] = {
     {"train", "OUTPUT.last", "The model after the last update, where OUTPUT is the best one by validation."},
     {"train", "OUTPUT.state", "What attend train --resume needs to continue with the same bits."},
     {"train", "OUTPUT.log.jsonl", "The log of training, one JSON object a line."},
+    {"train", "OUTPUT.previous, OUTPUT.state.previous",
+     "With attend train --keep-previous: the model and the state that the last save replaced. Without it the next save "
+     "removes them; OUTPUT.previous remains only after a run that ended between two validations with a better model: "
+     "it "
+     "is the best one until then, which --resume restores."},
     {"compare", "SPEC.runs", "The folder where attend compare keeps its runs; --directory names another."},
     {"bench", "PREFIX/share/attend/bench", "The scripts that run PyTorch and ONNX Runtime for attend bench."},
 };

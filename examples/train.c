@@ -51,7 +51,9 @@ int main(int argc, char **argv)
     signal(SIGINT, interrupted);
     if (at_training_run(training, print_news, NULL, &stop, &result, &error))
         printf("%lld updates of %lld parameters%s\n", (long long)result.updates, (long long)result.parameters,
-               result.interrupted ? ", interrupted: set resume=true to continue" : "");
+               !result.interrupted ? ""
+               : result.saved < 0  ? ", interrupted before the first save"
+                                   : ", interrupted: set resume=true to continue");
     else
         fprintf(stderr, "train: %s\n", error.text);
     at_training_free(training);

@@ -318,10 +318,15 @@ typedef struct at_train_result {
     int64_t best_update;              /* 0: never validated */
     bool interrupted;                 /* by `stop` */
     bool stopped_early;               /* by `early-stopping` */
+    int64_t saved;                    /* the update of the last save, which `resume` continues from; -1: no save */
 } at_train_result;
 
 /* Trains until a limit is reached, then saves. `stop` (may be NULL) is checked between updates: once it is not 0, the run
- * saves and ends, and a run with `resume` continues from there to the same bits. `listener` may be NULL. */
+ * saves and ends, and a run with `resume` continues from there to the same bits. `listener` may be NULL.
+ *
+ * If the model or its state exists, one of `resume` and `overwrite` must be set, else the run fails with AT_FILE and a
+ * message that tells how many updates are there. With `overwrite` the files stay as they are until the first save of the
+ * run; if it is stopped or fails before that, nothing is written and `saved` is -1. */
 AT_API bool at_training_run(at_training *training, at_train_listener *listener, void *context, const volatile int *stop,
                             at_train_result *result, at_error *error);
 

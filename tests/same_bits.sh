@@ -59,7 +59,7 @@ bad=0
 for file in old/*; do
     [ -d "$file" ] && continue
     name=${file#old/}
-    case $name in *.said) continue ;; esac
+    case $name in *.said | *.previous) continue ;; esac
     cmp -s "$file" "new/$name" || { echo "differs: $name"; bad=1; }
 done
 
@@ -77,6 +77,7 @@ while IFS=: read -r name options; do
             --output resumed.$by/$name.safetensors >resumed.$by/$name.said 2>&1 || true
         rm -f resumed.$by/*.log.jsonl
     done
+    rm -f resumed.*/*.previous
     for file in resumed.old/"$name".safetensors*; do
         cmp -s "$file" "resumed.new/${file#resumed.old/}" || { echo "resumed differs: ${file#resumed.old/} ($(tail -1 resumed.new/$name.said))"; bad=1; }
     done

@@ -130,12 +130,21 @@ static void read_why(const step *s, int status, char *why, size_t size)
 /* Removes what only resuming needs. */
 static void tidy(const compare_run *run)
 {
-    static const char *const endings[] = {".state", ".state.previous", ".last", ".last.previous", ".previous"};
+    static const char *const endings[] = {".state", ".state.previous", ".last", ".previous"};
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         char path[PATH];
         snprintf(path, sizeof path, "%s/model%s", run->folder, endings[i]);
         unlink(path);
     }
+}
+
+/* A model whose training is not recorded, and which cannot be continued: it is trained again. */
+static void remove_unrecorded(const step *s)
+{
+    char state[PATH + 10];
+    snprintf(state, sizeof state, "%s.state", s->model);
+    if (access(state, F_OK) != 0)
+        unlink(s->model);
 }
 
 /* Whether a training was refused because its settings cannot be combined, which is bad usage; with bad data it fails. Only
@@ -237,6 +246,8 @@ static bool begin(job *j, const compare_orders *orders, at_error *error)
     bool good = mkdir(j->run->folder, 0777) == 0 || errno == EEXIST;
     if (!good)
         fail(error, AT_FILE, "cannot create the directory '%s': %s", j->run->folder, strerror(errno));
+    if (j->which == TRAIN_STEP)
+        remove_unrecorded(&j->step);
     char *typed = orders->verbose ? step_typed(&j->step) : NULL;
     if (typed)
         fprintf(stderr, "%s\n", typed);

@@ -165,7 +165,7 @@ static const at_setting *train_option(const char *name, at_error *error)
     for (const at_setting *option = command_train.list(); option->help; option++) {
         if (!option->name || strcmp(option->name, name) != 0)
             continue;
-        if (strcmp(name, "output") != 0 && strcmp(name, "resume") != 0)
+        if (strcmp(name, "output") != 0 && strcmp(name, "resume") != 0 && strcmp(name, "overwrite") != 0)
             return option;
         fail(error, AT_USAGE, "'%s' is set by attend compare for each run", name);
         return NULL;

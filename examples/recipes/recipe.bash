@@ -1,6 +1,6 @@
 # Shared by the recipes; each of them sources this file first. Variables: ATTEND is the command (default: build/attend), OUTPUT
-# the file that keeps the model, BEAM the size of the beam, SPLITS what to score: dev only while settings are chosen (default:
-# dev test). SEEDS='1 2 3' trains an ensemble, one model for each of these seeds, as many at once as there are processors
+# the file that keeps the model (run again, a recipe continues its training, or with --overwrite starts again), BEAM the
+# size of the beam, SPLITS what to score: dev only while settings are chosen (default: dev test). SEEDS='1 2 3' trains an ensemble, one model for each of these seeds, as many at once as there are processors
 # (default: seed 1 only, on all processors).
 set -euo pipefail
 export LC_ALL=C # text is processed as bytes: a character starts at a byte that does not continue another
@@ -59,11 +59,12 @@ join_characters() {
 # --model among them removes the shape of another model, --epochs and --minutes the limits and their schedule,
 # and one unit of the batch size the other.
 train_models() {
-    local option seed running=0
+    local option seed running=0 begin=(--resume)
     for option; do
         case $option in
         --epochs | --minutes) limits=() ;;
         --model) shape=() ;;
+        --overwrite) begin=() ;;
         --batch-size | --batch-tokens) mapfile -t settings < <(printf '%s\n' "${settings[@]}" | sed '/^--batch-/,+1d') ;;
         esac
     done
@@ -85,11 +86,11 @@ train_with() {
     echo "settings: ${chosen[*]}"
     models+=(-m "$model")
     if [ -z "${SEEDS:-}" ]; then
-        "$attend" train "${data[@]}" "${chosen[@]}" --output "$model"
+        "$attend" train "${data[@]}" "${chosen[@]}" --output "$model" "${begin[@]}"
         return
     fi
     ((running < $(nproc))) || wait_for_one
-    "$attend" train "${data[@]}" --threads 1 "${chosen[@]}" --output "$model" 2> >(sed -u "s/^/seed $seed: /" >&2) &
+    "$attend" train "${data[@]}" --threads 1 "${chosen[@]}" --output "$model" "${begin[@]}" 2> >(sed -u "s/^/seed $seed: /" >&2) &
     running=$((running + 1))
 }
 

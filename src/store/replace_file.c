@@ -103,3 +103,12 @@ bool at_file_restore(const char *path, at_error *error)
     names_free(&n);
     return error->code == AT_OK;
 }
+
+void at_file_forget(const char *path)
+{
+    at_error ignored = {0};
+    names n = names_of(path, &ignored);
+    if (ignored.code == AT_OK)
+        unlink(n.previous.bytes);
+    names_free(&n);
+}

@@ -10,6 +10,9 @@ bool at_file_replace(at_tensors *file, const char *path, bool keep_previous, at_
 /* PATH.previous becomes PATH, and the file that was there becomes PATH.previous. PATH is a whole file at any time. */
 bool at_file_restore(const char *path, at_error *error);
 
+/* Removes PATH.previous. */
+void at_file_forget(const char *path);
+
 /* After a run that was killed while it replaced PATH: removes its temporary files, and finishes what it had begun. */
 void at_file_tidy(const char *path);
 

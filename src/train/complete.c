@@ -121,6 +121,8 @@ static bool check_use(const at_train_settings *s, const at_given *given, at_erro
     const bool validates = at_train_validates(s);
     if (!s->output)
         return at_fail(error, AT_USAGE, "training needs `output` FILE, the model to write");
+    if (s->resume && s->overwrite)
+        return at_fail(error, AT_USAGE, "`resume` continues a run and `overwrite` starts again; give one of them");
     if (is_set(given, "batch-size") && is_set(given, "batch-tokens"))
         return at_fail(error, AT_USAGE, "`batch-size` and `batch-tokens` both measure a batch; give one of them");
     if (is_set(given, "columns") && !s->train.tsv && !s->valid.tsv)

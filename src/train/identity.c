@@ -228,11 +228,10 @@ static void show_line(const char *line, bool missing, char *out, size_t size)
 
 static bool refuse(const at_trainer *trainer, const char *was, const char *is, at_error *error)
 {
-    return at_fail(
-        error, AT_FAILED,
-        "cannot resume from '%s', which was written with %s and not with %s; train from the start without `resume`, or "
-        "as before",
-        trainer->state_path, was, is);
+    return at_fail(error, AT_FAILED,
+                   "cannot resume from '%s', which was written with %s and not with %s; train as before, "
+                   "or from the start with `overwrite`",
+                   trainer->state_path, was, is);
 }
 
 /* Two lines differ: names the setting whose values do, or shows both lines. */

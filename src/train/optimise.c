@@ -275,14 +275,22 @@ bool at_optimiser_save(const at_optimiser *optimiser, at_tensors *tensors, at_er
     return at_tensors_put(tensors, "training.steps", &(at_array){.dtype = AT_I64, .data = &steps}, error);
 }
 
+int64_t at_optimiser_steps_in(const at_tensors *tensors)
+{
+    const at_array *steps = at_tensors_get(tensors, "training.steps");
+    const bool valid = steps && steps->dtype == AT_I64 && steps->rank == 0 && *(const int64_t *)steps->data >= 0;
+    return valid ? *(const int64_t *)steps->data : -1;
+}
+
 bool at_optimiser_load(at_optimiser *optimiser, const at_tensors *tensors, at_error *error)
 {
     if (error->code != AT_OK)
         return false;
     named_block block[BLOCKS];
     list_blocks(optimiser, block);
-    const at_array *steps = at_tensors_get(tensors, "training.steps"), *from[BLOCKS];
-    if (!steps || steps->dtype != AT_I64 || steps->rank != 0 || *(const int64_t *)steps->data < 0)
+    const at_array *from[BLOCKS];
+    const int64_t steps = at_optimiser_steps_in(tensors);
+    if (steps < 0)
         return at_fail(error, AT_FORMAT, "the training state lacks the number of updates, 'training.steps'");
     for (int i = 0; i < BLOCKS; i++) { /* check all before copying the first */
         from[i] = at_tensors_get(tensors, block[i].name);
@@ -297,7 +305,7 @@ bool at_optimiser_load(at_optimiser *optimiser, const at_tensors *tensors, at_er
     for (int i = 0; i < BLOCKS; i++)
         if (from[i])
             memcpy(block[i].values, from[i]->data, (size_t)optimiser->count * sizeof(at_real));
-    optimiser->steps = *(const int64_t *)steps->data;
+    optimiser->steps = steps;
     optimiser->rate = at_schedule_rate(&optimiser->settings, optimiser->steps);
     return true;
 }

@@ -39,5 +39,6 @@ at_real *at_optimiser_ema(at_optimiser *optimiser); /* the moving average of the
 /* Writes moments and moving average to a training state and reads them back, bit for bit. */
 bool at_optimiser_save(const at_optimiser *optimiser, at_tensors *tensors, at_error *error);
 bool at_optimiser_load(at_optimiser *optimiser, const at_tensors *tensors, at_error *error);
+int64_t at_optimiser_steps_in(const at_tensors *tensors); /* the updates of a state; -1: it does not say */
 
 #endif

@@ -115,6 +115,10 @@ static const at_setting after[] = {
            .help = "updates between saves of the state (default: with a validation or an epoch)"),
     OF_END(SWITCH, "resume", resume, FREE,
            .help = "continue from FILE.state, with the same bits as an uninterrupted run"),
+    OF_END(SWITCH, "overwrite", overwrite, FREE,
+           .help = "start again although FILE or FILE.state exists; the first save replaces them"),
+    OF_END(SWITCH, "keep-previous", keep_previous, FREE,
+           .help = "keep what each save replaces as FILE.previous and FILE.state.previous"),
     OF_END(SEED, "seed", seed, SAME, .argument = "N", .fallback = "1",
            .help = "seed of the initial parameters, the order of the batches and dropout"),
 };

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "store/replace_file.h"
 #include "train/train_internal.h"
 
 enum { REPORT_EVERY = 100 };
@@ -131,6 +132,8 @@ static bool validate_end(at_run *run, at_error *error)
     const size_t history = t->history.size;
     if (!score_model(run, error))
         return false;
+    if (before.best_update == 0 && !t->settings->keep_previous)
+        at_file_forget(t->settings->output); /* the state has no best model to restore */
     run->result->best_score = t->progress.best;
     run->result->best_update = t->progress.best_update;
     t->progress = before;
@@ -194,6 +197,13 @@ static bool stop_skipping(const at_run *run, at_error *error)
     return stop_diverged(run, why, error);
 }
 
+/* Whether this run was interrupted before it has a model worth replacing that of another run. */
+static bool keeps_old_files(const at_run *run)
+{
+    const at_trainer *t = run->trainer;
+    return run->result->interrupted && t->replaces && !t->has_begun;
+}
+
 static bool train(at_run *run, at_error *error)
 {
     at_trainer *t = run->trainer;
@@ -212,7 +222,7 @@ static bool train(at_run *run, at_error *error)
             return false;
     }
     /* The report of the updates since the last one is not part of the state: a longer run would report later. */
-    if (run->unsaved && !save(run, error))
+    if (run->unsaved && !keeps_old_files(run) && !save(run, error))
         return false;
     if (t->progress.unreported > 0 && !at_run_report(run, error))
         return false;
@@ -228,7 +238,7 @@ bool at_train(const at_train_settings *settings, at_train_listener *listener, vo
 {
     if (error->code != AT_OK)
         return false;
-    *result = (at_train_result){.best_score = NAN, .cost = NAN};
+    *result = (at_train_result){.best_score = NAN, .cost = NAN, .saved = -1};
     at_trainer trainer = {.settings = settings, .listener = listener, .context = context};
     bool done = at_trainer_prepare(&trainer, error);
     if (done) {
@@ -243,6 +253,7 @@ bool at_train(const at_train_settings *settings, at_train_listener *listener, vo
         done = train(&run, error);
         result->updates = at_optimiser_steps(trainer.optimiser);
         result->epochs = trainer.progress.epoch - 1;
+        result->saved = trainer.saved;
         result->parameters = at_params_count(trainer.translator.model->params);
         result->seconds = at_seconds_now() - now;
         result->words_per_second = result->seconds > 0 ? run.all_tokens / result->seconds : 0;

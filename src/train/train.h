@@ -4,8 +4,11 @@
  * resume needs, OUTPUT.log.jsonl one JSON object per report. Two runs with the same settings, data and seed write the
  * same bytes, and the same log apart from its times, whether they were stopped and resumed or not. A run that reaches
  * its limit between two validations is validated at its end too. Its last model may be the best, but this is not part of
- * the state: a resumed run restores the best model of the state. The log is locked, so that two runs cannot write the
- * same output. */
+ * the state: a resumed run restores the best model of the state, which is OUTPUT.previous then. The log is locked, so
+ * that two runs cannot write the same output.
+ *
+ * The model, state and log of another run are replaced only with `overwrite`, and not before the first save: a run that
+ * is interrupted or fails before that leaves them as they were. */
 #ifndef AT_TRAIN_H
 #define AT_TRAIN_H
 
@@ -46,6 +49,8 @@ typedef struct at_train_settings {
     int64_t save_every;       /* updates between saves of the state; 0: with every validation and every epoch */
     uint64_t seed;
     bool resume;
+    bool overwrite;     /* the model and the state that are there */
+    bool keep_previous; /* what a save replaces stays as OUTPUT.previous and OUTPUT.state.previous */
 } at_train_settings;
 
 /* Whether there is validation data. */

@@ -5,7 +5,8 @@
  *     train_prepare.c  checks the settings and makes the trainer     loss.c         the loss of a batch and its gradients
  *     train_data.c     vocabularies, corpora and batches             train_valid.c  the score of the validation data
  *     train.c          the loop                                      train_state.c  models and the state on disk
- *     train_report.c   news for the listener, lines for the log      train_log.c    the log and its lock */
+ *     train_report.c   news for the listener, lines for the log      train_log.c    the log and its lock
+ *     train_output.c   names of the files, and none is replaced by mistake */
 #ifndef AT_TRAIN_INTERNAL_H
 #define AT_TRAIN_INTERNAL_H
 
@@ -55,10 +56,13 @@ typedef struct at_trainer {
     at_progress progress;
     int64_t saved;         /* the update of the last save; -1: none */
     double seconds_before; /* from the last report to the end of the run that is resumed; 0: unknown */
+    bool has_begun;        /* the files are those of this run, as it has saved or resumed */
+    bool replaces;         /* there is a model or a state of another run, to stay until the first save */
 
     char *last_path, *state_path, *log_path;
     at_identity *identity; /* the settings that a resumed run must share */
     int log;               /* descriptor of the locked log; -1: none */
+    int64_t old_log;       /* bytes of the log that are of another run, to be removed by the first save */
 } at_trainer;
 
 /* One call of at_train: clocks and sums for the reports. None of them influences an update; the clock can only end the
@@ -100,9 +104,18 @@ const char *at_valid_metric_name(int index); /* NULL past the last */
 bool at_metric_decodes(const char *metric);  /* of a known one */
 bool at_metric_better(const char *metric, double score, double best);
 
-/* train_log.c */
+/* train_output.c: names the files and checks that they can be written. Under the lock: refuses to replace the files of
+ * another run, unless the settings ask for it. */
+bool at_trainer_name_files(at_trainer *trainer, at_error *error);
+bool at_trainer_check_existing(at_trainer *trainer, at_error *error);
+/* The update of the last validation in a model file's history; 0: there is no file, or nothing is known about it. */
+int64_t at_updates_in_model(const char *path, at_error *error);
+
+/* train_log.c. The lines of another run stay in the log until at_trainer_log_begin removes them; if it was not called,
+ * at_trainer_unlock leaves them alone in it. */
 bool at_trainer_lock(at_trainer *trainer, at_error *error);
 void at_trainer_unlock(at_trainer *trainer);
+bool at_trainer_log_begin(at_trainer *trainer, at_error *error);
 bool at_trainer_log(at_trainer *trainer, const char *line, size_t size, at_error *error);
 /* Cuts the log to the lines that were there when the state was saved. */
 bool at_trainer_log_resume(at_trainer *trainer, at_error *error);

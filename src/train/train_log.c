@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -45,10 +46,43 @@ bool at_trainer_lock(at_trainer *trainer, at_error *error)
     at_file_tidy(trainer->settings->output);
     at_file_tidy(trainer->last_path);
     at_file_tidy(trainer->state_path);
-    /* Without `resume` the log begins empty. */
-    if (!trainer->settings->resume && ftruncate(trainer->log, 0) != 0)
-        return at_fail(error, AT_FILE, "cannot write '%s': %s", path, strerror(errno));
+    trainer->old_log = locked.st_size;
     return true;
+}
+
+static bool append(at_trainer *trainer, const char *bytes, size_t size, at_error *error)
+{
+    while (size > 0) {
+        ssize_t done = write(trainer->log, bytes, size);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return at_fail(error, AT_FILE, "cannot write '%s': %s", trainer->log_path, strerror(errno));
+        bytes += done;
+        size -= (size_t)done;
+    }
+    return true;
+}
+
+/* Rewrites the file instead of replacing it, as the lock is on it. */
+bool at_trainer_log_begin(at_trainer *trainer, at_error *error)
+{
+    struct stat status;
+    const int64_t old = trainer->old_log;
+    if (error->code != AT_OK || old == 0)
+        return error->code == AT_OK;
+    const int64_t size = fstat(trainer->log, &status) == 0 && status.st_size > old ? status.st_size - old : 0;
+    char *lines = malloc((size_t)size + 1);
+    if (!lines)
+        return at_no_memory(error, "the log '%s'", trainer->log_path);
+    if (pread(trainer->log, lines, (size_t)size, old) == size && ftruncate(trainer->log, 0) == 0) {
+        trainer->old_log = 0;
+        append(trainer, lines, (size_t)size, error);
+    } else {
+        at_fail(error, AT_FILE, "cannot write '%s': %s", trainer->log_path, strerror(errno));
+    }
+    free(lines);
+    return error->code == AT_OK;
 }
 
 void at_trainer_unlock(at_trainer *trainer)
@@ -56,25 +90,20 @@ void at_trainer_unlock(at_trainer *trainer)
     struct stat status;
     if (trainer->log < 0)
         return;
-    if (fstat(trainer->log, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0)
+    const bool is_regular = fstat(trainer->log, &status) == 0 && S_ISREG(status.st_mode);
+    if (is_regular && status.st_size == 0)
         unlink(trainer->log_path); /* a run that failed before its first report leaves no file */
-    close(trainer->log);           /* releases the lock */
+    else if (is_regular && trainer->old_log > 0 && status.st_size > trainer->old_log &&
+             ftruncate(trainer->log, trainer->old_log) != 0)
+        trainer->old_log = 0; /* then the lines of both runs stay, and none is lost */
+    close(trainer->log);      /* releases the lock */
     trainer->log = -1;
 }
 
 bool at_trainer_log(at_trainer *trainer, const char *line, size_t size, at_error *error)
 {
-    if (error->code != AT_OK)
+    if (error->code != AT_OK || !append(trainer, line, size, error))
         return false;
-    while (size > 0) {
-        ssize_t done = write(trainer->log, line, size);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return at_fail(error, AT_FILE, "cannot write '%s': %s", trainer->log_path, strerror(errno));
-        line += done;
-        size -= (size_t)done;
-    }
     trainer->progress.logged++;
     return true;
 }

@@ -2,19 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/files.h"
 #include "train/guide_internal.h"
 #include "train/train_internal.h"
-
-/* The path of a file next to the output. */
-static char *path_beside(const char *output, const char *ending, at_error *error)
-{
-    at_buffer path = {0};
-    at_buffer_print(&path, "%s%s", output, ending);
-    if (path.failed)
-        at_no_memory(error, "the name '%s%s'", output, ending);
-    return path.failed ? NULL : path.bytes;
-}
 
 /* The guided head must be one of the model's. */
 static bool guided_head_exists(const at_model *model, at_error *error)
@@ -92,51 +81,13 @@ static bool check_settings(const at_train_settings *s, at_error *error)
     return true;
 }
 
-/* No output file may overwrite an input file. */
-static bool check_output(const at_trainer *trainer, at_error *error)
-{
-    const at_train_settings *s = trainer->settings;
-    const char *const written[] = {s->output, trainer->last_path, trainer->state_path, trainer->log_path};
-    const struct {
-        const char *option, *path;
-    } read[] = {{"source", s->train.source},
-                {"target", s->train.target},
-                {"tsv", s->train.tsv},
-                {"valid-source", s->valid.source},
-                {"valid-target", s->valid.target},
-                {"valid-tsv", s->valid.tsv},
-                {"guided-alignment", s->guided_alignment},
-                {"source-vocab", s->source_vocabulary},
-                {"target-vocab", s->target_vocabulary}};
-    for (size_t r = 0; r < sizeof read / sizeof *read; r++)
-        for (size_t w = 0; read[r].path && w < sizeof written / sizeof *written; w++)
-            if (at_file_same(read[r].path, written[w]))
-                return at_fail(error, AT_USAGE, "`output` would overwrite '%s', which `%s` reads; choose another file",
-                               read[r].path, read[r].option);
-    return true;
-}
-
-/* An output that cannot be written is reported before hours of training, not after. */
-static bool can_write(const char *path, at_error *error)
-{
-    at_writer *writer = at_writer_open(path, error);
-    const bool opened = writer;
-    at_writer_cancel(writer);
-    return opened;
-}
-
 bool at_trainer_prepare(at_trainer *trainer, at_error *error)
 {
     const at_train_settings *s = trainer->settings;
     trainer->log = -1;
-    if (!check_settings(s, error))
-        return false;
-    trainer->last_path = path_beside(s->output, ".last", error);
-    trainer->state_path = path_beside(s->output, ".state", error);
-    trainer->log_path = path_beside(s->output, ".log.jsonl", error);
-    return error->code == AT_OK && check_output(trainer, error) && can_write(s->output, error) &&
-           at_trainer_prepare_data(trainer, error) && prepare_model(trainer, error) &&
-           at_trainer_lock(trainer, error) && (!s->resume || at_trainer_resume(trainer, error));
+    return check_settings(s, error) && at_trainer_name_files(trainer, error) && at_trainer_lock(trainer, error) &&
+           at_trainer_check_existing(trainer, error) && at_trainer_prepare_data(trainer, error) &&
+           prepare_model(trainer, error) && (!s->resume || at_trainer_resume(trainer, error));
 }
 
 void at_trainer_release(at_trainer *trainer)

@@ -16,6 +16,39 @@
 #include "store/replace_file.h"
 #include "train/train_internal.h"
 
+/* ---- The first save ------------------------------------------------------------------------------------------- */
+
+/* A state without updates: whoever resumes from it starts from the beginning. It stands for the run until its first
+ * state is written, so that the models written before that are not taken for those of another run, nor the state of
+ * another run for the one that belongs to them. */
+static bool save_beginning(at_trainer *trainer, at_error *error)
+{
+    int64_t none = 0;
+    at_tensors *file = at_tensors_new();
+    const bool done =
+        file ? at_file_mark(file, "training state", error) &&
+                   at_tensors_set_meta(file, "run", at_identity_text(trainer->identity), error) &&
+                   at_tensors_put(file, "training.steps", &(at_array){.dtype = AT_I64, .data = &none}, error) &&
+                   at_file_replace(file, trainer->state_path, trainer->settings->keep_previous, error)
+             : at_no_memory(error, "the training state '%s'", trainer->state_path);
+    at_tensors_free(file);
+    return done;
+}
+
+static bool is_beginning(const at_tensors *file)
+{
+    return at_optimiser_steps_in(file) == 0 && !at_tensors_get(file, "training.place");
+}
+
+/* From its first save on, the files are those of this run. */
+static bool begin_files(at_trainer *trainer, at_error *error)
+{
+    if (trainer->has_begun)
+        return true;
+    trainer->has_begun = save_beginning(trainer, error) && at_trainer_log_begin(trainer, error);
+    return trainer->has_begun;
+}
+
 /* ---- The models ----------------------------------------------------------------------------------------------- */
 
 void at_trainer_swap_average(at_trainer *trainer)
@@ -55,7 +88,7 @@ static bool save_model(at_trainer *trainer, const char *path, bool keep_previous
 
 bool at_trainer_save_best(at_trainer *trainer, at_error *error)
 {
-    return save_model(trainer, trainer->settings->output, true, error);
+    return begin_files(trainer, error) && save_model(trainer, trainer->settings->output, true, error);
 }
 
 /* ---- The state ------------------------------------------------------------------------------------------------ */
@@ -103,6 +136,7 @@ static bool save_state(at_trainer *trainer, at_error *error)
         return at_no_memory(error, "the training state '%s'", trainer->state_path);
     int64_t count[COUNTS];
     double number[NUMBERS];
+    const bool keeps = trainer->settings->keep_previous && trainer->saved >= 0; /* not the one of save_beginning */
     trainer->progress.seed = trainer->loss.rng.seed;
     trainer->progress.counter = trainer->loss.rng.counter;
     trainer->progress.baseline = trainer->loss.baseline;
@@ -118,20 +152,24 @@ static bool save_state(at_trainer *trainer, at_error *error)
                 at_params_put(trainer->translator.model->params, file, error) &&
                 at_optimiser_save(trainer->optimiser, file, error) &&
                 (!trainer->average || at_average_save(trainer->average, file, error)) &&
-                at_file_replace(file, trainer->state_path, true, error);
+                at_file_replace(file, trainer->state_path, keeps, error);
     at_tensors_free(file);
     return done;
 }
 
 /* The state is written last: a run killed before that resumes from the previous state and writes the same models
- * again. */
+ * again. Until then the best model of the previous state is kept, for restore_best. */
 bool at_trainer_save(at_trainer *trainer, at_error *error)
 {
     bool validates = trainer->valid;
-    if (!(!validates || save_model(trainer, trainer->last_path, false, error)) ||
+    if (!begin_files(trainer, error) || !(!validates || save_model(trainer, trainer->last_path, false, error)) ||
         !(trainer->progress.best_update > 0 || at_trainer_save_best(trainer, error)) || !save_state(trainer, error))
         return false;
     trainer->saved = at_optimiser_steps(trainer->optimiser);
+    if (!trainer->settings->keep_previous) {
+        at_file_forget(trainer->settings->output);
+        at_file_forget(trainer->state_path);
+    }
     return true;
 }
 
@@ -209,11 +247,17 @@ static bool read_state(at_trainer *trainer, const at_tensors *file, at_error *er
     const at_array *count = at_tensors_get(file, "training.place"), *number = at_tensors_get(file, "training.numbers");
     if (!at_file_check(file, "training state", path, error))
         return false;
+    if (is_beginning(file)) {
+        at_trainer_note(trainer, "'%s' is of a run without a complete save, so training starts from the beginning",
+                        path);
+        return run && at_trainer_same(trainer, run, error);
+    }
     const bool old = count && at_array_count(count) == OLD_COUNTS;
     if (!run || !history || !count || !number || count->dtype != AT_I64 ||
         at_array_count(count) != (old ? OLD_COUNTS : COUNTS) || number->dtype != AT_F64 ||
         at_array_count(number) != (old ? OLD_NUMBERS : NUMBERS))
-        return at_fail(error, AT_FORMAT, "'%s' lacks its position in the data; train without `resume`", path);
+        return at_fail(error, AT_FORMAT, "'%s' lacks its position in the data; train from the start with `overwrite`",
+                       path);
     if (!is_history(history, path, error) || !at_trainer_same(trainer, run, error) ||
         !at_params_take(trainer->translator.model->params, file, path, "training.", error) ||
         !moments_finite(file, path, error) || !at_optimiser_load(trainer->optimiser, file, error))
@@ -227,25 +271,10 @@ static bool read_state(at_trainer *trainer, const at_tensors *file, at_error *er
     trainer->loss.baseline = trainer->progress.baseline;
     at_buffer_add(&trainer->history, history, strlen(history));
     trainer->saved = updates;
+    trainer->has_begun = true; /* the files are those of this run */
+    trainer->replaces = false;
+    trainer->old_log = 0;
     return true;
-}
-
-/* The update of the last validation in a model file's history; 0: there is no file, or nothing is known about it. */
-static int64_t validated_at(const char *path, at_error *error)
-{
-    at_error unread = {0};
-    at_tensors *file = access(path, F_OK) == 0 ? at_tensors_read(path, &unread) : NULL;
-    const bool intact = file && at_file_check(file, "model", path, &unread);
-    const char *history = intact ? at_tensors_meta(file, "history") : NULL;
-    json_t *entries = history ? at_json_read(history, strlen(history), "the history", &unread) : NULL;
-    json_t *last = json_array_get(entries, json_array_size(entries) - 1);
-    const int64_t update = json_integer_value(json_object_get(last, "update"));
-    json_decref(entries);
-    at_tensors_free(file);
-    if (unread.code == AT_MEMORY ||
-        unread.code == AT_FILE) /* a damaged one, on the other hand, is not the best model */
-        at_fail(error, unread.code, "%s", unread.text);
-    return update;
 }
 
 /* The end of the previous run may have been validated outside of the state and saved as the best model. An uninterrupted
@@ -258,8 +287,8 @@ static bool restore_best(at_trainer *trainer, at_error *error)
     at_buffer_print(&previous, "%s.previous", output);
     if (previous.failed)
         return at_no_memory(error, "the names of '%s'", output);
-    const int64_t now = best > 0 ? validated_at(output, error) : 0;
-    if (now > best && validated_at(previous.bytes, error) == best && at_file_restore(output, error)) {
+    const int64_t now = best > 0 ? at_updates_in_model(output, error) : 0;
+    if (now > best && at_updates_in_model(previous.bytes, error) == best && at_file_restore(output, error)) {
         at_trainer_note(trainer,
                         "'%s' is again the best model of the state, that of update %lld; the model that the last run "
                         "validated at its end, that of update %lld, is '%s' until the next save",
@@ -275,11 +304,11 @@ bool at_trainer_resume(at_trainer *trainer, at_error *error)
         return false;
     if (access(trainer->state_path, F_OK) != 0) {
         at_trainer_note(trainer, "'%s' does not exist yet, so training starts from the beginning", trainer->state_path);
-        return at_trainer_log_resume(trainer, error);
+        return true;
     }
     at_tensors *file = at_tensors_read(trainer->state_path, error);
-    bool done = file && read_state(trainer, file, error) && restore_best(trainer, error) &&
-                at_trainer_log_resume(trainer, error);
+    const bool done = file && read_state(trainer, file, error) &&
+                      (!trainer->has_begun || (restore_best(trainer, error) && at_trainer_log_resume(trainer, error)));
     at_tensors_free(file);
     return done;
 }

@@ -141,6 +141,13 @@ fi
 "$attend" compare tiny.spec --set beam=2 --quiet --verbose >/dev/null 2>said
 equal 0 "$(grep -c '^attend train.*--heads [14] ' said || true)" "trainings for another beam"
 equal 8 "$(grep -c '^attend translate' said)" "translations for another beam"
+# A run whose training is not recorded is trained again, although its model is there.
+for record in tiny.spec.runs/*/train.json; do
+    rm "$record"
+    break
+done
+"$attend" compare tiny.spec --quiet --verbose >/dev/null 2>said || fail "a comparison without a record: $(cat said)"
+equal 1 "$(grep -c '^attend train.*--heads [14] ' said)" "trainings without a record"
 grep -q 'A &lt;small&gt; &quot;grid&quot; &amp; more' t.html || fail "the page's title is not escaped"
 equal '' "$(grep -ioE '(src|href)=|https?:|url\(|@import|<script' t.html || true)" "what the page takes from outside"
 # The best of a column stands out, and everything that is as good; of columns in which all are alike nothing does.

@@ -7,7 +7,7 @@ awk 'BEGIN { srand(4); for (i = 0; i < 200; i++) { n = 2 + int(rand() * 3); s = 
     print s >"source"; print t >"target" } }'
 train() {
     "$attend" train --source "$1" --target "$2" --valid-source "$1" --valid-target "$2" --output "$3" --embedding 8 --hidden 8 \
-        --attention 8 --maxout 8 --updates 20 --seed 3 --quiet 2>said || fail "training from $1 and $2: $(cat said)"
+        --attention 8 --maxout 8 --updates 20 --seed 3 --overwrite --quiet 2>said || fail "training from $1 and $2: $(cat said)"
 }
 train source target plain
 "$attend" translate -m plain <source >judge

@@ -53,7 +53,11 @@ several() { # (in a separate process, so that $! is the recipe)
     export SEEDS='4 2' SPLITS=dev OUTPUT=$1
     exec bash "$recipes/g2p.sh" data fre --embedding 8 --hidden 16 "${@:2}"
 }
-(several seeds --epochs 2) >said.out 2>said.err || fail "two seeds: $(cat said.err)"
+code=0
+(several seeds --epochs 61) >said.out 2>said.err || code=$?
+[ $code = 1 ] && grep -q "^seed [24]: attend: cannot resume from 'seeds.[24].state', .* or from the start with --overwrite$" said.err ||
+    fail "a recipe with other settings exits with $code: $(cat said.err)"
+(several seeds --epochs 2 --overwrite) >said.out 2>said.err || fail "two seeds: $(cat said.err)"
 for seed in 4 2; do
     grep -q "^seed $seed: 'seeds.$seed' is the model$" said.err || fail "no line of seed $seed: $(cat said.err)"
 done
@@ -70,7 +74,11 @@ kill $! && { wait $! || true; }
 [ -s stopped.4.state ] && [ -s stopped.2.state ] || fail "a recipe that was stopped lost its state: $(ls; cat said.err)"
 before=$(cksum stopped.*) && sleep 0.5
 [ "$before" = "$(cksum stopped.*)" ] || fail 'a training continues after its recipe ended'
-checks=$((checks + 4))
+# Run again, the recipe continues, and here has nothing left to train.
+before=$(cksum stopped.*.state)
+(several stopped --epochs 1 --quiet) >said.out 2>said.err || fail "a recipe that is run again: $(cat said.err)"
+[ "$before" = "$(cksum stopped.*.state)" ] && grep -q 'fre dev' said.out || fail "a recipe that is run again trains again: $(cat said.out)"
+checks=$((checks + 6))
 refused 1 "g2p.sh: there is no 'data/sig20_xyz_train.tsv.gz'" g2p data xyz
 refused 2 'examples/recipes/g2p.sh DATA LANGUAGE' g2p data
 # DATA may also be the folder that holds all data sets.

@@ -74,4 +74,10 @@ attended=$(sed 's/[█▓▒░]//g' "${show%.command}.said" | awk '
     NR == 4 { split($0, source, " ") }
     NR > 4 { best = 2; for (i = 3; i <= NF; i++) if ($i > $best) best = i; print $1, source[best - 1] }' | grep -E '^(müde|Kind|Hund|sehen) ')
 equal $'müde tired\nKind child\nHund dog\nsehen see' "$attended" 'where the words attend'
+# A second tour: the model that is there is replaced by the command of the README, and by no other.
+first=$(grep -l 'train .*--overwrite' "$work"/made/*.command)
+. "$first" >again.said 2>&1 || fail "a second tour: $(cat again.said)"
+said=$("$attend" train --config tour.conf 2>&1) && fail "a model is replaced without --overwrite"
+equal "attend: 'en-de.safetensors' exists, from a run of 150 updates: --resume continues the run, --overwrite starts again and \
+replaces it at the first save; or choose another --output" "$said" "a second tour without --overwrite"
 finish

@@ -86,7 +86,7 @@ same_file a.last b.last
 code=0
 "$attend" train $data $small --output a --valid-every 5 --updates 20 --resume 2>said || code=$?
 equal 1 "$code" "another mean"
-equal "attend: cannot resume from 'a.state', which was written with --ema 0 --average 2 and not with --ema 0; train from the start without --resume, or as before" \
+equal "attend: cannot resume from 'a.state', which was written with --ema 0 --average 2 and not with --ema 0; train as before, or from the start with --overwrite" \
     "$(cat said)" "another mean"
 run average a b.last -o mean
 equal 40 "$("$attend" translate -m mean --quiet <few | wc -l)" "lines by a mean"
@@ -102,7 +102,7 @@ equal 'cell             lstm' "$("$attend" info l | grep -e '^reset' -e '^cell')
 
 # Bytes that are not UTF-8 are counted and their line named.
 { cat few; printf 'a \377 b\n'; } >broken
-"$attend" train --source broken --target broken --output u --updates 1 $small 2>said
+"$attend" train --source broken --target broken --output v --updates 1 $small 2>said
 grep -q "1 of the 41 training pairs hold bytes that are not UTF-8, read as U+FFFD, the first in line 41" said ||
     fail "a line that is not UTF-8 gives $(cat said)"
 
@@ -158,6 +158,40 @@ run train $long --output full --resume
 same_file whole full
 same_file whole.state full.state
 
+# A trained model is not replaced unless asked: the refusal tells what is there, an interrupt before the first save leaves every
+# file alone, and the files of earlier saves are kept on request only.
+refuse 1 "'whole' exists, from a run of 180 updates: --resume continues the run, --overwrite starts again and replaces it at the first save; or choose another --output" \
+    train $long --output whole
+refuse 2 "--resume continues a run and --overwrite starts again; give one of them" train $long --output whole --resume --overwrite
+cp whole alone
+refuse 1 "'alone' exists, but without 'alone.state' there is nothing to --resume: --overwrite starts again and replaces it at the first save; or choose another --output" \
+    train $long --output alone --resume
+before=$(cksum whole whole.*)
+for signal in INT TERM HUP; do
+    "$attend" train $data $small --output whole --overwrite --epochs 1000000 --save-every 1000000000 --valid-every 1000000000 \
+        --report-every 1 2>said.$signal &
+    pid=$!
+    for _ in {1..200}; do
+        ! grep -qs 'Up\. 2 ' said.$signal || break
+        sleep 0.05
+    done
+    kill -$signal $pid
+    code=0
+    wait $pid || code=$?
+    equal 130 "$code" "exit code of a run that would overwrite, after SIG$signal"
+    equal "interrupted before the first save; all files are as they were" "$(tail -1 said.$signal)" "its last line"
+    equal "$before" "$(cksum whole whole.*)" "the files after SIG$signal"
+done
+cp whole over && cp whole.state over.state
+run train --source lines --target lines $small --output over --overwrite --keep-previous --updates 4 --quiet
+same_file whole over.previous
+same_file whole.state over.state.previous
+equal '' "$(find . -name '*.previous' ! -name 'over.*')" "files of earlier saves"
+"$attend" help --man train >manual
+for file in OUTPUT.last OUTPUT.state OUTPUT.log.jsonl 'OUTPUT.previous, OUTPUT.state.previous'; do
+    grep -qxF ".B $file" manual || fail "the manual does not list $file"
+done
+
 # Two at once.
 "$attend" train $long --output shared --epochs 1000 &
 first=$!
@@ -177,11 +211,11 @@ code=0
 sed 's/a/i/g' lines >others
 "$attend" train $long --source others --output whole --resume 2>said || code=$?
 equal 1 "$code" "another vocabulary"
-grep -qE "^attend: cannot resume from 'whole.state', which was written with a source vocabulary of 12 units \([0-9a-f]{16}\) and not with a source vocabulary of 12 units \([0-9a-f]{16}\); train from the start without --resume, or as before$" said ||
+grep -qE "^attend: cannot resume from 'whole.state', which was written with a source vocabulary of 12 units \([0-9a-f]{16}\) and not with a source vocabulary of 12 units \([0-9a-f]{16}\); train as before, or from the start with --overwrite$" said ||
     fail "another vocabulary says $(cat said)"
 code=0
 "$attend" train $long --output whole --hidden 25 --resume 2>said || code=$?
 equal 1 "$code" "another size"
-equal "attend: cannot resume from 'whole.state', which was written with --hidden 24 and not with --hidden 25; train from the start without --resume, or as before" \
+equal "attend: cannot resume from 'whole.state', which was written with --hidden 24 and not with --hidden 25; train as before, or from the start with --overwrite" \
     "$(cat said)" "another size"
 finish

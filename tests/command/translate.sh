@@ -120,7 +120,7 @@ done
 "$attend" translate -m model --scores --alignment soft <in >one
 "$attend" translate -m model -m model --scores --alignment soft <in >out
 same_file one out
-"$attend" train --source source --target target --output second --model transformer --layers 1 --hidden 16 --heads 2 --ffn 16 \
+"$attend" train --source source --target target --output second --overwrite --model transformer --layers 1 --hidden 16 --heads 2 --ffn 16 \
     --epochs 1 --quiet 2>said ||
     fail "training says $(cat said)"
 "$attend" translate -m model --model second --scores <in >out

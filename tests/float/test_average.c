@@ -146,7 +146,7 @@ static void end_is_validated(void **state)
     at_translator_free(t);
     is_mean("end", (const char *[]){"end.last"}, 1);
     h = (events){0}; /* a validation at the last update is not repeated */
-    run(training_of("end", DATA, VALID, "valid-every", "5", "updates", "10", NULL), &h);
+    run(training_of("end", DATA, VALID, "valid-every", "5", "updates", "10", "overwrite", "true", NULL), &h);
     assert_int_equal(h.validations, 2);
 }
 
@@ -162,9 +162,7 @@ static void ended_is_uninterrupted(void **state)
     run(training_of("far", ROUGH, "updates", "24", NULL), &h);
     static const char *const ends[] = {"3", "6", "9", "14", "15", "19", "22"};
     for (int i = 0; i < 7; i++) {
-        unlink("near.state");
-        unlink("near.previous");
-        run(training_of("near", ROUGH, "updates", ends[i], NULL), &h);
+        run(training_of("near", ROUGH, "updates", ends[i], "overwrite", "true", NULL), &h);
         h = (events){0};
         run(training_of("near", ROUGH, "updates", "24", "resume", "true", NULL), &h);
         went_back += strstr(h.note, "'near' is again the best model of the state, that of update ") != NULL;

@@ -169,9 +169,9 @@ static void unknown_dtype(at_error *error)
 /* A model without attention, trained for one update. */
 static at_translator *load_model(at_error *error)
 {
-    static const char *const settings[][2] = {{"source", "lines"},     {"target", "lines"}, {"output", "model"},
-                                              {"model", "rnn-encdec"}, {"embedding", "4"},  {"hidden", "4"},
-                                              {"updates", "1"}};
+    static const char *const settings[][2] = {{"source", "lines"},     {"target", "lines"},  {"output", "model"},
+                                              {"model", "rnn-encdec"}, {"embedding", "4"},   {"hidden", "4"},
+                                              {"updates", "1"},        {"overwrite", "true"}};
     at_training *training = at_training_new(error);
     at_train_result result;
     write_bytes("lines", "a b\nc d\n", 8);

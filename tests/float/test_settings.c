@@ -301,8 +301,7 @@ static bool run(const at_setting *row, const change *how, const char *value, boo
     set_words(training, "updates 1 output model", error);
     if (value)
         at_training_set(training, row->name, value, error);
-    if (resume)
-        set_words(training, "resume true", error);
+    set_words(training, resume ? "resume true" : "overwrite true", error);
     at_train_result result;
     const bool done = error->code == AT_OK && at_training_run(training, NULL, NULL, NULL, &result, error);
     at_training_free(training);
@@ -337,7 +336,8 @@ static void a_resumed_run_shares_what_it_must(void **state)
     (void)state;
     for (int i = 0; at_training_setting(i); i++) {
         const at_setting *row = at_training_setting(i);
-        if (strcmp(row->name, "output") != 0 && strcmp(row->name, "resume") != 0) /* the test itself uses these */
+        if (strcmp(row->name, "output") != 0 && strcmp(row->name, "resume") != 0 &&
+            strcmp(row->name, "overwrite") != 0) /* the test itself uses these */
             check_row(row);
     }
 }

@@ -185,13 +185,14 @@ static void resumed_is_uninterrupted(void **state)
     for (int kind = 0; kind < 2; kind++) {
         listener whole = {0};
         at_threads_set(1);
-        at_train_result r =
-            run(training_of("whole", ALL, "normaliser", normalisers[kind], averages[kind][0], averages[kind][1], NULL),
-                &whole);
+        at_train_result r = run(training_of("whole", ALL, "normaliser", normalisers[kind], averages[kind][0],
+                                            averages[kind][1], "overwrite", "true", NULL),
+                                &whole);
         assert_int_equal(r.updates, 26);
         at_threads_set(2);
         /* Stopped after each of these updates, the last of an epoch (10) and one that validates (14) among them. */
         static const int64_t stops[] = {1, 3, 10, 11, 14, 20, 25};
+        unlink("parts");
         unlink("parts.state");
         for (int i = 0; i <= 7; i++) {
             listener part = {.stop_at = i < 7 ? stops[i] : 0};
@@ -218,7 +219,9 @@ static void killed_is_uninterrupted(void **state)
     listener e = {0};
     run(training_of("alive", DATA, VALID, "dropout", "0.2", "epochs", "3", "save-every", "9", NULL), &e);
     listener early = {.stop_at = 31};
-    run(training_of("dead", DATA, VALID, "dropout", "0.2", "epochs", "3", "save-every", "9", NULL), &early);
+    run(training_of("dead", DATA, VALID, "dropout", "0.2", "epochs", "3", "save-every", "9", "keep-previous", "true",
+                    NULL),
+        &early);
     assert_int_equal(rename("dead.state.previous", "dead.state"), 0); /* of update 27, with the models of 31 */
     at_train_result r = run(
         training_of("dead", DATA, VALID, "dropout", "0.2", "epochs", "3", "save-every", "9", "resume", "true", NULL),
@@ -280,10 +283,10 @@ static void other_settings_are_refused(void **state)
 {
     (void)state;
     listener e = {0};
-    fails(
-        training_of("near", DATA, "epochs", "2", "hidden", "25", "resume", "true", NULL), &e,
-        "cannot resume from 'near.state', which was written with `hidden` 24 and not with `hidden` 25; train from the "
-        "start without `resume`, or as before");
+    fails(training_of("near", DATA, "epochs", "2", "hidden", "25", "resume", "true", NULL), &e,
+          "cannot resume from 'near.state', which was written with `hidden` 24 and not with `hidden` 25; train as "
+          "before, "
+          "or from the start with `overwrite`");
 }
 
 static int temporaries(void)
@@ -328,16 +331,16 @@ static void refused_resumption_leaves_no_log(void **state)
     listener e = {0};
     run(training_of("alone", DATA, "updates", "2", NULL), &e);
     assert_int_equal(unlink("alone.log.jsonl"), 0);
-    fails(
-        training_of("alone", DATA, "updates", "3", "hidden", "25", "resume", "true", NULL), &e,
-        "cannot resume from 'alone.state', which was written with `hidden` 24 and not with `hidden` 25; train from the "
-        "start without `resume`, or as before");
+    fails(training_of("alone", DATA, "updates", "3", "hidden", "25", "resume", "true", NULL), &e,
+          "cannot resume from 'alone.state', which was written with `hidden` 24 and not with `hidden` 25; train as "
+          "before, "
+          "or from the start with `overwrite`");
     assert_true(access("alone.log.jsonl", F_OK) != 0);
     run(training_of("alone", DATA, "updates", "3", "resume", "true", NULL), &e);
-    fails(
-        training_of("alone", DATA, "updates", "3", "hidden", "25", "resume", "true", NULL), &e,
-        "cannot resume from 'alone.state', which was written with `hidden` 24 and not with `hidden` 25; train from the "
-        "start without `resume`, or as before");
+    fails(training_of("alone", DATA, "updates", "3", "hidden", "25", "resume", "true", NULL), &e,
+          "cannot resume from 'alone.state', which was written with `hidden` 24 and not with `hidden` 25; train as "
+          "before, "
+          "or from the start with `overwrite`");
     assert_true(access("alone.log.jsonl", F_OK) == 0);
 }
 
@@ -359,7 +362,8 @@ static void score_is_of_the_saved(const char *average, const char *value)
 {
     listener e = {0};
     at_error error = {0};
-    at_train_result r = run(training_of("mean", DATA, VALID, "epochs", "3", average, value, NULL), &e);
+    at_train_result r =
+        run(training_of("mean", DATA, VALID, "epochs", "3", average, value, "overwrite", "true", NULL), &e);
     assert_int_equal(r.best_update, 60);
     at_translator *t = at_translator_load("mean", &error);
     at_line_list *list = at_line_list_read("valid", &error);
@@ -411,7 +415,8 @@ static void decoded_scores(void **state)
         course c = {INFINITY, -INFINITY};
         at_error error = {0};
         at_train_result r;
-        at_training *training = training_of("decoded", DATA, VALID, "epochs", "3", "valid-metric", metrics[m], NULL);
+        at_training *training =
+            training_of("decoded", DATA, VALID, "epochs", "3", "valid-metric", metrics[m], "overwrite", "true", NULL);
         if (!at_training_run(training, follow, &c, NULL, &r, &error))
             fail_msg("%s", error.text);
         at_training_free(training);
@@ -472,7 +477,7 @@ static void nothing_finite(void **state)
 static void two_trainers(void **state)
 {
     (void)state;
-    listener e = {.rival = training_of("shared", DATA, "updates", "3", NULL)};
+    listener e = {.rival = training_of("shared", DATA, "updates", "3", "overwrite", "true", NULL)};
     run(training_of("shared", DATA, "updates", "3", NULL), &e);
     assert_string_equal(e.rival_said.text,
                         "another training run is writing 'shared'; choose another output or wait for it");
@@ -549,7 +554,7 @@ static void steady_updates_allocate_nothing(void **state)
         listener e = {0};
         at_threads_set(threads);
         run(training_of("steady", DATA, "dropout", "0.1", "accumulate", "2", "updates", "38", "batch-size", "10",
-                        "clip-norm", "0.5", "ema", "0.9", NULL),
+                        "clip-norm", "0.5", "ema", "0.9", "overwrite", "true", NULL),
             &e);
 #ifndef __SANITIZE_ADDRESS__
         if (e.steady < 15)
@@ -562,7 +567,9 @@ static void steady_updates_allocate_nothing(void **state)
         fputs("0-0 1-1\n", links);
     fclose(links);
     listener e = {0}; /* guided attention uses the plain path, which must not allocate either */
-    run(training_of("steady", DATA, "guided-alignment", "links", "updates", "38", "batch-size", "10", NULL), &e);
+    run(training_of("steady", DATA, "guided-alignment", "links", "updates", "38", "batch-size", "10", "overwrite",
+                    "true", NULL),
+        &e);
 #ifndef __SANITIZE_ADDRESS__
     if (e.steady < 15)
         fail_msg("only the last %ld guided updates allocate nothing", e.steady);

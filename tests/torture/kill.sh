@@ -270,7 +270,7 @@ for name in $trainings; do
     cp -r run whole/"$name"
 done
 cp whole/bahdanau/m a
-cp whole/bahdanau/m.previous b
+cp whole/bahdanau/m.last b
 for name in $writers; do
     writer "$name"
     measure "$name" "${command[@]}"
