@@ -74,6 +74,9 @@ typedef struct demo_words {
 /* `least` to `most` words, none wider than `widest` columns. */
 bool input_words(const char *text, int least, int most, int widest, demo_words *words, at_error *error);
 
+/* A vector made of a word's spelling: `size` numbers 1 or -1. */
+void input_vector(const char *word, int size, double *vector);
+
 /* ---- Output (show.c) ---- */
 
 /* Prints a paragraph, broken into lines; newlines at either end stand for empty lines. */

@@ -5,6 +5,7 @@
 #include <utf8proc.h>
 
 #include "demo/demo.h"
+#include "tasks.h"
 
 /* ---- Numbers -------------------------------------------------------------------------------------------------- */
 
@@ -100,4 +101,13 @@ bool input_words(const char *text, int least, int most, int widest, demo_words *
         return fail(error, AT_USAGE, "there %s %d word%s and must be at least %d", words->count == 1 ? "is" : "are",
                     words->count, words->count == 1 ? "" : "s", least);
     return true;
+}
+
+void input_vector(const char *word, int size, double *vector)
+{
+    uint64_t bits = 0;
+    for (; *word; word++)
+        bits = task_mix(bits + (unsigned char)*word + 1);
+    for (int i = 0; i < size; i++)
+        vector[i] = bits >> i & 1 ? 1 : -1;
 }

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "demo/demo.h"
-#include "tasks.h"
 
 enum { MOST = 8, WIDEST = 10, SIZE = 8, WIDTH = SIZE + 1, D = 2, KINDS = 3, GLOBAL = 0, LOCAL_M, LOCAL_P };
 
@@ -28,15 +27,6 @@ typedef struct state {
 } state;
 
 /* ---- The words ------------------------------------------------------------------------------------------------ */
-
-static void write_vector(const char *word, double *vector)
-{
-    uint64_t bits = 0;
-    for (; *word; word++)
-        bits = task_mix(bits + (unsigned char)*word + 1);
-    for (int i = 0; i < SIZE; i++)
-        vector[i] = bits >> i & 1 ? 1 : -1;
-}
 
 /* The first source word of that spelling which no target word has taken yet, or else the last; -1: none. */
 static int find_needed(const state *s, int t)
@@ -121,10 +111,10 @@ static void softmax_inside(const state *s, int kind, int t, double *w)
 static void fill_in(state *s)
 {
     for (int j = 0; j < s->S; j++)
-        write_vector(s->source.word[j], s->k + j * WIDTH); /* the last number of a key is 0 */
+        input_vector(s->source.word[j], SIZE, s->k + j * WIDTH); /* the last number of a key is 0 */
     for (int t = 0; t < s->T; t++) {
         double *q = s->q + t * WIDTH;
-        write_vector(s->target.word[t], q);
+        input_vector(s->target.word[t], SIZE, q);
         q[SIZE] = position_number(s, t);
         s->p[t] = s->S / (1 + exp(-v_p * tanh(q[SIZE])));
         for (int j = 0; j < s->S; j++) {

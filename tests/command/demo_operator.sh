@@ -97,4 +97,23 @@ refuse 2 "'c' is not in the source; behind the slash stand words of the source, 
 refuse 2 "there are 0 words and must be at least 1" demo windows a b /
 refuse 2 "'\\x1b[1m' is not a word: it is not UTF-8, or has control characters" demo windows a $'\033[1m'
 refuse 2 "'\\xff' is not a word: it is not UTF-8, or has control characters" demo windows a $'\xff'
+
+# ---- positions ----
+narrow_golden demo_positions.txt positions
+file=$here/demo_positions.txt
+# PE(3, 2) = sin(3 / 10000^(2/16)); PE(p)·PE(p+2) = Σ cos(2 / 10000^(2i/16))
+near "$(awk 'BEGIN { print sin(3 / 10000 ^ (2 / 16)) }')" "$(sed -n '/^2\. /,$p' "$file" | sed -n 's/^ *p = 3 *//p' | awk '{ print $3 }')" "PE(3, 2)"
+near "$(awk 'BEGIN { for (i = 0; i < 8; i++) sum += cos(2 / 10000 ^ (2 * i / 16)); print sum }')" \
+    "$(sed -n 's/^ *k = 2 *//p' "$file" | awk 'NR == 1 { print $2 }')" "the product of two positions"
+says "$file" 'slope = (0.5, 0.25, 0.125, 0.0625, 0.03125, 0.01562, 0.007812, 0.003906)' 'sees   -2 -1  0  1 2'
+"$attend" demo positions --seed 2 >other.txt
+diff <(sed '/^5\. /,/^6\. /d; /^10\. /,/^11\. /d' other.txt) <(sed '/^5\. /,/^6\. /d; /^10\. /,/^11\. /d' "$file") >&2 ||
+    fail "another seed changes more than the learned positions"
+cmp -s other.txt "$file" && fail "another seed draws the same table"
+for words in 'a b' 'a a a a a a a a' '我 很 好' 'eins zwei drei vier fünf sechs sieben achtachtac'; do
+    "$attend" demo positions "$words" >other.txt || fail "the words $words"
+    narrow other.txt
+done
+refuse 2 "there is 1 word and must be at least 2" demo positions hello
+refuse 2 "there are more than 8 words, the most that the demo takes" demo positions a b c d e f g h i
 finish
