@@ -28,6 +28,14 @@ void program_version(void)
     printf("attend %s\n", at_version());
 }
 
+/* The library would ignore a name that it does not have. */
+static bool choose_kernels(at_error *error)
+{
+    const char *name = getenv("ATTEND_ISA");
+    at_error why = {0};
+    return !name || !*name || at_kernels_set(name, &why) || fail(error, why.code, "ATTEND_ISA: %s", why.text);
+}
+
 int program_run(const cli_command *command, int argc, char **argv)
 {
     at_error error = {0};
@@ -45,6 +53,8 @@ int program_run(const cli_command *command, int argc, char **argv)
     } else if (options->version) {
         program_version();
         code = EXIT_DONE;
+    } else if (!choose_kernels(&error)) {
+        code = report(&error);
     } else {
         at_threads_set(options->threads == UNSET ? 0 : (int)options->threads);
         code = command->run(options, argc - first_word, argv + first_word);

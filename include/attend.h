@@ -76,6 +76,14 @@ typedef struct at_error {
 AT_API void at_threads_set(int threads);
 AT_API int at_threads(void);
 
+/* ---- Kernels -------------------------------------------------------------------------------------------------- */
+
+/* The inner loops exist once per instruction set: "plain", which every processor runs, "avx2" on x86-64, "neon" on
+ * aarch64. The last bits of results differ between sets; with one set they are the same on every machine. The first call
+ * that computes chooses the fastest that the processor has, or the one that the environment variable ATTEND_ISA names
+ * (ignored if there is none of that name here). This is the name of the one in use. */
+AT_API const char *at_kernels_name(void);
+
 /* ---- Arrays and their files ----------------------------------------------------------------------------------- */
 
 enum { AT_MAX_RANK = 8 };

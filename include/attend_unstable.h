@@ -107,6 +107,12 @@ AT_API void at_suggest(const char *word, const char *const *names, int count, ch
 /* Fails with "no WHAT 'word'" and the names nearest to it, or with all of them if there are only a few. Always false. */
 AT_API bool at_unknown(const char *what, const char *word, const char *const *names, int count, at_error *error);
 
+/* ---- Kernels -------------------------------------------------------------------------------------------------- */
+
+/* Uses the kernels of that name from now on; to be called before anything is computed, since weights are packed for one
+ * set. AT_USAGE: there are none of that name; AT_UNSUPPORTED: this processor does not have them. */
+AT_API bool at_kernels_set(const char *name, at_error *error);
+
 /* ---- Files ---------------------------------------------------------------------------------------------------- */
 
 /* Whether two paths are the same existing file. */

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attend_unstable.h"
+#include "base/error.h"
 #include "kernels/isa_internal.h"
 #include "kernels/rows.h"
 
@@ -75,6 +77,20 @@ bool at_kernels_choose(const char *name)
         return false;
     atomic_store(&in_use, set);
     return true;
+}
+
+bool at_kernels_set(const char *name, at_error *error)
+{
+    const char *names[SETS];
+    bool known = false;
+    for (int i = 0; i < SETS; i++) {
+        names[i] = sets[i].name;
+        known = known || strcmp(name, names[i]) == 0;
+    }
+    if (!known)
+        return at_unknown("instruction set", name, names, SETS, error);
+    return at_kernels_choose(name) ||
+           at_fail(error, AT_UNSUPPORTED, "this processor does not have the instruction set '%s'", name);
 }
 
 void at_rows_exp(at_real *out, const at_real *x, int64_t count)

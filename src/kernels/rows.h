@@ -20,9 +20,6 @@ void at_rows_sigmoid(at_real *out, const at_real *x, int64_t count);
 #define AT_FAST_KERNELS "plain"
 #endif
 
-/* The set in use. At first it is the one that the environment variable ATTEND_ISA names, or, if that is unset or
- * names none that this machine has, the fastest. */
-const char *at_kernels_name(void);
 /* Chooses a set, for tests; false if this machine does not have it. NULL: the first choice again. */
 bool at_kernels_choose(const char *name);
 

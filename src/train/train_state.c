@@ -11,6 +11,7 @@
 
 #include "base/buffer.h"
 #include "base/json.h"
+#include "base/utf8.h"
 #include "io/dtype.h"
 #include "store/model_file.h"
 #include "store/replace_file.h"
@@ -146,6 +147,7 @@ static bool save_state(at_trainer *trainer, at_error *error)
     bool done = at_params_finite(trainer->translator.model->params, trainer->state_path, error) &&
                 at_file_mark(file, "training state", error) &&
                 at_tensors_set_meta(file, "run", at_identity_text(trainer->identity), error) &&
+                at_tensors_set_meta(file, "kernels", at_kernels_name(), error) &&
                 at_tensors_set_meta(file, "history", trainer->history.size > 0 ? trainer->history.bytes : "", error) &&
                 at_tensors_put(file, "training.place", &counts, error) &&
                 at_tensors_put(file, "training.numbers", &numbers, error) &&
@@ -240,6 +242,21 @@ static bool is_history(const char *entries, const char *path, at_error *error)
     return array || at_fail(error, unread.code, "'%s' is damaged: %s", path, unread.text);
 }
 
+/* Other kernels have other last bits. States of older versions do not name theirs. */
+static void compare_kernels(at_trainer *trainer, const at_tensors *file)
+{
+    const char *then = at_tensors_meta(file, "kernels"), *now = at_kernels_name();
+    char shown[AT_SHOWN];
+    if (!then || strcmp(then, now) == 0)
+        return;
+    at_shown(then, shown, sizeof shown);
+    at_trainer_note(
+        trainer,
+        "'%s' was written with the kernels '%s', and this run uses '%s': it continues, but not with the bits "
+        "of an uninterrupted run; ATTEND_ISA=%s selects those kernels, where the processor has them",
+        trainer->state_path, shown, now, shown);
+}
+
 static bool read_state(at_trainer *trainer, const at_tensors *file, at_error *error)
 {
     const char *path = trainer->state_path, *run = at_tensors_meta(file, "run"),
@@ -274,6 +291,7 @@ static bool read_state(at_trainer *trainer, const at_tensors *file, at_error *er
     trainer->has_begun = true; /* the files are those of this run */
     trainer->replaces = false;
     trainer->old_log = 0;
+    compare_kernels(trainer, file);
     return true;
 }
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "attend.h"
+#include "attend_unstable.h"
 #include "base/rng.h"
 #include "kernels/gemm.h"
 #include "kernels/rows.h"
@@ -402,6 +402,15 @@ static void chosen_by_environment(void **state)
         at_kernels_choose(NULL);
         assert_string_equal(at_kernels_name(), i == 0 ? "plain" : fastest);
     }
+    /* What the command says instead of ignoring it. */
+    at_error error = {0};
+    assert_false(at_kernels_set("nonsense", &error));
+    assert_int_equal(error.code, AT_USAGE);
+    assert_memory_equal(error.text, "no instruction set 'nonsense'; there are 'plain'", 48);
+    assert_string_equal(at_kernels_name(), fastest);
+    error = (at_error){0};
+    assert_true(at_kernels_set("plain", &error));
+    assert_string_equal(at_kernels_name(), "plain");
     unsetenv("ATTEND_ISA");
     if (kept)
         setenv("ATTEND_ISA", kept, 1);

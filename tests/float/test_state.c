@@ -1,7 +1,9 @@
-/* Numbers in a training state that no run writes: a state from before checksums is checked number by number. */
+/* Training states: those with numbers that no run writes are refused (a state from before checksums is checked number by
+ * number), and a run with other kernels than those of the state says so. */
 #include <math.h>
 #include <string.h>
 
+#include "kernels/rows.h"
 #include "training_of.h"
 
 static at_training *again(const char *output)
@@ -101,8 +103,58 @@ static void numbers_out_of_range(void **state)
     refused("training.numbers", 5, &minus, "'bad.state' is damaged: its numbers of tokens are 0 and -1");
 }
 
+/* ---- Kernels -------------------------------------------------------------------------------------------------- */
+
+static void keep_note(void *context, const at_train_news *news)
+{
+    if (news->what == AT_NEWS_NOTE)
+        snprintf(context, 400, "%s", news->text);
+}
+
+/* Resumes "other" with these kernels up to an update; the last note. */
+static const char *resumed_with(const char *kernels, const char *updates)
+{
+    static char note[400];
+    at_error error = {0};
+    at_train_result result;
+    assert_true(at_kernels_choose(kernels));
+    note[0] = 0;
+    at_training *training = training_of("other", DATA, "updates", updates, "resume", "true", NULL);
+    if (!at_training_run(training, keep_note, note, NULL, &result, &error))
+        fail_msg("%s", error.text);
+    at_training_free(training);
+    at_kernels_choose(NULL);
+    return note;
+}
+
+static void other_kernels_are_named(void **state)
+{
+    (void)state;
+    if (!at_kernels_choose(AT_FAST_KERNELS) || strcmp(AT_FAST_KERNELS, "plain") == 0)
+        skip(); /* this processor has one set only */
+    assert_string_equal(resumed_with("plain", "3"),
+                        "'other.state' does not exist yet, so training starts from the beginning");
+    assert_string_equal(resumed_with("plain", "6"), "");
+    assert_string_equal(
+        resumed_with(AT_FAST_KERNELS, "9"),
+        "'other.state' was written with the kernels 'plain', and this run uses '" AT_FAST_KERNELS
+        "': it continues, but not with the bits of an uninterrupted run; ATTEND_ISA=plain selects those "
+        "kernels, where the processor has them");
+    assert_string_equal(resumed_with(AT_FAST_KERNELS, "12"), "");
+    /* A state from before kernels were named. */
+    at_error error = {0};
+    at_tensors *file = at_tensors_read("other.state", &error);
+    assert_string_equal(at_tensors_meta(file, "kernels"), AT_FAST_KERNELS);
+    at_tensors_set_meta(file, "kernels", NULL, &error);
+    at_tensors_set_meta(file, "attend.checksum", NULL, &error);
+    assert_true(at_tensors_write(file, "other.state", &error));
+    at_tensors_free(file);
+    assert_string_equal(resumed_with("plain", "15"), "");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(counts_out_of_range), cmocka_unit_test(numbers_out_of_range)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(counts_out_of_range), cmocka_unit_test(numbers_out_of_range),
+                                       cmocka_unit_test(other_kernels_are_named)};
     return cmocka_run_group_tests(tests, enter, leave_training);
 }
