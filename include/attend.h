@@ -68,6 +68,12 @@ typedef struct at_error {
                        as its users know them */
 } at_error;
 
+/* A failing allocation is AT_MEMORY, and the program goes on. Two limits, both of SentencePiece, which cannot undo what it
+ * began: if memory runs out while it loads a model or segments a line, what it took for that call is lost; and if it
+ * runs out in a thread that SentencePiece starts, which only happens while `spm:SIZE` makes a vocabulary, the process ends
+ * (a reserve of 1 MB is given back to such a thread first). During calls of SentencePiece a handler of C++'s operator new
+ * is installed; failures in threads that are not in such a call go to the handler that was there before. */
+
 /* ---- Threads -------------------------------------------------------------------------------------------------- */
 
 /* How many threads the library may use from now on, 64 at most; 0 means one per core. Results have the same bits for any

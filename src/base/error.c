@@ -1,7 +1,9 @@
 #include "base/error.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/utf8.h"
 
@@ -36,4 +38,10 @@ bool at_no_memory(at_error *error, const char *what, ...)
     record(error, AT_MEMORY, "out of memory for ", what, arguments);
     va_end(arguments);
     return false;
+}
+
+bool at_file_fail(at_error *error, const char *verb, const char *path, int reason)
+{
+    return reason == ENOMEM ? at_no_memory(error, "the file '%s'", path)
+                            : at_fail(error, AT_FILE, "cannot %s '%s': %s", verb, path, strerror(reason));
 }

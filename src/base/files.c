@@ -30,11 +30,6 @@ bool at_file_same(const char *one, const char *other)
     return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-static bool fail_with_reason(at_error *error, const char *verb, const char *path, int reason)
-{
-    return at_fail(error, reason == ENOMEM ? AT_MEMORY : AT_FILE, "cannot %s '%s': %s", verb, path, strerror(reason));
-}
-
 /* Reads to the end, since the length of a pipe is unknown; memory grows with the bytes that arrived. */
 static unsigned char *read_all(int file, size_t expected, const char *path, size_t *size, at_error *error)
 {
@@ -52,7 +47,7 @@ static unsigned char *read_all(int file, size_t expected, const char *path, size
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0) {
-            fail_with_reason(error, "read", path, errno);
+            at_file_fail(error, "read", path, errno);
             free(bytes);
             return NULL;
         }
@@ -75,7 +70,7 @@ unsigned char *at_file_read(const char *path, size_t *size, at_error *error)
     int file = open(path, O_RDONLY | O_CLOEXEC);
     struct stat status;
     if (file < 0 || fstat(file, &status) != 0) {
-        fail_with_reason(error, "read", path, errno);
+        at_file_fail(error, "read", path, errno);
         if (file >= 0)
             close(file);
         return NULL;
@@ -195,7 +190,7 @@ static bool open_temporary(at_writer *writer, at_error *error)
     remove_abandoned(writer->target);
     if (create_temporary(writer, room, prefix))
         return true;
-    fail_with_reason(error, "write", writer->path, errno);
+    at_file_fail(error, "write", writer->path, errno);
     free(writer->temporary);
     writer->temporary = NULL;
     return false;
@@ -208,21 +203,21 @@ static bool open_target(at_writer *writer, at_error *error)
     struct stat status;
     if (stat(writer->target, &status) != 0) {
         if (errno != ENOENT)
-            return fail_with_reason(error, "write", writer->path, errno);
+            return at_file_fail(error, "write", writer->path, errno);
         return open_temporary(writer, error);
     }
     if (S_ISDIR(status.st_mode))
         return at_fail(error, AT_FILE, "cannot write '%s': it is a directory, not a file", writer->path);
     if (!S_ISREG(status.st_mode)) {
         writer->file = open(writer->target, O_WRONLY | O_CLOEXEC);
-        return writer->file >= 0 || fail_with_reason(error, "write", writer->path, errno);
+        return writer->file >= 0 || at_file_fail(error, "write", writer->path, errno);
     }
     if (eaccess(writer->target, W_OK) != 0) /* a rename would not check it */
-        return fail_with_reason(error, "write", writer->path, errno);
+        return at_file_fail(error, "write", writer->path, errno);
     if (!open_temporary(writer, error))
         return false;
     if (fchmod(writer->file, status.st_mode & 0777) != 0) {
-        fail_with_reason(error, "write", writer->path, errno);
+        at_file_fail(error, "write", writer->path, errno);
         unlink(writer->temporary);
         return false;
     }
@@ -272,7 +267,7 @@ bool at_writer_add(at_writer *writer, const void *bytes, size_t size, at_error *
         if (done < 0 && errno == EINTR)
             continue;
         if (done < 0)
-            return fail_with_reason(error, "write", writer->path, errno);
+            return at_file_fail(error, "write", writer->path, errno);
         from += done;
         size -= (size_t)done;
     }
@@ -292,7 +287,7 @@ static bool sync_directory(const at_writer *writer, at_error *error)
     bool done = fsync(file) == 0 || errno == EINVAL || errno == ENOTSUP;
     int reason = errno;
     close(file);
-    return done || fail_with_reason(error, "write", writer->path, reason);
+    return done || at_file_fail(error, "write", writer->path, reason);
 }
 
 int at_writer_file(const at_writer *writer)
@@ -309,14 +304,14 @@ bool at_writer_sync(at_writer *writer, at_error *error)
 {
     if (error->code != AT_OK)
         return false;
-    return !writer->temporary || fsync(writer->file) == 0 || fail_with_reason(error, "write", writer->path, errno);
+    return !writer->temporary || fsync(writer->file) == 0 || at_file_fail(error, "write", writer->path, errno);
 }
 
 bool at_writer_commit(at_writer *writer, at_error *error)
 {
     /* The file stays open, and so locked, until it has its name. */
     if (at_writer_sync(writer, error) && writer->temporary && rename(writer->temporary, writer->target) != 0)
-        fail_with_reason(error, "write", writer->path, errno);
+        at_file_fail(error, "write", writer->path, errno);
     if (error->code != AT_OK) {
         at_writer_cancel(writer);
         return false;

@@ -5,6 +5,7 @@
  * The SentencePiece model of a side is a tensor of bytes, vocabulary.source or vocabulary.target. */
 #include "store/readers_internal.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,24 +129,39 @@ bool at_translator_save(const at_translator *translator, const char *path, bool 
 
 /* ---- Reading -------------------------------------------------------------------------------------------------- */
 
-/* A safetensors file is 8 bytes of header length, then the header; ours names attend.kind in it. */
-static bool knows(const char *path)
+/* Whether the text is among the next `length` bytes of the file. */
+static bool find_text(FILE *file, const char *text, uint64_t length)
 {
-    unsigned char start[8];
+    char part[4096];
+    const size_t overlap = strlen(text) - 1;
+    for (size_t kept = 0; length > 0;) {
+        const size_t room = sizeof part - kept, want = length < room ? (size_t)length : room;
+        const size_t got = fread(part + kept, 1, want, file), have = kept + got;
+        if (memmem(part, have, text, overlap + 1))
+            return true;
+        if (got < want)
+            return false;
+        length -= got;
+        kept = have < overlap ? have : overlap; /* the text may begin there */
+        memmove(part, part + have - kept, kept);
+    }
+    return false;
+}
+
+/* A safetensors file is 8 bytes of header length, then the header; ours names attend.kind in it. */
+static bool knows(const char *path, at_error *error)
+{
+    unsigned char start[9] = {0};
     uint64_t length = 0;
     FILE *file = fopen(path, "rb");
-    if (!file || fread(start, 1, sizeof start, file) != sizeof start) {
-        if (file)
-            fclose(file);
-        return false;
-    }
+    bool ours = file && fread(start, 1, sizeof start, file) == sizeof start && start[8] == '{';
     for (int i = 0; i < 8; i++)
         length |= (uint64_t)start[i] << 8 * i;
-    char *header = length <= MOST_HEADER ? malloc((size_t)length + 1) : NULL;
-    const size_t got = header ? fread(header, 1, (size_t)length, file) : 0;
-    const bool ours = got > 0 && header[0] == '{' && memmem(header, got, "\"attend.kind\"", 13);
-    free(header);
-    fclose(file);
+    ours = ours && length > 0 && length <= MOST_HEADER && find_text(file, "\"attend.kind\"", length - 1);
+    if (!file || ferror(file))
+        at_file_fail(error, "read", path, errno);
+    if (file)
+        fclose(file);
     return ours;
 }
 

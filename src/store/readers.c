@@ -20,7 +20,7 @@ static bool check_file(const char *path, at_error *error)
 {
     struct stat about;
     if (stat(path, &about) != 0 || access(path, R_OK) != 0)
-        return at_fail(error, AT_FILE, "cannot read '%s': %s", path, strerror(errno));
+        return at_file_fail(error, "read", path, errno);
     if (S_ISDIR(about.st_mode))
         return at_fail(error, AT_FILE, "cannot read '%s': it is a directory, not a file", path);
     return true;
@@ -28,8 +28,8 @@ static bool check_file(const char *path, at_error *error)
 
 static const at_reader *find_reader(const char *path, at_error *error)
 {
-    for (int i = 0; i < READERS; i++)
-        if (readers[i]->knows(path))
+    for (int i = 0; i < READERS && error->code == AT_OK; i++)
+        if (readers[i]->knows(path, error))
             return readers[i];
     char all[300] = "";
     for (int i = 0; i < READERS; i++) {

@@ -9,8 +9,8 @@ typedef struct at_reader {
     const char *name;    /* "attend" */
     const char *formats; /* for the error message: what it reads */
     /* Whether the file, which exists, is this reader's: by its first bytes, not by its name. It need not be intact:
-     * load reports what is wrong with it. */
-    bool (*knows)(const char *path);
+     * load reports what is wrong with it. Fails if the file cannot be read. */
+    bool (*knows)(const char *path, at_error *error);
     /* Fills in the translator, which is zeroed. On failure the caller frees what was filled in. */
     bool (*load)(at_translator *translator, const char *path, at_error *error);
 } at_reader;

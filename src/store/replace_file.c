@@ -89,7 +89,7 @@ bool at_file_replace(at_tensors *file, const char *path, bool keep_previous, at_
     if (is_held && !done)
         unlink(n.held.bytes);
     if (is_held && done && rename(n.held.bytes, n.previous.bytes) != 0)
-        done = at_fail(error, AT_FILE, "cannot write '%s': %s", n.previous.bytes, strerror(errno));
+        done = at_file_fail(error, "write", n.previous.bytes, errno);
     names_free(&n);
     return done;
 }

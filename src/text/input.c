@@ -61,7 +61,7 @@ static bool open_file(at_input *input, const char *path, at_error *error)
     if (!input->name || !input->raw)
         return at_no_memory(error, "the lines of '%s'", path);
     if (input->file < 0 || fstat(input->file, &about) != 0)
-        return at_fail(error, AT_FILE, "cannot read '%s': %s", path, strerror(errno));
+        return at_file_fail(error, "read", path, errno);
     if (!is_stdin && S_ISDIR(about.st_mode))
         return at_fail(error, AT_FILE, "cannot read '%s': it is a directory, not a file", path);
     if (!is_stdin && !S_ISREG(about.st_mode) && !S_ISFIFO(about.st_mode)) /* /dev/zero has no end */
@@ -106,7 +106,7 @@ static ssize_t read_file(at_input *input, void *bytes, size_t size, at_error *er
         got = read(input->file, bytes, size);
     while (got < 0 && errno == EINTR);
     if (got < 0)
-        at_fail(error, AT_FILE, "cannot read '%s': %s", input->name, strerror(errno));
+        at_file_fail(error, "read", input->name, errno);
     input->ended = got == 0;
     return got;
 }

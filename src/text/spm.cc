@@ -1,6 +1,8 @@
 #include "text/spm_internal.h"
 
+#include <atomic>
 #include <climits>
+#include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -43,6 +45,71 @@ const char *message_of(const sentencepiece::util::Status &status)
 void no_memory(at_error *error)
 {
     at_no_memory(error, "a SentencePiece model");
+}
+
+/* ---- Out of memory ---------------------------------------------------------------------------------------------- */
+
+/* SentencePiece and its protobuf do not survive an exception of operator new: destructors of messages that are not yet
+ * complete crash or abort. So inside of a call none is thrown: the handler of operator new jumps back to the call, and the
+ * memory that SentencePiece took during the call is lost. */
+struct Call {
+    std::jmp_buf out;
+};
+thread_local Call *this_call = nullptr;
+
+std::mutex handler_lock;
+int calls = 0;                                 /* in all threads; the handler is installed while there are any */
+std::atomic<std::new_handler> program_handler; /* of everything else */
+
+/* Training has threads of its own, which nothing can jump out of. They take little; the reserve lets them end. */
+enum { RESERVE = 1 << 20 };
+std::atomic<void *> reserve;
+
+void on_no_memory()
+{
+    if (this_call)
+        std::longjmp(this_call->out, 1);
+    if (void *held = reserve.exchange(nullptr)) {
+        free(held);
+        return; /* operator new tries again */
+    }
+    std::new_handler handler = program_handler;
+    if (!handler)
+        throw std::bad_alloc();
+    handler();
+}
+
+void begin_call(Call *call)
+{
+    std::lock_guard<std::mutex> hold(handler_lock);
+    if (calls++ == 0)
+        program_handler = std::set_new_handler(on_no_memory);
+    this_call = call;
+}
+
+void end_call()
+{
+    std::lock_guard<std::mutex> hold(handler_lock);
+    this_call = nullptr;
+    if (--calls == 0 && std::get_new_handler() == on_no_memory)
+        std::set_new_handler(program_handler);
+}
+
+/* Calls the function; false if memory ran out. Not inlined, so that after a jump the caller's variables are in memory. */
+template <typename Function> __attribute__((noinline)) bool survive(Function function)
+{
+    Call call;
+    begin_call(&call);
+    bool done = setjmp(call.out) == 0;
+    if (done) {
+        try {
+            function();
+        } catch (...) {
+            done = false;
+        }
+    }
+    end_call();
+    return done;
 }
 
 /* Lines, one after the other. */
@@ -144,18 +211,20 @@ extern "C" at_spm *at_spm_load(const unsigned char *bytes, size_t size, at_error
     if (error->code != AT_OK)
         return nullptr;
     at_spm *spm = nullptr;
-    try {
+    bool loaded = false;
+    const bool done = survive([&] {
         be_silent();
         spm = new at_spm;
         auto status = spm->processor.LoadFromSerializedProto({reinterpret_cast<const char *>(bytes), size});
-        if (status.ok())
-            return spm;
-        at_fail(error, AT_FORMAT, "SentencePiece cannot use this model: %s", message_of(status));
-    } catch (...) {
-        no_memory(error);
-    }
-    delete spm;
-    return nullptr;
+        loaded = status.ok();
+        if (!loaded)
+            at_fail(error, AT_FORMAT, "SentencePiece cannot use this model: %s", message_of(status));
+    });
+    if (!done)
+        no_memory(error); /* and what is there of it cannot be deleted */
+    else if (!loaded)
+        delete spm;
+    return loaded ? spm : nullptr;
 }
 
 extern "C" void at_spm_free(at_spm *spm)
@@ -166,24 +235,24 @@ extern "C" void at_spm_free(at_spm *spm)
 extern "C" bool at_spm_encode(const at_spm *spm, const char *line, size_t size, at_spm_on_piece *on_piece,
                               void *context)
 {
-    try {
-        sentencepiece::ImmutableSentencePieceText text;
-        auto status = spm->processor.Encode(std::string_view(line, size), text.mutable_proto());
-        if (!status.ok()) {
-            at_spm_found all = {spm->processor.unk_id(), 0, static_cast<int32_t>(size), line, size};
-            return on_piece(context, &all);
-        }
-        for (size_t i = 0, count = text.pieces_size(); i < count; i++) {
-            auto piece = text.pieces(static_cast<int>(i));
-            at_spm_found found = {static_cast<int32_t>(piece.id()), static_cast<int32_t>(piece.begin()),
-                                  static_cast<int32_t>(piece.end()), piece.piece().data(), piece.piece().size()};
-            if (!on_piece(context, &found))
-                return false;
-        }
-        return true;
-    } catch (...) {
-        return false;
-    }
+    bool taken = false;
+    return survive([&] {
+               sentencepiece::ImmutableSentencePieceText text;
+               auto status = spm->processor.Encode(std::string_view(line, size), text.mutable_proto());
+               if (!status.ok()) {
+                   at_spm_found all = {spm->processor.unk_id(), 0, static_cast<int32_t>(size), line, size};
+                   taken = on_piece(context, &all);
+                   return;
+               }
+               taken = true;
+               for (size_t i = 0, count = text.pieces_size(); taken && i < count; i++) {
+                   auto piece = text.pieces(static_cast<int>(i));
+                   at_spm_found found = {static_cast<int32_t>(piece.id()), static_cast<int32_t>(piece.begin()),
+                                         static_cast<int32_t>(piece.end()), piece.piece().data(), piece.piece().size()};
+                   taken = on_piece(context, &found);
+               }
+           }) &&
+           taken;
 }
 
 extern "C" unsigned char *at_spm_train(const char *lines, size_t size, int64_t pieces, bool bpe, double coverage,
@@ -191,23 +260,25 @@ extern "C" unsigned char *at_spm_train(const char *lines, size_t size, int64_t p
 {
     if (error->code != AT_OK)
         return nullptr;
-    try {
+    unsigned char *bytes = nullptr;
+    free(reserve.exchange(malloc(RESERVE)));
+    const bool done = survive([&] {
         Lines iterator(lines, size);
         std::string model;
         auto status = sentencepiece::SentencePieceTrainer::Train(trainer_settings(pieces, bpe, coverage, size),
                                                                  &iterator, &model);
         if (!status.ok()) {
             refuse(message_of(status), pieces, error);
-            return nullptr;
+            return;
         }
-        unsigned char *bytes = static_cast<unsigned char *>(malloc(model.size() + 1));
+        bytes = static_cast<unsigned char *>(malloc(model.size() + 1));
         if (!bytes)
             throw std::bad_alloc();
         memcpy(bytes, model.data(), model.size());
         *model_size = model.size();
-        return bytes;
-    } catch (...) {
+    });
+    free(reserve.exchange(nullptr));
+    if (!done)
         no_memory(error);
-        return nullptr;
-    }
+    return bytes;
 }

@@ -108,8 +108,9 @@ static const char *visit_all(trie *t, step *path)
     return wrong;
 }
 
-const char *at_charsmap_fault(const unsigned char *table, size_t size)
+const char *at_charsmap_fault(const unsigned char *table, size_t size, bool *checked)
 {
+    *checked = true;
     if (size == 0)
         return NULL;
     if (size <= 4)
@@ -122,8 +123,8 @@ const char *at_charsmap_fault(const unsigned char *table, size_t size)
     t.state = calloc(t.count, 1);
     t.values = calloc(t.count, 1);
     step *path = malloc(t.count * sizeof *path); /* no unit occurs in it twice */
-    bool room = t.state && t.values && path;
-    const char *wrong = room ? visit_all(&t, path) : "out of memory for its normaliser's table";
+    *checked = t.state && t.values && path;
+    const char *wrong = *checked ? visit_all(&t, path) : NULL;
     free(path);
     free(t.values);
     free(t.state);

@@ -247,7 +247,10 @@ static bool read_normaliser(checker *c, message m)
     uint64_t seen = 0;
     while (next_field(c, &m, &f)) {
         if (f.number == 2 && once(c, &f, 2, &seen, "the normaliser's table")) {
-            const char *wrong = at_charsmap_fault(f.bytes.at, (size_t)(f.bytes.end - f.bytes.at));
+            bool checked;
+            const char *wrong = at_charsmap_fault(f.bytes.at, (size_t)(f.bytes.end - f.bytes.at), &checked);
+            if (!checked)
+                return at_no_memory(c->error, "the normaliser of '%s'", c->name);
             if (wrong)
                 return fault(c, wrong);
         } else if (f.number >= 3 && f.number <= 5) {

@@ -27,7 +27,7 @@ bool at_trainer_lock(at_trainer *trainer, at_error *error)
         if (trainer->log < 0 && errno == ELOOP)
             return at_fail(error, AT_FILE, "cannot write '%s': it is a symbolic link; remove it", path);
         if (trainer->log < 0)
-            return at_fail(error, AT_FILE, "cannot write '%s': %s", path, strerror(errno));
+            return at_file_fail(error, "write", path, errno);
         if (flock(trainer->log, LOCK_EX | LOCK_NB) != 0) {
             const int reason = errno;
             close(trainer->log);
@@ -57,7 +57,7 @@ static bool append(at_trainer *trainer, const char *bytes, size_t size, at_error
         if (done < 0 && errno == EINTR)
             continue;
         if (done < 0)
-            return at_fail(error, AT_FILE, "cannot write '%s': %s", trainer->log_path, strerror(errno));
+            return at_file_fail(error, "write", trainer->log_path, errno);
         bytes += done;
         size -= (size_t)done;
     }
@@ -79,7 +79,7 @@ bool at_trainer_log_begin(at_trainer *trainer, at_error *error)
         trainer->old_log = 0;
         append(trainer, lines, (size_t)size, error);
     } else {
-        at_fail(error, AT_FILE, "cannot write '%s': %s", trainer->log_path, strerror(errno));
+        at_file_fail(error, "write", trainer->log_path, errno);
     }
     free(lines);
     return error->code == AT_OK;
@@ -146,6 +146,5 @@ bool at_trainer_log_resume(at_trainer *trainer, at_error *error)
     if (lines < p->logged) /* somebody shortened it */
         return true;
     trainer->seconds_before = seconds_of_report(trainer->log, end, at_optimiser_steps(trainer->optimiser));
-    return ftruncate(trainer->log, end) == 0 ||
-           at_fail(error, AT_FILE, "cannot write '%s': %s", trainer->log_path, strerror(errno));
+    return ftruncate(trainer->log, end) == 0 || at_file_fail(error, "write", trainer->log_path, errno);
 }
