@@ -11,9 +11,9 @@ mkdir folder
 echo text >file.txt
 
 # Usage.
-refuse 2 "attend attention needs --query FILE" attention --out z.npy
-refuse 2 "nothing to write: give --out, --weights, --summary or --grads" attention --query x.npy
-refuse 2 "--grads needs --grad-out FILE, the gradient of the loss with respect to the output" \
+refuse 2 "attend attention needs --query ARRAY" attention --out z.npy
+refuse 2 "nothing to write: give --show, --out, --weights, --summary or --grads" attention --query x.npy
+refuse 2 "--grads needs --grad-out ARRAY, the gradient of the loss with respect to the output" \
     attention --query x.npy --grads grads
 refuse 2 "--grad-out needs --grads DIR, the folder for the gradients" attention --query x.npy --grad-out x.npy --out z.npy
 refuse 2 "--rows chooses rows of --weights, which is not asked for" attention --query x.npy --rows 1 --out z.npy
