@@ -28,6 +28,7 @@ TORTURE      ?= full
 PACKAGES      = gcc g++ make cmake pkg-config librandom123-dev $(shell sed -n 's/^[?A-Z].* //p' cmake/needs.txt)
 TEST_PACKAGES = libcmocka-dev
 LONG_PACKAGES = abigail-tools gcc-aarch64-linux-gnu qemu-user
+TORTURE_PACKAGES = valgrind
 
 # A build with nothing to do prints nothing.
 MAKEFLAGS += --no-print-directory
@@ -82,6 +83,7 @@ fuzz:
 	@bash fuzz/run.sh build/fuzz $(FUZZ_SECONDS)
 
 torture: test-deps
+	@bash cmake/packages.sh $(TORTURE_PACKAGES)
 	@TORTURE=$(TORTURE) bash tests/torture/run.sh
 
 bench: build
