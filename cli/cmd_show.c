@@ -5,6 +5,7 @@
 #include "commands.h"
 #include "heads.h"
 #include "maps.h"
+#include "text_file.h"
 
 typedef struct show_options {
     cli_common common;
@@ -127,20 +128,21 @@ static bool draw_one(const show *s, const cli_maps *maps, const char **rows, con
     return good;
 }
 
-static void print_names(const char *what, const char *const *names, int64_t count)
+static bool print_names(const char *what, const char *const *names, int64_t count, at_error *error)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *stream = open_memstream(&text, &size);
+    text_file text;
     const int width = terminal_width();
-    if (!stream)
-        return;
+    if (!text_open(&text, error))
+        return false;
     for (int64_t i = 0; i < count; i++)
-        fprintf(stream, "%s%s", i ? " " : "", names[i]);
-    fclose(stream);
+        fprintf(text.stream, "%s%s", i ? " " : "", names[i]);
+    char *taken = text_take(&text, error);
+    if (!taken)
+        return false;
     printf("%-8s ", what);
-    print_wrapped(stdout, text, 9, width > 0 ? width : 100, 9);
-    free(text);
+    print_wrapped(stdout, taken, 9, width > 0 ? width : 100, 9);
+    free(taken);
+    return true;
 }
 
 /* The heads of one layer as small maps. */
@@ -168,10 +170,9 @@ static bool draw_layer(const show *s, const at_map *map)
 
 static bool draw_all(const show *s, const cli_maps *maps, const char **rows, const char **columns)
 {
-    bool good = true;
     putchar('\n');
-    print_names("rows", rows, maps->map[0]->rows);
-    print_names("columns", columns, maps->map[0]->columns);
+    bool good = print_names("rows", rows, maps->map[0]->rows, s->error) &&
+                print_names("columns", columns, maps->map[0]->columns, s->error);
     for (int l = 0; good && l < maps->layers; l++)
         good = draw_layer(s, maps->map[l]);
     return good;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "links.h"
+#include "text_file.h"
 
 enum { MOST_PAIRS = 500 }; /* that are used without gold links: each head reads them once */
 
@@ -72,23 +73,22 @@ static bool error_rate(const cli_head_data *data, char *text, double *rate, at_e
 static bool try_head(at_translator *translator, const cli_head_data *data, cli_head head, double *score,
                      at_error *error)
 {
-    char *text = NULL;
-    size_t size = 0;
+    text_file text = {0};
     trial t = {.data = data, .error = error};
     int64_t count = data->source->count;
     if (!data->gold && count > MOST_PAIRS)
         count = MOST_PAIRS;
-    if (data->gold && !(t.stream = open_memstream(&text, &size)))
-        return fail(error, AT_MEMORY, "out of memory for alignments");
+    if (data->gold && !text_open(&text, error))
+        return false;
+    t.stream = text.stream;
     at_search_settings settings = {.batch = data->batch, .wants_weights = true, .layer = head.layer, .head = head.head};
     bool good = at_align(translator, &settings, data->source->line, data->target->line, count, try_line, &t, error);
-    if (t.stream && fclose(t.stream) != 0)
-        good = fail(error, AT_MEMORY, "out of memory for alignments");
+    char *links = t.stream ? text_take(&text, error) : NULL;
     double rate = 0;
-    if (good && data->gold)
-        good = error_rate(data, text, &rate, error);
+    if (data->gold)
+        good = good && links && error_rate(data, links, &rate, error);
     *score = data->gold ? -rate : t.words ? 200 * (double)t.agreed / (double)t.words : 0;
-    free(text);
+    free(links);
     return good;
 }
 

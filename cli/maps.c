@@ -93,7 +93,7 @@ static bool put_names(at_tensors *file, const char *key, const char *const *name
     bool whole = array;
     for (int64_t i = 0; whole && i < count; i++)
         whole = json_array_append_new(array, json_string(names[i])) == 0;
-    char *text = whole ? json_dumps(array, JSON_COMPACT) : NULL;
+    char *text = whole ? at_json_text(array, JSON_COMPACT) : NULL;
     const bool done =
         text ? at_tensors_set_meta(file, key, text, error) : fail(error, AT_MEMORY, "out of memory for the tokens");
     free(text);

@@ -116,24 +116,6 @@ bool outputs_folder(cli_outputs *outputs, const char *option, const char *folder
 
 /* ---- Writing -------------------------------------------------------------------------------------------------- */
 
-bool text_open(text_file *text, at_error *error)
-{
-    *text = (text_file){0};
-    text->stream = open_memstream(&text->bytes, &text->size);
-    return text->stream || fail(error, AT_MEMORY, "out of memory for a text");
-}
-
-bool text_close(text_file *text, at_writer *writer, at_error *error)
-{
-    const bool printed = !ferror(text->stream);
-    if ((fclose(text->stream) != 0 || !printed) && error->code == AT_OK)
-        fail(error, AT_MEMORY, "out of memory for a text");
-    if (writer)
-        at_writer_add(writer, text->bytes, text->size, error);
-    free(text->bytes);
-    return error->code == AT_OK;
-}
-
 static bool write_text(const cli_output *file, at_error *error)
 {
     text_file text;

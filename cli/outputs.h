@@ -2,7 +2,7 @@
 #ifndef OUTPUTS_H
 #define OUTPUTS_H
 
-#include "console.h"
+#include "text_file.h"
 
 /* One file to write: what `write` prints, or if it is NULL the array as .npy. */
 typedef struct cli_output {
@@ -33,15 +33,5 @@ bool outputs_folder(cli_outputs *outputs, const char *option, const char *folder
 /* Writes every file under its temporary name, then renames them all; after a failure none is left. */
 bool outputs_write(cli_outputs *outputs, at_error *error);
 void outputs_free(cli_outputs *outputs);
-
-/* Text that is printed to a stream in memory, and added to a file when it is complete. */
-typedef struct text_file {
-    FILE *stream;
-    char *bytes;
-    size_t size;
-} text_file;
-bool text_open(text_file *text, at_error *error);
-/* Adds the text to the file, unless the writer is NULL or there is an error, and releases it. */
-bool text_close(text_file *text, at_writer *writer, at_error *error);
 
 #endif

@@ -6,6 +6,7 @@
 #include <utf8proc.h>
 
 #include "compare/compare.h"
+#include "text_file.h"
 
 static const char *const states[] = {"waiting", "done", "failed", "not possible"};
 
@@ -19,94 +20,139 @@ static json_t *number(double value)
 static json_t *words(const char *text)
 {
     json_t *whole = text ? json_string(text) : json_null();
-    char *repaired = NULL;
-    size_t size = 0;
-    FILE *stream = whole ? NULL : open_memstream(&repaired, &size);
-    if (!stream)
+    text_file repaired;
+    at_error error = {0};
+    if (whole || !text_open(&repaired, &error))
         return whole;
     while (*text) {
         utf8proc_int32_t point;
         const utf8proc_ssize_t length = utf8proc_iterate((const utf8proc_uint8_t *)text, -1, &point);
-        fprintf(stream, "%.*s", length > 0 ? (int)length : 3, length > 0 ? text : "\xEF\xBF\xBD");
+        fprintf(repaired.stream, "%.*s", length > 0 ? (int)length : 3, length > 0 ? text : "\xEF\xBF\xBD");
         text += length > 0 ? length : 1;
     }
-    whole = fclose(stream) == 0 ? json_string(repaired) : NULL;
-    free(repaired);
+    char *taken = text_take(&repaired, &error);
+    whole = taken ? json_string(taken) : NULL;
+    free(taken);
     return whole;
 }
 
-static json_t *spec_json(const compare_table *table)
+/* The values of one document. A value that cannot be made or added is remembered: the document is not whole. */
+typedef struct document {
+    const compare_table *table;
+    bool whole;
+} document;
+
+static void put(document *d, json_t *object, const char *name, json_t *value)
 {
-    const compare_spec *spec = table->spec;
-    json_t *seeds = json_array(), *measures = json_array(), *axes = json_array();
-    for (int i = 0; i < spec->seed_count; i++)
-        json_array_append_new(seeds, json_integer(spec->seed[i]));
-    for (int a = 0; a < spec->axis_count; a++)
-        json_array_append_new(axes, json_string(spec->axis[a].key ? spec->axis[a].key->option->name : "row"));
-    for (int i = 0; i < table->measure_count; i++) {
-        const compare_measure *m = &table->measure[i];
-        json_t *one = json_pack("{s:s, s:s, s:s}", "name", m->name, "title", m->title, "better",
-                                m->better > 0   ? "more"
-                                : m->better < 0 ? "less"
-                                                : "neither");
-        if (m->metric)
-            json_object_update_new(one, json_pack("{s:s, s:s}", "metric", m->metric, "set", compare_set_names[m->set]));
-        if (m->metric && at_metric_named(m->metric)->tokenises)
-            json_object_set_new(one, "tokenise", json_string(spec->tokenise ? spec->tokenise : at_tokeniser_name(0)));
-        if (m->metric && compare_scoring(spec).lowercase)
-            json_object_set_new(one, "lowercase", json_true());
-        if (m->part)
-            json_object_update_new(
-                one, json_pack("{s:I, s:I}", "least_length", (json_int_t)m->least, "most_length", (json_int_t)m->most));
-        json_array_append_new(measures, one);
-    }
-    return json_pack("{s:s, s:o, s:o, s:s, s:I, s:I, s:o, s:o, s:o}", "attend", at_version(), "spec", words(spec->path),
-                     "title", words(spec->title), "spread", "standard deviation over the seeds, n - 1", "jobs",
-                     (json_int_t)table->jobs, "threads", (json_int_t)table->threads, "seeds", seeds, "axes", axes,
-                     "measures", measures);
+    if (json_object_set_new(object, name, value) != 0)
+        d->whole = false;
 }
 
-static json_t *run_json(const compare_table *table, const compare_run *run)
+static void append(document *d, json_t *array, json_t *value)
 {
-    json_t *one = json_pack("{s:I, s:s, s:o, s:o}", "seed", (json_int_t)run->seed, "state", states[run->state], "line",
-                            words(run->line), "folder", words(run->folder));
-    if (run->state == RUN_FAILED || run->state == RUN_REFUSED)
-        json_object_set_new(one, "why", words(run->why));
-    if (run->state != RUN_DONE)
-        return one;
-    json_object_set_new(one, "seconds", number(run->seconds));
-    for (int m = 0; m < table->measure_count; m++)
-        json_object_set_new(one, table->measure[m].name, number(run->value[m]));
+    if (json_array_append_new(array, value) != 0)
+        d->whole = false;
+}
+
+static json_t *measure_json(document *d, const compare_measure *m)
+{
+    const compare_spec *spec = d->table->spec;
+    json_t *one = json_object();
+    put(d, one, "name", json_string(m->name));
+    put(d, one, "title", json_string(m->title));
+    put(d, one, "better", json_string(m->better > 0 ? "more" : m->better < 0 ? "less" : "neither"));
+    if (m->metric) {
+        put(d, one, "metric", json_string(m->metric));
+        put(d, one, "set", json_string(compare_set_names[m->set]));
+    }
+    if (m->metric && at_metric_named(m->metric)->tokenises)
+        put(d, one, "tokenise", json_string(spec->tokenise ? spec->tokenise : at_tokeniser_name(0)));
+    if (m->metric && compare_scoring(spec).lowercase)
+        put(d, one, "lowercase", json_true());
+    if (m->part) {
+        put(d, one, "least_length", json_integer(m->least));
+        put(d, one, "most_length", json_integer(m->most));
+    }
     return one;
 }
 
-static json_t *row_json(const compare_table *table, int cell)
+static json_t *spec_json(document *d)
 {
+    const compare_table *table = d->table;
     const compare_spec *spec = table->spec;
-    json_t *settings = json_object(), *means = json_object(), *spreads = json_object(), *runs = json_array();
+    json_t *all = json_object(), *seeds = json_array(), *measures = json_array(), *axes = json_array();
+    for (int i = 0; i < spec->seed_count; i++)
+        append(d, seeds, json_integer(spec->seed[i]));
     for (int a = 0; a < spec->axis_count; a++)
-        json_object_set_new(settings, spec->axis[a].key ? spec->axis[a].key->option->name : "row",
-                            words(compare_value(spec, cell, a)));
+        append(d, axes, json_string(spec->axis[a].key ? spec->axis[a].key->option->name : "row"));
+    for (int i = 0; i < table->measure_count; i++)
+        append(d, measures, measure_json(d, &table->measure[i]));
+    put(d, all, "attend", json_string(at_version()));
+    put(d, all, "spec", words(spec->path));
+    put(d, all, "title", words(spec->title));
+    put(d, all, "spread", json_string("standard deviation over the seeds, n - 1"));
+    put(d, all, "jobs", json_integer(table->jobs));
+    put(d, all, "threads", json_integer(table->threads));
+    put(d, all, "seeds", seeds);
+    put(d, all, "axes", axes);
+    put(d, all, "measures", measures);
+    return all;
+}
+
+static json_t *run_json(document *d, const compare_run *run)
+{
+    const compare_table *table = d->table;
+    json_t *one = json_object();
+    put(d, one, "seed", json_integer(run->seed));
+    put(d, one, "state", json_string(states[run->state]));
+    put(d, one, "line", words(run->line));
+    put(d, one, "folder", words(run->folder));
+    if (run->state == RUN_FAILED || run->state == RUN_REFUSED)
+        put(d, one, "why", words(run->why));
+    if (run->state != RUN_DONE)
+        return one;
+    put(d, one, "seconds", number(run->seconds));
+    for (int m = 0; m < table->measure_count; m++)
+        put(d, one, table->measure[m].name, number(run->value[m]));
+    return one;
+}
+
+static json_t *row_json(document *d, int cell)
+{
+    const compare_table *table = d->table;
+    const compare_spec *spec = table->spec;
+    json_t *row = json_object(), *settings = json_object(), *means = json_object(), *spreads = json_object();
+    json_t *runs = json_array();
+    for (int a = 0; a < spec->axis_count; a++)
+        put(d, settings, spec->axis[a].key ? spec->axis[a].key->option->name : "row",
+            words(compare_value(spec, cell, a)));
     for (int m = 0; m < table->measure_count; m++) {
         double mean, spread;
         compare_mean(table, cell, m, &mean, &spread);
-        json_object_set_new(means, table->measure[m].name, number(mean));
-        json_object_set_new(spreads, table->measure[m].name, number(spread));
+        put(d, means, table->measure[m].name, number(mean));
+        put(d, spreads, table->measure[m].name, number(spread));
     }
     for (int i = cell; i < table->run_count; i += spec->cell_count)
-        json_array_append_new(runs, run_json(table, &table->run[i]));
-    return json_pack("{s:o, s:s, s:o, s:o, s:o}", "settings", settings, "state",
-                     states[compare_cell_run(table, cell)->state], "mean", means, "spread", spreads, "runs", runs);
+        append(d, runs, run_json(d, &table->run[i]));
+    put(d, row, "settings", settings);
+    put(d, row, "state", json_string(states[compare_cell_run(table, cell)->state]));
+    put(d, row, "mean", means);
+    put(d, row, "spread", spreads);
+    put(d, row, "runs", runs);
+    return row;
 }
 
 bool compare_write_json(FILE *stream, const void *context)
 {
-    const compare_table *table = context;
-    json_t *all = spec_json(table), *rows = json_array();
-    for (int cell = 0; cell < table->spec->cell_count; cell++)
-        json_array_append_new(rows, row_json(table, cell));
-    json_object_set_new(all, "rows", rows);
-    const bool good = all && json_dumpf(all, stream, JSON_INDENT(2)) == 0 && fputc('\n', stream) != EOF;
+    document d = {.table = context, .whole = true};
+    json_t *all = spec_json(&d), *rows = json_array();
+    for (int cell = 0; cell < d.table->spec->cell_count; cell++)
+        append(&d, rows, row_json(&d, cell));
+    put(&d, all, "rows", rows);
+    char *text = d.whole ? at_json_text(all, JSON_INDENT(2)) : NULL;
+    if (text)
+        fprintf(stream, "%s\n", text);
     json_decref(all);
-    return good;
+    free(text);
+    return text;
 }

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "text_file.h"
+
 /* ---- Steps ---------------------------------------------------------------------------------------------------- */
 
 const char *const step_names[STEPS] = {"train", "test", "beyond", "align"};
@@ -93,12 +95,15 @@ bool step_make(const compare_table *table, const compare_run *run, int which, st
 
 /* ---- Words ---------------------------------------------------------------------------------------------------- */
 
+/* NULL if out of memory. */
 static char *typed_words(const char *const *words, int count)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *stream = open_memstream(&text, &size);
-    for (int i = 0; stream && i < count; i++) {
+    text_file text;
+    at_error error = {0};
+    if (!text_open(&text, &error))
+        return NULL;
+    FILE *stream = text.stream;
+    for (int i = 0; i < count; i++) {
         bool plain = *words[i];
         for (const char *at = words[i]; *at; at++)
             plain = plain && strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_+=:,./%@", *at);
@@ -112,10 +117,7 @@ static char *typed_words(const char *const *words, int count)
             fputs(*at == '\'' ? "'\\''" : (char[]){*at, 0}, stream);
         fputc('\'', stream);
     }
-    if (stream && fclose(stream) == 0)
-        return text;
-    free(text);
-    return NULL;
+    return text_take(&text, &error);
 }
 
 /* ---- Records -------------------------------------------------------------------------------------------------- */
@@ -185,9 +187,8 @@ bool step_record(const compare_run *run, int which, const step *s, double second
     char identity[NUMBER], *typed = step_typed(s);
     json_t *record = json_pack("{s:s, s:s, s:f, s:f}", "line", typed ? typed : "", "identity",
                                step_identity(s, identity), "seconds", seconds, "peak_mb", (double)peak / 1024);
-    if (none)
-        json_object_set_new(record, "none", json_string(none));
-    char *text = record && typed ? json_dumps(record, JSON_INDENT(2)) : NULL;
+    const bool whole = typed && (!none || json_object_set_new(record, "none", json_string(none)) == 0);
+    char *text = whole ? at_json_text(record, JSON_INDENT(2)) : NULL;
     if (text)
         at_file_write(s->record, text, strlen(text), error);
     else

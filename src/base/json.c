@@ -1,5 +1,6 @@
-/* Jansson's own reader does not check every allocation: where memory runs out it loses characters, or reads past the end
- * of its buffer. Its functions that make values do check, so the text is read here and the values are made by them. */
+/* Jansson's own reader and writer do not check every allocation: where memory runs out the reader loses characters, or
+ * reads past the end of its buffer, and the writer leaves out names. Its functions that make values do check, so texts
+ * are read and stored here and the values are made by them. */
 #include "base/json.h"
 
 #include <errno.h>
@@ -281,5 +282,24 @@ json_t *at_json_read(const char *text, size_t size, const char *what, at_error *
         at_fail(error, AT_FORMAT, "%s is not JSON: it has %s at byte %zu", what, r.fault, (size_t)(r.at - r.start));
     else
         at_no_memory(error, "%s", what);
+    return NULL;
+}
+
+/* ---- Writing ---------------------------------------------------------------------------------------------------- */
+
+/* Jansson goes on after some of the failures, so the buffer remembers them. */
+static int add_text(const char *bytes, size_t size, void *context)
+{
+    at_buffer *text = context;
+    at_buffer_add(text, bytes, size);
+    return text->failed ? -1 : 0;
+}
+
+char *at_json_text(const json_t *value, size_t flags)
+{
+    at_buffer text = {0};
+    if (value && json_dump_callback(value, add_text, &text, flags) == 0 && !text.failed)
+        return text.bytes;
+    at_buffer_free(&text);
     return NULL;
 }

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/grow.h"
+#include "base/json.h"
 #include "base/utf8.h"
 #include "io/dtype.h"
 #include "io/parse_internal.h"
@@ -173,7 +174,7 @@ static char *header_text(const at_tensors *tensors, at_item *const *order)
         complete = json_object_set_new(root, order[i]->name, describe(order[i]->array, begin, end)) == 0;
         begin = end;
     }
-    char *text = complete ? json_dumps(root, JSON_COMPACT) : NULL;
+    char *text = complete ? at_json_text(root, JSON_COMPACT) : NULL;
     json_decref(root);
     return text;
 }

@@ -45,7 +45,7 @@ static char *settings_to_json(const at_model_settings *settings, const at_model_
         if (at_model_says(settings, kind, row))
             whole = json_object_set_new(object, row->name, setting_to_json(settings, row)) == 0;
     }
-    char *text = whole ? json_dumps(object, JSON_COMPACT) : NULL;
+    char *text = whole ? at_json_text(object, JSON_COMPACT) : NULL;
     json_decref(object);
     if (!text)
         at_no_memory(error, "the settings of a model");

@@ -54,7 +54,7 @@ char *at_vocabulary_to_json(const at_vocabulary *vocabulary, at_error *error)
     if (cleaning->lowercase)
         good = good && json_object_set_new(root, "lowercase", json_true()) == 0;
     good = good && (vocabulary->subwords ? put_subwords(vocabulary->subwords, root) : put_units(vocabulary, root));
-    char *text = good ? json_dumps(root, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
+    char *text = good ? at_json_text(root, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
     json_decref(root);
     if (!text)
         at_vocabulary_no_memory(error);

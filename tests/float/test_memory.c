@@ -1,6 +1,7 @@
 /* Every allocation fails once: what fails says so, and the process goes on. The sanitizers have a malloc of their own, so
  * there the tests are skipped. tests/torture/allocation.sh does the same with the whole command. */
 #include "base/error.h"
+#include "base/json.h"
 #include "text/vocabulary.h"
 
 #include <errno.h>
@@ -93,6 +94,29 @@ static bool use_subwords(at_error *error)
     return error->code == AT_OK;
 }
 
+/* A text is read and written again: with all its names, or not at all. */
+static bool use_json(at_error *error)
+{
+    static const char text[] =
+        "{\"the first name\":[1,2.5,true,null,\"a value\"],\"another name, which is longer\":{\"x\":{}},"
+        "\"and a third that makes the text grow again\":\"and its value, which does that as well\"}";
+    json_t *value = at_json_read(text, sizeof text - 1, "a text", error);
+    char *written = value ? at_json_text(value, JSON_COMPACT) : NULL;
+    if (value && !written)
+        at_no_memory(error, "a text");
+    if (written)
+        assert_string_equal(written, text);
+    free(written);
+    json_decref(value);
+    return error->code == AT_OK;
+}
+
+static void test_json(void **state)
+{
+    (void)state;
+    attack(use_json, 20);
+}
+
 static void test_subwords(void **state)
 {
     (void)state;
@@ -101,6 +125,6 @@ static void test_subwords(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_subwords)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_json), cmocka_unit_test(test_subwords)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
