@@ -116,4 +116,25 @@ for words in 'a b' 'a a a a a a a a' '我 很 好' 'eins zwei drei vier fünf se
 done
 refuse 2 "there is 1 word and must be at least 2" demo positions hello
 refuse 2 "there are more than 8 words, the most that the demo takes" demo positions a b c d e f g h i
+
+# ---- hard ----
+narrow_golden demo_hard.txt hard
+file=$here/demo_hard.txt
+# soft, the first update: e_j += 0.5 (1 - σ(0.1)) 0.2 (a_j - 0.1), then w_3 of the softmax
+near "$(awk 'BEGIN { split("-1 0.5 3 0 -2", a); g = 0.5 * (1 - 1 / (1 + exp(-0.1))) * 0.2
+                     for (j = 1; j <= 5; j++) { p[j] = exp(g * (a[j] - 0.1)); sum += p[j] } print p[3] / sum }')" \
+    "$(sed -n '/^2\. /,$p' "$file" | cell - 2 5)" "w_3 after one update of soft attention"
+# hard, the second draw is place 2 with r = log σ(0.5) and b = log σ(0)
+awk -v got="$(sed -n '/^4\. /,$p' "$file" | cell - 3 6)" \
+    'BEGIN { d = 0.5 * (-log(1 + exp(-0.5)) + log(2)); p = exp(d * 0.8); w = p / (p + 4 * exp(-d * 0.2))
+             exit !(got - w < 0.0051 && w - got < 0.0051) }' || fail "w_2 after its draw"
+"$attend" demo hard --seed 2 >other.txt
+cmp -s other.txt "$file" && fail "another seed draws the same places"
+for row in '0 1 2' '1 1' '-- -10 10 -10 10 -10 10' '0 0 0 0'; do
+    "$attend" demo hard $row >other.txt || fail "the row $row"
+    narrow other.txt
+done
+refuse 2 "a row has 1 number and must have at least 2" demo hard 3
+refuse 2 "a row has more than 6 numbers, the most that the demo takes" demo hard 1 2 3 4 5 6 7
+refuse 2 "11 is too large; the demo takes numbers from -10 to 10" demo hard 1 11
 finish
