@@ -129,7 +129,7 @@ static bool read_all(at_guide *guide, const char *path, const at_line_list *list
     side pair[2] = {0};
     guide->lines = lines->count;
     guide->start = calloc((size_t)guide->lines + 1, sizeof *guide->start);
-    if (!guide->start)
+    if (!guide->start || !AT_GROW(guide->link, guide->room, 1)) /* there is memory even if no line has a link */
         no_memory(error);
     else if (list->count != guide->lines)
         at_fail(error, AT_FORMAT, "'%s' has %lld lines and the training data %lld; each pair needs its own", path,
