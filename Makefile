@@ -9,7 +9,7 @@
 #   make abi        replaces the stored ABI (tests/abi/libattend.abi), for a new minor version
 #   make clang      builds the command and the tests with clang in build/clang
 #   make torture    attacks the command and the library for hours; TORTURE=short takes a minute for each kind of attack
-#   make fuzz       20 seconds of each fuzzer (FUZZ_SECONDS), built with clang in build/fuzz
+#   make fuzz       20 seconds of each fuzzer (FUZZ_SECONDS), or FUZZ_RUNS inputs, built with clang in build/fuzz
 #   make bench      times matrix products, attention, and a recurrent layer against attention
 #   make peers      installs the libraries that they are compared with
 #   make install    PREFIX=/usr/local, DESTDIR honoured
@@ -22,6 +22,7 @@ PREFIX       ?= /usr/local
 JOBS         ?= $(shell nproc 2>/dev/null || echo 2)
 WERROR       ?= OFF
 FUZZ_SECONDS ?= 20
+FUZZ_RUNS    ?=
 TORTURE      ?= full
 
 # Debian's names: the tools, and the libraries of cmake/needs.txt.
@@ -80,7 +81,7 @@ fuzz:
 	@bash cmake/packages.sh clang $(PACKAGES)
 	@CC=clang CXX=clang++ $(CONFIGURE) -B build/fuzz -DAT_FUZZ=ON -DAT_BENCH=OFF >/dev/null
 	@cmake --build build/fuzz -j $(JOBS) --target fuzzers
-	@bash fuzz/run.sh build/fuzz $(FUZZ_SECONDS)
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_RUNS=$(FUZZ_RUNS) bash fuzz/run.sh build/fuzz
 
 torture: test-deps
 	@bash cmake/packages.sh $(TORTURE_PACKAGES)

@@ -1,0 +1,124 @@
+/* Any bytes as the state of a training: an error message, or a run that continues from it for an update or two, ends, and
+ * leaves a state that a further run accepts. */
+#include "fuzz.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The two runs of fuzz/make_seeds.sh that the states among the seeds come from. */
+typedef struct setting {
+    const char *name, *value;
+} setting;
+static const setting runs[][20] = {
+    {{"model", "luong"},
+     {"hidden", "2"},
+     {"embedding", "2"},
+     {"average", "2"},
+     {"valid-every", "1"},
+     {"label-smoothing", "0.1"},
+     {NULL, NULL}},
+    {{"model", "transformer"},
+     {"layers", "1"},
+     {"heads", "1"},
+     {"hidden", "2"},
+     {"ffn", "2"},
+     {"ema", "0.9"},
+     {"accumulate", "2"},
+     {"schedule", "cosine"},
+     {"warmup", "1"},
+     {NULL, NULL}},
+};
+static const setting all_runs[] = {
+    {"batch-size", "1"}, {"max-length", "4"}, {"updates", "2"}, {"resume", "true"}, {NULL, NULL}};
+
+static char folder[100], output[120], state[140];
+
+static void remove_files(void)
+{
+    DIR *list = opendir(folder);
+    EXPECT(list);
+    for (const struct dirent *entry; (entry = readdir(list));)
+        unlinkat(dirfd(list), entry->d_name, 0);
+    closedir(list);
+}
+
+static void remove_folder(void)
+{
+    remove_files();
+    rmdir(folder);
+}
+
+/* A folder in memory if there is one: a run that is allowed to continue saves and syncs. */
+static void make_folder(void)
+{
+    if (folder[0])
+        return;
+    snprintf(folder, sizeof folder, "%s/fuzz_state.XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    EXPECT(mkdtemp(folder));
+    snprintf(output, sizeof output, "%s/m", folder);
+    snprintf(state, sizeof state, "%s.state", output);
+    atexit(remove_folder);
+}
+
+static void set(at_training *training, const setting *settings, at_error *error)
+{
+    for (; settings->name; settings++)
+        at_training_set(training, settings->name, settings->value, error);
+}
+
+static volatile int stop;
+static int updates;
+
+static void count(void *context, const at_train_news *news)
+{
+    (void)context;
+    updates += news->what == AT_NEWS_TICK || news->what == AT_NEWS_SKIPPED;
+    stop = updates > 20;
+}
+
+static bool run(int which, at_error *error)
+{
+    static const at_line source[] = {{"a b", 3}, {"b", 1}}, target[] = {{"b", 1}, {"a", 1}};
+    at_error setting_error = {0};
+    at_train_result result;
+    at_training *training = at_training_new(&setting_error);
+    set(training, all_runs, &setting_error);
+    set(training, runs[which], &setting_error);
+    at_training_set(training, "output", output, &setting_error);
+    at_training_data(training, AT_TRAIN, source, target, 2, &setting_error);
+    if (which == 0)
+        at_training_data(training, AT_VALID, source, target, 1, &setting_error);
+    EXPECT(setting_error.code == AT_OK);
+    updates = stop = 0;
+    const bool done = at_training_run(training, count, NULL, &stop, &result, error);
+    EXPECT(!stop); /* no state asks for more than the two updates of the run */
+    at_training_free(training);
+    return done;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    at_error error = {0}, again = {0};
+    make_folder();
+    at_threads_set(1);
+    const int file = open(state, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    EXPECT(file >= 0 && write(file, bytes, size) == (ssize_t)size);
+    close(file);
+    const int which = memmem(bytes, size, "transformer", 11) != NULL;
+    const bool done = run(which, &error);
+    expect_message(done, &error);
+    if (done)
+        expect_message(run(which, &again), &again);
+    EXPECT(!done || again.code == AT_OK);
+    remove_files();
+    return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most, unsigned seed)
+{
+    return mutate_tensors(bytes, size, most, seed);
+}

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# make_seeds.sh ATTEND: writes the seeds of the fuzzers that are made by a command or a program, into fuzz/seeds: a model of
+# every kind, the states of the two trainings that fuzz_state.c resumes, and small inputs of the other readers.
+set -eu
+attend=$(realpath "$1")
+top=$(cd "$(dirname "$0")/.." && pwd)
+seeds=$top/fuzz/seeds
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+printf 'a b\nb\n' >source
+printf 'b\na\n' >target
+
+# train NAME OPTION...: on those two lines.
+train()
+{
+    local output=$1
+    shift
+    "$attend" train --source source --target target --hidden 2 --batch-size 1 --max-length 4 --updates 2 --quiet --output "$output" "$@"
+}
+for model in rnn-plain rnn-encdec rnn-attention bahdanau luong transformer transformer-lm; do
+    small=
+    case $model in
+    rnn-encdec) small="--embedding 2 --maxout 2" ;;
+    bahdanau) small="--embedding 2 --maxout 2 --attention 2" ;;
+    luong) small="--embedding 2 --attention 2 --score additive --window local-p:1 --input-feeding" ;;
+    transformer*) small="--layers 1 --heads 2 --ffn 2 --position shaw:1" ;;
+    esac
+    if [ $model = transformer-lm ]; then
+        "$attend" train --target target --model $model --hidden 2 $small --batch-size 1 --updates 1 --quiet --output $model
+    else
+        train $model --model $model $small --updates 1
+    fi
+    cp $model "$seeds/$model.model"
+done
+train subwords --model transformer --layers 1 --heads 1 --ffn 2 --source-vocab "$top/tests/ref/rules.spm" --target-vocab char --updates 1
+cp subwords "$seeds/subwords.model"
+
+train luong --model luong --embedding 2 --average 2 --valid-every 1 --label-smoothing 0.1 --valid-source source --valid-target target --updates 1
+cp luong.state "$seeds/luong.state"
+train transformer --model transformer --layers 1 --heads 1 --ffn 2 --ema 0.9 --accumulate 2 --schedule cosine --warmup 1
+cp transformer.state.previous "$seeds/transformer.state" # after the first of its two updates
+
+cat >"$seeds/train.config" <<'END'
+train --updates 5 -o m --threads 2
+# a comment
+tsv = words.tsv   # and another
+columns = 2,1
+model=transformer
+heads = 4
+learning-rate = 1e-3
+resume = true
+END
+printf 'attention --rows 1,2 --param=WO=b.npy\nquery = x.npy\nscore = additive:relu\nparam = W=a.npy\n' >"$seeds/attention.config"
+printf 'score --metric bleu,chrf --reference r1 --reference r2\nreference = r3\nlowercase = true\n' >"$seeds/score.config"
+printf 'translate -m m --beam 4\nlength-penalty = 0.6\nn-best = 2\n' >"$seeds/translate.config"
+printf 'additive:relu\nentmax15\nsliding:2\nshaw:2:keys\n2\n1\nlearning-rate=1e-3\nheads=8\ncolumns=2,1\nseed=18446744073709551615\n' >"$seeds/one.settings"
+printf 'general\nhard\nlocal-p:1\nt5:4\n4\n2\nsource-vocab=spm:8000:bpe\nresume=true\n' >"$seeds/two.settings"
+printf '\x05\x00\x01\x02a b\tc\nb a\td d\n' >"$seeds/pairs.columns"
+printf '\x04\x2a\x12\x00\xc3\x84 b\tc\td\n\xff\t\te\n' >"$seeds/three.columns"
+printf '{"kind":"word","units":["a","b\xc3\xa4"],"counts":[2,1],"normalise":"nfkc","lowercase":true}\na b\xc3\xa4 c' >"$seeds/word.vocabulary"
+printf '{"kind":"char","units":[" ","\\u0301"],"counts":[0,7]}\n\xff a' >"$seeds/char.vocabulary"
+printf '{"kind":"spm","hash":"00000000000000ff"}' >"$seeds/spm.vocabulary"
+printf '\t' >"$seeds/none.links"
+printf '0-\xff\n\033\n' >"$seeds/bytes.links"
+printf '0-0 1-1 2?1\n\n2-0\n0-0 1?0\n1-1\n0-1 2-1\n' >"$seeds/links.links"
+for metric in 0 1 2 3 4 5 6; do
+    printf "\\x0$metric\\x00the cat sat, on 20 mats.\na b\nthe cat s\xc3\xa4t on 3.5 mats\na c b\n" >"$seeds/metric$metric.score"
+done
+printf '\x45\x31a b c\n\xe6\xbc\xa2\xe5\xad\x97\n A b\nd\nb c a\n\n' >"$seeds/references.score"
+cp "$top"/examples/compare/luong.spec "$seeds/luong.spec"
+printf 'tsv = a.tsv\ntest-source = s\ntest-target = t\nheads = 1 2\nhidden = 8\nrow = one : --model luong --resume\nseeds = 1 2\nmetrics = bleu wer\n--set updates=5\n--set heads=4\n' >"$seeds/files.spec"
