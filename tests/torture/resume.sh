@@ -12,7 +12,7 @@ build release
 enter
 make_corpus
 updates=25 # two and a half epochs
-splits=$(count 2 100)
+splits=$(count 2 30)
 resumed=0 compared=0
 
 train() # NAME: sets the array $command
