@@ -6,7 +6,7 @@ include(CheckPIESupported)
 check_pie_supported()
 add_link_options(-Wl,-z,relro,-z,now)
 
-if(NOT AT_SANITIZE AND NOT AT_FUZZ)
+if(NOT AT_SANITIZE AND NOT AT_TSAN AND NOT AT_FUZZ)
   add_compile_options(-fstack-protector-strong)
   # Level 3 is for gcc 12, clang 9 and glibc 2.34 or later; the headers warn if it is too high. It needs an optimiser.
   set(CMAKE_REQUIRED_FLAGS "-O2 -Werror -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3")

@@ -269,9 +269,9 @@ AT_API void at_decompressed_limit_set(uint64_t bytes);
  *
  * At the same time: different at_training objects may run in different threads of the caller, if their outputs differ (a
  * second run with the same output fails while the first one runs). One object is for one thread at a time; only *stop
- * may be set from elsewhere, a signal handler for example. The listener is called by the thread that called
- * at_training_run. All runs share the library's threads: one that finds them busy computes in its own thread, to the
- * same bits. at_threads_set takes effect at any time, also during a run. */
+ * may be set from elsewhere: by a signal handler, or as an atomic write by another thread. The listener is called by the
+ * thread that called at_training_run. All runs share the library's threads: one that finds them busy computes in its own
+ * thread, to the same bits. at_threads_set takes effect at any time, also during a run. */
 typedef struct at_training at_training;
 AT_API at_training *at_training_new(at_error *error);
 AT_API void at_training_free(at_training *training);

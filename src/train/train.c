@@ -14,7 +14,7 @@ static bool limits_reached(at_run *run)
 {
     const at_train_settings *s = run->trainer->settings;
     const at_progress *p = &run->trainer->progress;
-    if (run->stop && *run->stop) {
+    if (run->stop && __atomic_load_n(run->stop, __ATOMIC_RELAXED)) { /* another thread may write it */
         run->result->interrupted = true;
         return true;
     }

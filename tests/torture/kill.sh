@@ -140,7 +140,7 @@ attack_two_trainings() # NAME
 
 # ---- Other commands that write files --------------------------------------------------------------------------------
 
-writers="average encode encode-mean attention"
+writers="average encode encode-mean attention show"
 if "$attend" convert --help >/dev/null 2>&1; then writers="$writers convert"; fi
 
 writer() # NAME: sets the array $command
@@ -151,6 +151,7 @@ writer() # NAME: sets the array $command
     encode-mean) command=("$attend" encode -m a --mean -o run/features.npy) ;;
     attention) command=("$attend" attention --query q.npy --key k.npy --value k.npy --out run/o.npy --weights run/w.npy
         --summary run/s.json --grad-out q.npy --grads run/grads) ;;
+    show) command=("$attend" show "$(head -n 1 lines)" -m a -o run/weights.safetensors) ;;
     convert) command=("$attend" convert a -o run/converted --weights bf16) ;;
     esac
     rm -rf run
@@ -261,6 +262,10 @@ attack_comparison()
 
 # ---- All of it ------------------------------------------------------------------------------------------------------
 
+for name in $("$attend" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
+    [ "$name" != bench ] && "$attend" "$name" --help | grep -qE '^  --(output|out|json|html|summary|weights|grads)\b.* (FILE|DIR)' || continue
+    case " train compare $writers " in *" $name "*) ;; *) found "attend $name writes files and is not attacked here" ;; esac
+done
 mkdir whole old new
 for name in $trainings; do
     rm -rf run

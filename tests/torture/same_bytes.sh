@@ -94,6 +94,7 @@ try()
 attack_model()
 {
     local operation threads batch i
+    rm -f model* eight*
     "$attend" train $(larger "$name") --threads 1 --output model >said 2>&1 || { cat said; exit 1; }
     "$attend" train $(larger "$name") --threads 8 --output eight >said 2>&1 || { cat said; exit 1; }
     for i in '' .last .state; do
