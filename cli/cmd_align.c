@@ -5,12 +5,13 @@
 #include "commands.h"
 #include "heads.h"
 #include "links.h"
+#include "long_lines.h"
 
 typedef struct align_options {
     cli_common common;
     const char *model, *source, *target, *head, *gold;
     int level;
-    int64_t batch_size;
+    int64_t batch_size, max_source;
     bool scores, coverage;
 } align_options;
 
@@ -26,6 +27,8 @@ static const at_setting table[] = {
      .help = "the target lines, one for each source line"},
     {AT_SETTING_COUNT, "batch-size", "N", offsetof(align_options, batch_size), "64", 1, 100000,
      .help = "pairs in a batch; the output is the same for any number"},
+    {AT_SETTING_COUNT, "max-source", "N", offsetof(align_options, max_source), NULL, 1, 1 << 28,
+     .help = "read only the first N units of a longer source, and say so (default: all)"},
 
     {AT_SETTING_TEXT, "head", "HEAD", offsetof(align_options, head),
      .help = "the attention weights to use: average of all layers and heads, LAYER.HEAD such as 2.1, or best: the head "
@@ -51,7 +54,14 @@ typedef struct job {
     const at_line_list *source, *target;
     at_error *error;
     bool by_unit;
+    long_lines long_lines;
 } job;
+
+static void note_long(void *context, int64_t line, int64_t units, int64_t read)
+{
+    job *j = context;
+    long_lines_note(&j->long_lines, line, units, read);
+}
 
 static bool print_line(void *context, int64_t line, const at_result *result)
 {
@@ -91,12 +101,17 @@ static bool align(job *j, at_translator *translator, const at_line_list *gold)
 {
     const align_options *o = j->options;
     cli_head head;
-    const cli_head_data data = {j->source, j->target, gold, j->by_unit, o->common.quiet, o->batch_size};
+    const int64_t most = o->max_source == UNSET ? 0 : o->max_source;
+    const cli_head_data data = {j->source, j->target, gold, j->by_unit, o->common.quiet, o->batch_size, most};
     if (!head_read(o->head, "best", translator, &head, j->error) ||
         (head.best && !head_choose(translator, &data, &head, j->error)))
         return false;
-    at_search_settings settings = {
-        .batch = o->batch_size, .wants_weights = true, .layer = head.layer, .head = head.head};
+    const at_search_settings settings = {.batch = o->batch_size,
+                                         .wants_weights = true,
+                                         .layer = head.layer,
+                                         .head = head.head,
+                                         .max_source = most,
+                                         .on_long = note_long};
     return at_align(translator, &settings, j->source->line, j->target->line, j->source->count, print_line, j, j->error);
 }
 
@@ -110,7 +125,12 @@ static int run(void *options, int word_count, char **words)
     at_line_list *source = translator ? at_line_list_read(o->source, &error) : NULL;
     at_line_list *target = source ? at_line_list_read(o->target, &error) : NULL;
     at_line_list *gold = target && o->gold ? at_line_list_read(o->gold, &error) : NULL;
-    job j = {o, source, target, &error, o->level == LEVEL_SUBWORD};
+    job j = {.options = o,
+             .source = source,
+             .target = target,
+             .error = &error,
+             .by_unit = o->level == LEVEL_SUBWORD,
+             .long_lines.quiet = o->common.quiet};
     if (target && source->count != target->count)
         fail(&error, AT_FORMAT, "'%s' has %lld lines and '%s' has %lld; they must be pairs", o->source,
              (long long)source->count, o->target, (long long)target->count);
@@ -119,6 +139,7 @@ static int run(void *options, int word_count, char **words)
              (long long)source->count, o->gold, (long long)gold->count);
     else if (target && error.code == AT_OK)
         align(&j, translator, gold);
+    long_lines_sum(&j.long_lines);
     at_line_list_free(gold);
     at_line_list_free(target);
     at_line_list_free(source);

@@ -3,12 +3,13 @@
 #include <string.h>
 
 #include "commands.h"
+#include "long_lines.h"
 #include "outputs.h"
 
 typedef struct encode_options {
     cli_common common;
     const char *model, *output;
-    int64_t batch_size;
+    int64_t batch_size, max_source;
     bool mean;
 } encode_options;
 
@@ -22,6 +23,8 @@ static const at_setting table[] = {
      .help = "one array [lines,d] with the mean of each line's units; a line without a unit has zeros"},
     {AT_SETTING_COUNT, "batch-size", "N", offsetof(encode_options, batch_size), "64", 1, 100000,
      .help = "lines in a batch; the arrays are the same for any number"},
+    {AT_SETTING_COUNT, "max-source", "N", offsetof(encode_options, max_source), NULL, 1, 1 << 28,
+     .help = "encode only the first N units of a longer line, and say so (default: all)"},
     {0},
 };
 
@@ -32,7 +35,14 @@ typedef struct job {
     at_tensors *tensors; /* a line each; or */
     at_array *array;     /* the only line, or with --mean all of them */
     at_error *error;
+    long_lines long_lines;
 } job;
+
+static void note_long(void *context, int64_t line, int64_t units, int64_t read)
+{
+    job *j = context;
+    long_lines_note(&j->long_lines, line, units, read);
+}
 
 /* Features are added in double, in the order of the units. */
 static bool add_mean(job *j, int64_t line, const at_result *result)
@@ -81,7 +91,8 @@ static bool check(const encode_options *o, at_error *error)
 static bool encode(job *j, at_translator *translator, const at_line_list *lines)
 {
     const encode_options *o = j->options;
-    const at_search_settings settings = {.batch = o->batch_size};
+    const at_search_settings settings = {
+        .batch = o->batch_size, .max_source = o->max_source == UNSET ? 0 : o->max_source, .on_long = note_long};
     const bool good = at_encode(translator, &settings, lines->line, lines->count, store_features, j, j->error);
     if (good && (j->is_npy || o->mean) && !j->array) /* no line has a unit */
         j->array = at_array_new(AT_F32, 2, (int64_t[]){j->lines, 0}, j->error);
@@ -101,7 +112,7 @@ static int run(void *options, int word_count, char **words)
     at_error error = {0};
     at_translator *translator = check(o, &error) ? at_translator_load(o->model, &error) : NULL;
     at_line_list *lines = translator ? at_line_list_read("-", &error) : NULL;
-    job j = {.options = o, .error = &error};
+    job j = {.options = o, .error = &error, .long_lines.quiet = o->common.quiet};
     if (lines) {
         j.is_npy = ends_in(o->output, ".npy");
         j.lines = lines->count;
@@ -115,6 +126,7 @@ static int run(void *options, int word_count, char **words)
              (long long)lines->count);
     else if (lines)
         encode(&j, translator, lines);
+    long_lines_sum(&j.long_lines);
     at_array_free(j.array);
     at_tensors_free(j.tensors);
     at_line_list_free(lines);

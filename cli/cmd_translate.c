@@ -5,13 +5,14 @@
 #include "commands.h"
 #include "heads.h"
 #include "links.h"
+#include "long_lines.h"
 
 typedef struct translate_options {
     cli_common common;
     at_texts models;
     const char *head;
     int alignment;
-    int64_t beam, n_best, batch_size, max_length;
+    int64_t beam, n_best, batch_size, max_length, max_source;
     double length_penalty, sample, max_length_factor, min_length_factor;
     bool scores, replace_unknown, prefix, coverage;
 } translate_options;
@@ -40,6 +41,9 @@ static const at_setting table[] = {
      .help = "or N units, a given prefix counted; a language model's default is 100 more than its line has"},
     {AT_SETTING_NUMBER, "min-length-factor", "F", offsetof(translate_options, min_length_factor), "0", 0, 1000,
      .help = "the shortest output has F times the source's units, unless the longest is shorter"},
+    {AT_SETTING_COUNT, "max-source", "N", offsetof(translate_options, max_source), NULL, 1, 1 << 28,
+     .help = "read the first N units of a longer line, the last N with a language model, and say so (default: 5 times "
+             "the longest of training, 1000 at least)"},
     {AT_SETTING_COUNT, "batch-size", "N", offsetof(translate_options, batch_size), "64", 1, 100000,
      .help = "sentences per batch; the output is the same for any number"},
     {AT_SETTING_SWITCH, "prefix", .offset = offsetof(translate_options, prefix),
@@ -70,7 +74,8 @@ typedef struct job {
     at_error *error;
     bool soft, hard, ranked; /* ranked: n-best */
     bool waits;              /* for a line, with nothing left to translate */
-    int64_t replaced, first_replaced, is_long, first_long;
+    int64_t replaced, first_replaced;
+    long_lines long_lines;
 } job;
 
 static bool print_hypothesis(job *j, int64_t line, const at_hypothesis *h)
@@ -107,12 +112,26 @@ static bool print_result(void *context, int64_t line, const at_result *result)
     job *j = context;
     if (result->replaced && !j->replaced++)
         j->first_replaced = line + 1;
-    if (result->is_long && !j->is_long++)
-        j->first_long = line + 1;
     for (int64_t i = 0; i < result->count; i++)
         if (!print_hypothesis(j, line, &result->best[i]))
             return false;
     return true;
+}
+
+static void note_long(void *context, int64_t line, int64_t units, int64_t read)
+{
+    job *j = context;
+    long_lines_note(&j->long_lines, line, units, read);
+}
+
+/* A line somewhat longer than those of training is translated whole; one that would take minutes is not. */
+static int64_t most_units(const translate_options *o, const at_translator *translator)
+{
+    enum { TIMES = 5, LEAST = 1000 };
+    const int64_t trained = at_translator_longest(translator);
+    if (o->max_source != UNSET)
+        return o->max_source;
+    return trained > INT64_MAX / TIMES ? trained : TIMES * trained > LEAST ? TIMES * trained : LEAST;
 }
 
 static void note(int64_t count, int64_t first, const char *what)
@@ -166,7 +185,10 @@ static bool translate(job *j, at_translator *translator, at_error *error)
                                    .layer = head.layer,
                                    .head = head.head,
                                    .wants_links = o->alignment,
-                                   .prefix = o->prefix};
+                                   .prefix = o->prefix,
+                                   .max_source = most_units(o, translator),
+                                   .on_long = note_long};
+    j->long_lines.continues = !at_translator_has_source(translator);
     return at_translate_stream(translator, &settings, next_line, print_result, j, error) && flush(error);
 }
 
@@ -195,7 +217,7 @@ static int run(void *options, int word_count, char **words)
     (void)words;
     const translate_options *o = options;
     at_error error = {0};
-    job j = {.options = o, .error = &error, .ranked = o->n_best != UNSET};
+    job j = {.options = o, .error = &error, .ranked = o->n_best != UNSET, .long_lines.quiet = o->common.quiet};
     j.soft = o->alignment == ALIGNMENT_SOFT;
     j.hard = o->alignment == ALIGNMENT_HARD;
     at_translator *translator = check(o, &error) ? at_translator_load(o->models.value[0], &error) : NULL;
@@ -203,10 +225,9 @@ static int run(void *options, int word_count, char **words)
         at_translator_add(translator, o->models.value[i], &error);
     if (translator && error.code == AT_OK)
         translate(&j, translator, &error);
-    if (!o->common.quiet) {
+    if (!o->common.quiet)
         note(j.replaced, j.first_replaced, "has bytes that are not UTF-8, which were read as U+FFFD");
-        note(j.is_long, j.first_long, "is longer than what the model was trained on");
-    }
+    long_lines_sum(&j.long_lines);
     at_translator_free(translator);
     at_line_reader_free(j.reader);
     return report(&error);
@@ -219,8 +240,9 @@ const cli_command command_translate = {
     .text =
         "Reads lines from the standard input and writes the translation of each, in the same order, to the standard "
         "output. On a pipe lines are translated as they come. The output for an empty line is an empty line; no line "
-        "is "
-        "left out or cut, whatever its bytes. The output is the same for any --batch-size and --threads.\n\n"
+        "is left out, whatever its bytes. Of a line with more units than --max-source the rest is not read, and a note "
+        "on "
+        "the standard error says so at once. The output is the same for any --batch-size and --threads.\n\n"
         "A language model continues each line, an empty one too, and writes the line and its continuation.\n\n"
         "Input compressed by gzip or zstd is decompressed.",
     .examples = "  attend translate -m de-en.safetensors < test.de > test.en\n"

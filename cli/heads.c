@@ -81,7 +81,11 @@ static bool try_head(at_translator *translator, const cli_head_data *data, cli_h
     if (data->gold && !text_open(&text, error))
         return false;
     t.stream = text.stream;
-    at_search_settings settings = {.batch = data->batch, .wants_weights = true, .layer = head.layer, .head = head.head};
+    const at_search_settings settings = {.batch = data->batch,
+                                         .wants_weights = true,
+                                         .layer = head.layer,
+                                         .head = head.head,
+                                         .max_source = data->max_source};
     bool good = at_align(translator, &settings, data->source->line, data->target->line, count, try_line, &t, error);
     char *links = t.stream ? text_take(&text, error) : NULL;
     double rate = 0;

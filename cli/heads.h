@@ -17,7 +17,7 @@ bool head_read(const char *text, const char *also, const at_translator *translat
 typedef struct cli_head_data {
     const at_line_list *source, *target, *gold; /* gold: links, or NULL */
     bool by_unit, quiet;
-    int64_t batch;
+    int64_t batch, max_source;
 } cli_head_data;
 
 /* The head with the lowest alignment error rate by the gold links. Without them the head that training guided, or else

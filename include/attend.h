@@ -62,8 +62,9 @@ typedef enum at_code {
 
 /* Start from `at_error error = {0};`. */
 typedef struct at_error {
-    int code;       /* an at_code; AT_OK until something failed */
-    char text[500]; /* one message in UTF-8, without a newline or another control character: what was wrong and what would
+    int code; /* an at_code; AT_OK until something failed */
+    char text
+        [500]; /* one message in UTF-8, without a newline or another control character: what was wrong and what would
                        be right. Names of settings stand in backquotes, as in `heads`, so that a program can show them
                        as its users know them */
 } at_error;
@@ -386,6 +387,15 @@ AT_API char *at_translator_info(const at_translator *translator, at_error *error
  * (the message names the first that does); with AT_FILE if `output` cannot be written. */
 AT_API bool at_models_average(const char *const *paths, int count, const char *output, at_error *error);
 
+/* The units of the longest source, or of a language model's longest line, that training allowed; 0: not known. Longer
+ * lines are translated, too, but the longer the worse. */
+AT_API int64_t at_translator_longest(const at_translator *translator);
+
+/* Called for each line that has more units than the model was trained on or than max_source allows, before the search
+ * that includes it begins. `units` are the line's, `read` those of them that are read. `context` is that of the results.
+ */
+typedef void at_on_long(void *context, int64_t line, int64_t units, int64_t read);
+
 /* How to search. Zero the struct, then set what you want: 0 selects the default written first. */
 typedef struct at_search_settings {
     int64_t beam;             /* 1: greedy. Hypotheses kept at each step */
@@ -403,6 +413,9 @@ typedef struct at_search_settings {
     bool wants_links;         /* fill in the links; recurrent models do so anyway */
     int layer, head;          /* 0: the mean of all. Whose weights, both from 1; recurrent models have one layer */
     bool prefix;              /* a line is its source, a tab and the start of its target; see at_translate */
+    int64_t max_source;       /* 0: no limit. Units that are read of a line: the first of a longer source; the last of a
+                                 language model's line, whose output still begins with all of it */
+    at_on_long *on_long;      /* NULL: none */
 } at_search_settings;
 
 /* One output. */
@@ -431,9 +444,10 @@ typedef struct at_result {
     const int32_t *source_offsets;
     const int32_t *target_offsets; /* [count of best[0], 2] the same for the target passed to at_align */
     int64_t replaced;              /* byte sequences that were not UTF-8 and were read as U+FFFD */
-    bool is_long;                  /* the line has more units than the model was trained for; it is not cut */
+    bool is_long;                  /* the line has more units than the model was trained for */
     const float *features;         /* [source_units, feature_size] of at_encode; NULL for a line without a unit */
     int64_t feature_size;
+    int64_t cut; /* units of the line that max_source left out */
 } at_result;
 
 /* Called with each line's result, in the order of the lines; `line` counts from first_line. Returning false stops the
@@ -465,7 +479,7 @@ AT_API bool at_translate_stream(at_translator *translator, const at_search_setti
                                 at_on_result *on_result, void *context, at_error *error);
 
 /* Forced decoding: log-probability, links, weights and names of given targets. Of the settings it uses only first_line,
- * batch, wants_weights, layer and head. A language model takes no sources (NULL), and has no links and no weights.
+ * batch, wants_weights, layer, head, max_source (targets are never cut) and on_long. A language model takes no sources (NULL), and has no links and no weights.
  * Fails as at_translate does; AT_USAGE also if sources are missing, or given to a language model. */
 AT_API bool at_align(at_translator *translator, const at_search_settings *settings, const at_line *sources,
                      const at_line *targets, int64_t count, at_on_result *on_result, void *context, at_error *error);
@@ -498,7 +512,7 @@ typedef struct at_maps at_maps;
  * settings as in at_translate. A language model has no source: it takes its text as `target` with `source` NULL, or
  * continues `source` with `target` NULL. The weights have the same bits as those of at_translate and at_align. In an
  * ensemble they are those of the first member, and the translation is the ensemble's. A source without a unit has no
- * maps. Fails as at_translate and at_align do; with AT_UNSUPPORTED also if the model has no attention, or if all maps
+ * maps, and a long one is not cut by max_source. Fails as at_translate and at_align do; with AT_UNSUPPORTED also if the model has no attention, or if all maps
  * together would take more than 1 GiB. */
 AT_API at_maps *at_maps_new(at_translator *translator, const at_search_settings *settings, const at_line *source,
                             const at_line *target, at_error *error);
@@ -515,8 +529,8 @@ AT_API double at_maps_score(const at_maps *maps);       /* its log-probability, 
 /* The encoder only: each line's features, one row for each of its units, in at_result; there is one hypothesis, and it
  * is empty. A transformer returns the rows of its last layer, a recurrent model with attention the states it attends
  * to; the others keep one vector of a whole source and fail with AT_UNSUPPORTED, language models with AT_USAGE. Of the
- * settings it uses only first_line and batch; neither batch nor threads change a bit. Memory does not grow with the
- * number of lines. */
+ * settings it uses only first_line, batch, max_source and on_long; neither batch nor threads change a bit. Memory does
+ * not grow with the number of lines. */
 AT_API bool at_encode(at_translator *translator, const at_search_settings *settings, const at_line *lines,
                       int64_t count, at_on_result *on_result, void *context, at_error *error);
 

@@ -56,7 +56,9 @@ bool at_align(at_translator *translator, const at_search_settings *settings, con
                                    .wants_weights = settings->wants_weights,
                                    .wants_links = true,
                                    .layer = settings->layer,
-                                   .head = settings->head};
+                                   .head = settings->head,
+                                   .max_source = settings->max_source,
+                                   .on_long = settings->on_long};
     const at_search_job job = {.translator = translator,
                                .settings = &complete,
                                .lines = sources,
@@ -70,7 +72,10 @@ bool at_align(at_translator *translator, const at_search_settings *settings, con
 bool at_encode(at_translator *translator, const at_search_settings *settings, const at_line *lines, int64_t count,
                at_on_result *on_result, void *context, at_error *error)
 {
-    at_search_settings complete = {.first_line = settings->first_line, .batch = settings->batch};
+    at_search_settings complete = {.first_line = settings->first_line,
+                                   .batch = settings->batch,
+                                   .max_source = settings->max_source,
+                                   .on_long = settings->on_long};
     if (error->code == AT_OK && !translator->model->kind->has_source)
         return at_fail(error, AT_USAGE, "model '%s' is a language model: it has no encoder",
                        translator->model->kind->name);

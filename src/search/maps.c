@@ -292,6 +292,8 @@ static bool search_target(passage *p, at_translator *translator, const at_search
     one.n_best = 1;
     one.replace_unknown = one.wants_weights = one.wants_links = one.prefix = false;
     one.layer = one.head = 0;
+    one.max_source = 0;
+    one.on_long = NULL;
     return at_translate(translator, &one, p->source, 1, keep_target, p, p->error) && find_offsets(p);
 }
 

@@ -24,6 +24,9 @@ bool at_search_complete(at_search_settings *settings, at_error *error)
     if (settings->max_length < 0)
         return at_fail(error, AT_USAGE, "the longest output is a number of units, 1 or more, not %lld",
                        (long long)settings->max_length);
+    if (settings->max_source < 0)
+        return at_fail(error, AT_USAGE, "the longest source is a number of units, 1 or more, not %lld",
+                       (long long)settings->max_source);
     settings->beam = settings->beam ? settings->beam : 1;
     settings->n_best = settings->n_best ? settings->n_best : 1;
     settings->batch = settings->batch ? settings->batch : 64;

@@ -11,6 +11,7 @@ typedef struct at_sentence {
     at_encoded target; /* the target of forced decoding; or the given start of a search's output */
     bool has_target;
     bool is_start;  /* the target is such a start */
+    at_line before; /* the beginning of a language model's line that is not read; its output begins with it */
     int64_t number; /* of the line, from settings->first_line on */
     int64_t replaced;
     at_result result;

@@ -104,17 +104,42 @@ static bool is_long(const at_search_work *work, int64_t count)
     return (most > 0 && count > most) || count > at_search_positions(work);
 }
 
+/* Leaves out what `max_source` does not allow to be read; returns how many units that are. Targets that are scored stay
+ * whole. */
+static int64_t cut_line(const at_search_work *work, at_sentence *sentence)
+{
+    const int64_t most = work->settings->max_source, count = length_of(work, sentence);
+    const bool scores = work->job->targets || work->job->target;
+    if (most == 0 || count <= most || (scores && !work->has_source))
+        return 0;
+    const int64_t cut = count - most;
+    if (work->has_source) {
+        sentence->source.count = most;
+    } else {
+        at_encoded *start = &sentence->target;
+        start->ids += cut;
+        start->offsets += 2 * cut;
+        start->count = most;
+        sentence->before = (at_line){start->line.text, (size_t)start->offsets[0]};
+    }
+    return cut;
+}
+
 static bool read_sentence(at_search_work *work, at_sentence *sentence)
 {
     const at_translator *translator = work->translator;
     if ((work->has_source && !encode(work, translator->source, sentence, &sentence->source)) ||
         (sentence->has_target && !work->job->target && !encode(work, translator->target, sentence, &sentence->target)))
         return false;
+    const int64_t units = length_of(work, sentence), cut = cut_line(work, sentence);
     sentence->result = (at_result){.source_units = sentence->source.count,
                                    .source_offsets = sentence->source.offsets,
                                    .target_offsets = sentence->is_start ? NULL : sentence->target.offsets,
                                    .replaced = sentence->replaced,
-                                   .is_long = is_long(work, length_of(work, sentence))};
+                                   .is_long = is_long(work, units),
+                                   .cut = cut};
+    if (work->settings->on_long && (cut > 0 || sentence->result.is_long))
+        work->settings->on_long(work->job->context, sentence->number, units, units - cut);
     if (at_search_names(work) && !at_search_name_source(work, sentence))
         return false;
     return sentence->source.count > 0 || !work->has_source || set_empty_result(work, sentence);

@@ -109,6 +109,7 @@ bool at_search_name_source(at_search_work *work, at_sentence *sentence)
 bool at_search_word(at_search_work *work, const at_sentence *sentence, at_hypothesis *hypothesis)
 {
     wording w = {work, sentence, hypothesis};
+    at_search_clean(&work->text, sentence->before.text, sentence->before.size);
     at_vocabulary_write(work->translator->target, hypothesis->ids, hypothesis->count, replace, &w, &work->text);
     hypothesis->size = work->text.size;
     hypothesis->text = take_text(work);

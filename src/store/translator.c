@@ -76,3 +76,8 @@ bool at_translator_has_source(const at_translator *translator)
 {
     return translator->model->kind->has_source;
 }
+
+int64_t at_translator_longest(const at_translator *translator)
+{
+    return translator->max_length;
+}
