@@ -215,6 +215,12 @@ static inline void refuses(attention_case *c, const char *why)
     at_arena_free(arena);
 }
 
+/* Sizes other than those of the small cases; 0: as they are. */
+static struct {
+    int64_t Q, K, D;
+    bool no_projections;
+} case_sizes;
+
 /* Case `number` of the product. Sizes, heads, lengths and so on change from case to case with periods that are
  * coprime to the numbers of choices, so that every pair of values occurs. */
 static inline attention_case case_of(const char *label, const choice *const *chosen, int number)
@@ -222,13 +228,13 @@ static inline attention_case case_of(const char *label, const choice *const *cho
     static const int heads[][2] = {{1, 1}, {4, 2}, {4, 1}};
     static const int64_t lengths[][3] = {{5, 3, 0}, {4, 0, 5}};
     attention_case c = {.B = 2,
-                        .Q = 1 + number % 29 % 3,
-                        .K = 5,
-                        .D = 2,
+                        .Q = case_sizes.Q ? case_sizes.Q : 1 + number % 29 % 3,
+                        .K = case_sizes.K ? case_sizes.K : 5,
+                        .D = case_sizes.D ? case_sizes.D : 2,
                         .Dv = 3,
                         .A = 3,
                         .per_head = number % 13 % 2,
-                        .projections = number % 17 % 4 == 0,
+                        .projections = !case_sizes.no_projections && number % 17 % 4 == 0,
                         .query_start = number % 19 % 3,
                         .has_lengths = number % 11 % 3 > 0};
     memcpy(c.lengths, lengths[number % 11 % 2], sizeof lengths[0]);

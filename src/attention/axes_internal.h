@@ -63,18 +63,20 @@ typedef struct at_job {
     const at_fused_normaliser *rule;
     const at_fused_score *pairwise; /* NULL: the score is an inner product */
     at_tensor *score_vector;        /* [A] or [H,A]: the pairwise score's v; NULL: ones */
-    at_real score_factor; /* scores are kept times log2 e where they end in an exponential: 2^x is cheaper than e^x */
-    int64_t reach;        /* of the bias and of shaw's tables */
-    at_real *bias_table;  /* the bias times score_factor, padded for vector reads, [H, bias_row]; NULL: none */
-    int64_t bias_row;     /* length of a padded table */
+    /* A normaliser that ignores a common offset gets e = score_scale s, and the largest s of a row is subtracted before
+     * scaling, so that large scores lose nothing more. For others the queries are scaled and score_scale is 1. */
+    at_real score_scale;
+    int64_t reach;                                  /* of the bias and of shaw's tables */
+    at_real *bias_table;                            /* the bias padded for vector reads, [H, bias_row]; NULL: none */
+    int64_t bias_row;                               /* length of a padded table */
     at_real *key_table_panels, *value_table_panels; /* shaw's tables as panels, one set or one per head */
     at_real *key_table_rows, *value_table_columns;  /* their transposes as panels, for the backward pass */
-    at_real *stat;                                  /* [B,H,Q]: see tile_back */
-    int32_t *choice;                                /* [B,H,Q]: hard */
-    at_real *scores;                                /* NULL, or [B,H,Q,K] kept: few, and each a pairwise sum */
-    int64_t parts;                                  /* pieces that the blocks of one (batch, key head) are cut into */
-    char *scratch;                                  /* of all workers */
-    size_t scratch_size;                            /* of one worker */
+    at_real *top, *stat;  /* [B,H,Q]: the largest s, where it is subtracted, and see tile_back */
+    int32_t *choice;      /* [B,H,Q]: hard */
+    at_real *scores;      /* NULL, or [B,H,Q,K] kept: few, and each a pairwise sum */
+    int64_t parts;        /* pieces that the blocks of one (batch, key head) are cut into */
+    char *scratch;        /* of all workers */
+    size_t scratch_size;  /* of one worker */
     bool is_short;        /* sequences so short that prefetching the next ones pays; a task is a whole batch row */
     bool is_masked;       /* some row does not see every key */
     bool keeps_stat;      /* the weights will be computed again */
@@ -111,8 +113,7 @@ typedef struct at_pairwise {
 } at_pairwise;
 
 /* The fused rule of a score. Without `tile` it is e = scale q.k; with it, a pairwise sum
- * e_ij = sum_a v_a f(q_ia, k_ja), whose kernels these are. v is score_vector times score_factor, or that factor alone
- * where `vector` is negative. */
+ * e_ij = sum_a v_a f(q_ia, k_ja), whose kernels these are. v is score_vector, or ones where `vector` is negative. */
 struct at_fused_score {
     void (*tile)(const tile *t, const at_pairwise *p);       /* s_ij = e_ij */
     void (*tile_back)(const tile *ds, const at_pairwise *p); /* dq, dkt and dv from ds */
@@ -138,12 +139,12 @@ typedef enum at_fused_pass { AT_PASS_ONLINE, AT_PASS_WHOLE_ROWS, AT_PASS_CHOICE 
 struct at_fused_normaliser {
     tile_rule rule; /* of the kernels that compute weights and gradients from a row's statistic */
     at_fused_pass pass;
-    bool is_exponential;  /* scores are kept times log2 e */
+    bool ignores_offset;  /* the weights of e and of e + c are the same */
     bool keeps_summaries; /* state has argmax and entropy, so that weights need not be computed again for them */
     /* Online: the weights of one more tile, up to a factor for the row, and at the end that factor and the row's
-     * statistic (stat NULL: not wanted). */
+     * statistic (stat NULL: not wanted), from the state's shift and sum. */
     void (*tile)(const tile *t, const tile_table *table, const tile_state *state);
-    at_real (*end)(at_real top, at_real sum, bool is_empty, at_real *stat);
+    at_real (*end)(at_real shift, at_real sum, bool is_empty, at_real *stat);
 };
 
 struct at_normaliser_record {

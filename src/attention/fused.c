@@ -12,8 +12,6 @@
 
 enum { SHORT = 192 }; /* keys and queries of a head that fit the caches many times over */
 
-static const at_real LOG2E = (at_real)1.4426950408889634;
-
 int64_t at_largest_count(const int64_t *counts, int64_t n)
 {
     int64_t most = 0;
@@ -84,7 +82,7 @@ static void measure(at_job *j)
     j->rule = j->attention.normaliser->fused;
     j->pairwise = score->tile ? score : NULL;
     j->score_vector = score->vector < 0 ? NULL : j->in.parameter[AT_SCORE][score->vector];
-    j->score_factor = j->rule->is_exponential ? LOG2E : 1;
+    j->score_scale = j->rule->ignores_offset && !j->pairwise ? j->scale : 1;
     j->is_short = j->B >= 2 * at_threads() && j->K <= SHORT && j->Q <= SHORT;
     j->keeps_stat = at_tape_records(j->tape) || j->asked->weights || has_summaries(j);
     j->is_masked = has_masked_rows(j);
@@ -177,7 +175,7 @@ static void clear_beyond(const at_job *j)
         j->asked->argmax[i] = -1;
 }
 
-/* The bias times score_factor, padded: see tile_table. */
+/* The bias, padded: see tile_table. */
 static bool make_bias_table(at_job *j)
 {
     const int64_t entries = 2 * j->reach + 1, width = at_isa()->tile->width;
@@ -185,7 +183,7 @@ static bool make_bias_table(at_job *j)
     for (int64_t h = 0; j->bias_table && h < j->H; h++) {
         at_real *table = j->bias_table + h * j->bias_row;
         for (int64_t r = 0; r < entries; r++)
-            table[width + r] = j->score_factor * j->bias->value[h * entries + r];
+            table[width + r] = j->bias->value[h * entries + r];
         at_pad_table(table, entries, entries);
     }
     return j->bias_table;
@@ -210,9 +208,11 @@ static bool make_tables(at_job *j)
     /* Scores are kept if they take no more memory than the keys do, so memory stays linear. */
     const bool keeps_scores = j->pairwise && j->keeps_stat && j->Q <= j->size;
     j->stat = at_arena_take(arena, count * sizeof *j->stat);
+    j->top = j->rule->ignores_offset ? at_arena_take(arena, count * sizeof *j->top) : NULL;
     j->choice = chooses ? at_arena_take(arena, count * sizeof *j->choice) : NULL;
     j->scores = keeps_scores ? at_arena_take(arena, count * (size_t)j->K * sizeof *j->scores) : NULL;
-    return j->stat && (j->choice || !chooses) && (j->scores || !keeps_scores) && (!j->bias || make_bias_table(j)) &&
+    return j->stat && (j->top || !j->rule->ignores_offset) && (j->choice || !chooses) && (j->scores || !keeps_scores) &&
+           (!j->bias || make_bias_table(j)) &&
            (!j->key_table || (j->key_table_panels = pack_table(j->tape, j->key_table, true))) &&
            (!j->value_table || (j->value_table_panels = pack_table(j->tape, j->value_table, false)));
 }

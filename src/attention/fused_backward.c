@@ -14,8 +14,7 @@ typedef struct workspace {
     at_real *k;       /* keys as panels [D/w][K][w], for dQ */
     at_real *dk, *dv; /* [K, row] sums of this key head; pairwise: dk in panels like kt */
     int64_t dk_row, dv_row;
-    at_real *vector;         /* pairwise: score_vector of the head, */
-    at_real *score, *dscore; /* the same times score_factor; sums for its gradient [A * lanes] */
+    at_real *score, *dscore; /* pairwise: the head's score vector; sums for its gradient [A * lanes] */
     at_real *s, *d, *w;      /* tiles: scores then weights, their gradients, weights times the prior or dropped */
     int64_t s_row;
     at_real *dout;     /* [rows, dv_row] */
@@ -65,7 +64,6 @@ static workspace make_workspace(const at_job *j, char *memory)
     ws.dv_row = j->value_panels + width;
     ws.dk = at_cut(&cut, pairwise ? j->key_panels * j->size : j->K * ws.dk_row);
     ws.dv = at_cut(&cut, j->K * ws.dv_row);
-    ws.vector = at_cut(&cut, pairwise ? j->size : 0);
     ws.score = at_cut(&cut, pairwise ? j->size : 0);
     ws.dscore = at_cut(&cut, pairwise ? j->size * width / 2 : 0);
     ws.s_row = TILE_KEYS + width;
@@ -95,7 +93,7 @@ size_t at_backward_scratch(const at_job *j)
 
 /* What a block of rows needs besides the block itself. */
 typedef struct rows {
-    at_real stat[TILE_ROWS], delta[TILE_ROWS], dlog_prob[TILE_ROWS], dcentre[TILE_ROWS];
+    at_real top[TILE_ROWS], stat[TILE_ROWS], delta[TILE_ROWS], dlog_prob[TILE_ROWS], dcentre[TILE_ROWS];
     int32_t choice[TILE_ROWS];
     tile_table offsets; /* dR */
     tile_back back;
@@ -121,6 +119,7 @@ static void load_rows(const at_job *j, const block *blk, const workspace *ws, ro
         int64_t row = at_row_of(j, blk->b, blk->h, blk->index[i]);
         const at_real *out = j->out->value + at + i * j->out_rows.row;
         x->delta[i] = dout ? k->dot(ws->dout + i * ws->dv_row, out, j->Dv) : 0;
+        x->top[i] = j->top ? j->top[row] : 0;
         x->stat[i] = j->stat[row];
         x->choice[i] = j->choice ? j->choice[row] : -1;
         x->dlog_prob[i] = dlog ? dlog[row] : 0;
@@ -153,9 +152,7 @@ static tile recompute(const at_job *j, const block *blk, const workspace *ws, co
     const tile_kernels *k = at_isa()->tile;
     tile t = at_block_tile(blk, from, ws->s, ws->s_row);
     at_block_score_again(j, blk, &t, ws->kt, ws->score);
-    if (blk->table.at)
-        k->look_up(&t, &blk->table);
-    k->weights(&t, &x->back);
+    at_block_normalise(j, blk, &t, x->top, x->stat);
     tile d = t;
     d.s = ws->d;
     if (ws->single_query)
@@ -199,9 +196,7 @@ static tile value_weights(const at_job *j, const block *blk, const workspace *ws
             continue;
         }
         memset(w.s + i * w.s_row, 0, (size_t)w.s_row * sizeof *w.s);
-        int64_t c = x->choice[i] - t->from;
-        if (c >= 0 && c < t->to - t->from)
-            w.s[i * w.s_row + c] = 1;
+        at_one_hot(x->choice[i], x->stat[i], &w, i);
     }
     if (j->centre)
         at_isa()->tile->prior(&w, blk->centre, j->sigma);
@@ -329,7 +324,7 @@ static void backward_block(const at_job *j, const workspace *ws, const piece *p)
                                                       .q = blk.q,
                                                       .q_row = blk.q_row,
                                                       .kt = ws->kt,
-                                                      .v = ws->vector,
+                                                      .v = ws->score,
                                                       .argument = j->attention.argument[AT_SCORE],
                                                       .dq = ws->dq,
                                                       .dkt = ws->dk,
@@ -354,9 +349,9 @@ static void add_key_grads(const at_job *j, const workspace *ws, int64_t b, int64
     if (dv)
         rows_of->add(dv + at_start_of(&j->v_rows, b, g, from), j->v_rows.row, ws->dv + from * ws->dv_row, ws->dv_row,
                      to - from, j->Dv, 1);
-    if (dk && !j->pairwise) /* q includes scale and score_factor */
+    if (dk && !j->pairwise)
         rows_of->add(dk + at_start_of(&j->k_rows, b, g, from), j->k_rows.row, ws->dk + from * ws->dk_row, ws->dk_row,
-                     to - from, j->size, 1 / j->score_factor);
+                     to - from, j->size, j->score_scale);
     if (dk && j->pairwise)
         at_isa()->tile->add_transposed(dk + at_start_of(&j->k_rows, b, g, from), j->k_rows.row, ws->dk + from * j->size,
                                        j->size, to - from);
@@ -371,8 +366,7 @@ static void start_head(const at_job *j, const workspace *ws, int64_t h)
         memset(ws->dwv, 0, (size_t)(count * ws->dv_row) * sizeof *ws->dwv);
     if (!j->pairwise)
         return;
-    at_score_vector(j, h, j->score_factor, ws->score);
-    at_score_vector(j, h, 1, ws->vector);
+    at_score_vector(j, h, ws->score);
     memset(ws->dscore, 0, (size_t)(j->size * at_isa()->tile->width / 2) * sizeof *ws->dscore);
 }
 
@@ -380,14 +374,14 @@ static void end_head(const at_job *j, const workspace *ws, int64_t b, int64_t h)
 {
     const row_kernels *rows_of = at_isa()->rows;
     int64_t count = 2 * j->reach + 1, head = b * j->H + h, lanes = at_isa()->tile->width / 2;
-    if (j->key_table) /* q includes scale and score_factor */
+    if (j->key_table)
         rows_of->copy(&(row_copy){.to = j->key_parts + head * count * j->size,
                                   .to_row = j->size,
                                   .from = ws->dwk,
                                   .from_row = ws->dk_row,
                                   .rows = count,
                                   .size = j->size,
-                                  .factor = 1 / j->score_factor});
+                                  .factor = j->score_scale});
     if (j->value_table)
         rows_of->copy(&(row_copy){.to = j->value_parts + head * count * j->Dv,
                                   .to_row = j->Dv,

@@ -85,7 +85,7 @@ void at_block_load(const at_job *j, block *blk, cutter *scratch, int64_t b, int6
     blk->q_row = j->size_panels + width;
     blk->q = at_cut(scratch, TILE_ROWS * blk->q_row);
     at_real *tables = at_cut(scratch, j->key_table ? TILE_ROWS * j->bias_row : 0);
-    at_real factor = j->pairwise ? 1 : j->scale * j->score_factor;
+    at_real factor = at_query_scale(j);
     const row_kernels *k = at_isa()->rows;
     const at_real *q = j->q->value + at_start_of(&j->q_rows, b, h, 0);
     int64_t query_row = j->q_rows.row, entries = 2 * j->reach + 1, spans = at_span_row(&j->spans, b, h, 0);
@@ -119,7 +119,7 @@ void at_block_load(const at_job *j, block *blk, cutter *scratch, int64_t b, int6
                             .size = j->size,
                             .factor = factor});
     blk->entries = (farthest < j->reach ? farthest : j->reach) + j->reach + 1;
-    if (j->key_table) { /* P = q wK^T, a table for each row; q includes scale and score_factor */
+    if (j->key_table) { /* P = q wK^T, a table for each row, scaled as the scores are */
         int64_t each = at_round_up(entries, width) * j->size;
         at_isa()->tile->multiply(&(tile_product){.rows = rows,
                                                  .size = j->size,
@@ -130,19 +130,57 @@ void at_block_load(const at_job *j, block *blk, cutter *scratch, int64_t b, int6
                                                  .step = j->size * width,
                                                  .c = tables + width,
                                                  .c_row = j->bias_row});
-        for (int64_t r = 0; r < rows; r++)
-            at_pad_table(tables + r * j->bias_row, blk->entries, entries);
     }
     for (int64_t r = 0; j->centre && r < rows; r++)
         blk->centre[r] = j->centre->value[at_row_of(j, b, h, blk->index[r])];
     blk->from = lowest / TILE_KEYS * TILE_KEYS;
     blk->to = highest;
-    blk->table = (tile_table){.reach = j->reach, .position = blk->position};
-    if (j->key_table)
-        blk->table =
-            (tile_table){.at = tables + width, .row = j->bias_row, .reach = j->reach, .position = blk->position};
-    else if (j->bias)
-        blk->table.at = j->bias_table + h * j->bias_row + width;
+    at_block_table(j, blk, h, false, tables);
+}
+
+static at_real table_entry(const tile_table *table, int64_t row, int64_t key)
+{
+    int64_t offset = key - table->position[row];
+    offset = offset < -table->reach ? -table->reach : offset > table->reach ? table->reach : offset;
+    return table->at[row * table->row + table->reach + offset];
+}
+
+/* An offset that all entries of a row's table share, to be subtracted: of a few that it sees the one nearest to 0, which
+ * loses nothing of the others. Small ones stay, since nothing is lost beside them either. */
+static at_real table_base(const at_job *j, const block *blk, int64_t i)
+{
+    enum { SMALL = 8 };
+    const int64_t lo = blk->lo[i], hi = blk->hi[i], here = j->in.query_start + blk->index[i];
+    const int64_t keys[] = {here < lo ? lo : here < hi ? here : hi - 1, lo, hi - 1};
+    at_real base = INFINITY;
+    for (int n = 0; n < 3 && lo < hi; n++) {
+        const at_real entry = table_entry(&blk->table, i, keys[n]);
+        if (AT_REAL(fabs)(entry) < SMALL)
+            return 0;
+        base = AT_REAL(fabs)(entry) < AT_REAL(fabs)(base) ? entry : base;
+    }
+    return isfinite(base) ? base : 0;
+}
+
+void at_block_table(const at_job *j, block *blk, int64_t head, bool rows_are_heads, at_real *products)
+{
+    const int64_t width = at_isa()->tile->width;
+    const at_real *memory = j->key_table ? products : j->bias ? j->bias_table + head * j->bias_row : NULL;
+    blk->table = (tile_table){.at = memory ? memory + width : NULL,
+                              .row = j->key_table || rows_are_heads ? j->bias_row : 0,
+                              .reach = j->reach,
+                              .position = blk->position,
+                              .base = blk->base,
+                              .scaled = !j->key_table};
+    for (int64_t i = 0; j->key_table && i < blk->rows; i++)
+        at_pad_table(products + i * j->bias_row, blk->entries, 2 * j->reach + 1);
+    for (int64_t i = 0; memory && j->rule->ignores_offset && i < blk->rows; i++)
+        blk->base[i] = table_base(j, blk, i);
+}
+
+at_real at_query_scale(const at_job *j)
+{
+    return j->pairwise || j->rule->ignores_offset ? 1 : j->scale;
 }
 
 tile at_block_tile(const block *blk, int64_t from, at_real *s, int64_t s_row)
@@ -160,12 +198,12 @@ tile at_block_tile(const block *blk, int64_t from, at_real *s, int64_t s_row)
     return t;
 }
 
-void at_score_vector(const at_job *j, int64_t h, at_real factor, at_real *vector)
+void at_score_vector(const at_job *j, int64_t h, at_real *vector)
 {
     const at_tensor *v = j->score_vector;
     const at_real *from = v ? v->value + (v->shape.rank == 2 ? h * j->size : 0) : NULL;
     for (int64_t a = 0; j->pairwise && a < j->size; a++)
-        vector[a] = from ? factor * from[a] : factor;
+        vector[a] = from ? from[a] : 1;
 }
 
 static void compute_score(const at_job *j, const block *blk, const tile *t, const at_real *kt, const at_real *v)
@@ -206,6 +244,20 @@ void at_block_score_again(const at_job *j, const block *blk, const tile *t, cons
         move_scores(j, blk, t, true);
     else
         compute_score(j, blk, t, kt, v);
+}
+
+void at_block_normalise(const at_job *j, const block *blk, const tile *t, const at_real *top, const at_real *stat)
+{
+    const tile_kernels *k = at_isa()->tile;
+    tile_back back = {.rule = j->rule->rule, .unit = AT_LOG2E * j->score_scale, .top = top, .stat = stat};
+    if (j->rule->ignores_offset && (blk->table.at || j->rule->pass == AT_PASS_WHOLE_ROWS)) {
+        k->relate(t, top, j->score_scale, &blk->table);
+        back.top = NULL;
+        back.unit = AT_LOG2E;
+    } else if (blk->table.at) {
+        k->look_up(t, &blk->table);
+    }
+    k->weights(t, &back);
 }
 
 /* The index of a random number: 14 bits of the batch row, 7 of the head, 21 of the query, 21 of the key. Larger indices

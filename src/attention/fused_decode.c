@@ -52,14 +52,11 @@ static void decode_weights(const at_job *j, const block *blk, const workspace *w
 {
     const tile_kernels *k = at_isa()->tile;
     int64_t group = j->H / j->G, at = blk->b * j->H + first, count = j->asked_rows;
-    tile_back back = {.rule = j->rule->rule, .stat = j->stat + at};
     memset(j->asked->weights + at * count * j->K, 0, (size_t)(blk->rows * count * j->K) * sizeof(at_real));
     for (int64_t from = blk->from; from < blk->to; from += TILE_KEYS) {
         tile t = at_block_tile(blk, from, ws->s, ws->s_row);
         k->score_heads(&t, j->size, ws->q, ws->q_row, keys, group);
-        if (blk->table.at)
-            k->look_up(&t, &blk->table);
-        k->weights(&t, &back);
+        at_block_normalise(j, blk, &t, j->top ? j->top + at : NULL, j->stat + at);
         if (j->centre)
             k->prior(&t, blk->centre, j->sigma);
         for (int64_t h = 0; h < blk->rows; h++)
@@ -81,7 +78,7 @@ void at_decode_task(void *context, int64_t index, int worker)
     int64_t b = index / j->parts, part = index % j->parts, group = j->H / j->G;
     int64_t first = j->G * part / j->parts * group, rows = j->G * (part + 1) / j->parts * group - first;
     int64_t at = b * j->H + first, count = 2 * j->reach + 1;
-    at_real top[TILE_ROWS], sum[TILE_ROWS], factor[TILE_ROWS];
+    at_real top[TILE_ROWS], shift[TILE_ROWS], sum[TILE_ROWS], factor[TILE_ROWS];
     block blk = {.b = b, .rows = rows, .keys = at_key_count(j, b), .from = at_key_count(j, b), .to = 0};
     for (int64_t h = 0; h < rows; h++) {
         int64_t span = at_span_row(&j->spans, b, first + h, 0);
@@ -95,7 +92,7 @@ void at_decode_task(void *context, int64_t index, int worker)
         }
         blk.centre[h] = j->centre ? j->centre->value[at + h] : 0;
         top[h] = -INFINITY;
-        sum[h] = 0;
+        shift[h] = sum[h] = 0;
     }
     blk.from = blk.from / TILE_KEYS * TILE_KEYS;
     rows_of->copy(&(row_copy){.to = ws.q,
@@ -105,10 +102,7 @@ void at_decode_task(void *context, int64_t index, int worker)
                               .from_row = j->size,
                               .rows = rows,
                               .size = j->size,
-                              .factor = j->scale * j->score_factor});
-    blk.table = (tile_table){.row = j->bias_row, .reach = j->reach, .position = blk.position};
-    if (j->bias)
-        blk.table.at = j->bias_table + first * j->bias_row + k->width;
+                              .factor = at_query_scale(j)});
     for (int64_t h = 0; j->key_table && h < rows; h++) {
         int64_t each = at_round_up(count, k->width) * j->size;
         k->multiply(&(tile_product){.rows = 1,
@@ -120,13 +114,15 @@ void at_decode_task(void *context, int64_t index, int worker)
                                     .step = j->size * k->width,
                                     .c = ws.tables + h * j->bias_row + k->width,
                                     .c_row = j->bias_row});
-        at_pad_table(ws.tables + h * j->bias_row, count, count);
-        blk.table.at = ws.tables + k->width;
     }
+    blk.entries = count;
+    at_block_table(j, &blk, first, true, ws.tables);
     memset(ws.out, 0, (size_t)(rows * ws.out_row) * sizeof *ws.out);
     memset(ws.offsets, 0, (size_t)(rows * ws.offsets_row) * sizeof *ws.offsets);
 
-    tile_state state = {.top = top,
+    tile_state state = {.scale = j->score_scale,
+                        .top = top,
+                        .shift = shift,
                         .sum = sum,
                         .out = ws.out,
                         .out_row = ws.out_row,
@@ -147,7 +143,9 @@ void at_decode_task(void *context, int64_t index, int worker)
         k->weigh_heads(&t, j->Dv, &values, group, ws.out, ws.out_row);
     }
     for (int64_t h = 0; h < rows; h++)
-        factor[h] = j->rule->end(top[h], sum[h], blk.lo[h] >= blk.hi[h], j->keeps_stat ? &j->stat[at + h] : NULL);
+        factor[h] = j->rule->end(shift[h], sum[h], blk.lo[h] >= blk.hi[h], j->keeps_stat ? &j->stat[at + h] : NULL);
+    if (j->top && j->keeps_stat)
+        memcpy(j->top + at, top, (size_t)rows * sizeof *top);
     for (int64_t h = 0; j->value_table && h < rows; h++)
         k->multiply(
             &(tile_product){.rows = 1,

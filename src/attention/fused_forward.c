@@ -6,29 +6,28 @@
 #include "base/rng.h"
 #include "kernels/isa.h"
 
-static const at_real LN2 = (at_real)0.6931471805599453;
-
 /* A worker's memory for one (batch, key head) and one block. */
 typedef struct workspace {
     at_real *kt; /* keys as panels [K/w][D][w] */
     at_real *v;  /* values as panels [Dv/w][K][w], unless there is a single query, which reads them in place: */
     tile_lines values;
     bool single_query;
-    at_real *score; /* score_vector of the head times score_factor */
+    at_real *score; /* the head's score vector */
     at_real *s;     /* scores: one tile, or whole rows where the normaliser needs them or they are kept */
     int64_t s_row;
     at_real *out; /* [rows, out_row] */
     int64_t out_row;
     at_real *offsets; /* [rows, offsets_row] */
     int64_t offsets_row;
-    at_real *top, *sum, *exponent_sums; /* [rows] */
-    at_real *tile_top;                  /* [K/tile, rows]: top after each tile, to rescale kept weights */
-    cutter block;                       /* the block's own scratch */
+    at_real *top, *shift, *sum, *exponent_sums; /* [rows] */
+    at_real *tile_top, *tile_shift;             /* [K/tile, rows]: both after each tile, to rescale kept weights */
+    cutter block;                               /* the block's own scratch */
 } workspace;
 
+/* Rules that subtract a row's largest score before the first weight is known. */
 static bool needs_whole_rows(const at_job *j)
 {
-    return j->rule->pass == AT_PASS_WHOLE_ROWS;
+    return j->rule->pass != AT_PASS_ONLINE;
 }
 
 /* The online softmax collects the summaries in its pass; other rules compute the weights again for them. */
@@ -58,9 +57,11 @@ static workspace make_workspace(const at_job *j, char *memory)
     ws.offsets_row = j->value_table ? at_round_up(2 * j->reach + 1, width) : 0;
     ws.offsets = at_cut(&cut, TILE_ROWS * ws.offsets_row);
     ws.top = at_cut(&cut, TILE_ROWS);
+    ws.shift = at_cut(&cut, TILE_ROWS);
     ws.sum = at_cut(&cut, TILE_ROWS);
     ws.exponent_sums = at_cut(&cut, TILE_ROWS);
     ws.tile_top = at_cut(&cut, keeps_weights(j) ? (j->K / TILE_KEYS + 1) * TILE_ROWS : 0);
+    ws.tile_shift = at_cut(&cut, keeps_weights(j) ? (j->K / TILE_KEYS + 1) * TILE_ROWS : 0);
     ws.block = cut;
     return ws;
 }
@@ -100,7 +101,10 @@ static void pass_online(const at_job *j, const block *blk, const workspace *ws, 
 {
     int32_t argmax[TILE_ROWS];
     bool collects = collects_summaries(j);
-    tile_state state = {.top = ws->top,
+    const at_real exponent_scale = blk->table.at ? 1 : j->score_scale;
+    tile_state state = {.scale = j->score_scale,
+                        .top = ws->top,
+                        .shift = ws->shift,
                         .sum = ws->sum,
                         .exponent_sum = collects && j->asked->entropy ? ws->exponent_sums : NULL,
                         .argmax = collects && j->asked->argmax ? argmax : NULL,
@@ -116,17 +120,23 @@ static void pass_online(const at_job *j, const block *blk, const workspace *ws, 
         tile t = at_block_tile(blk, from, keeps_weights(j) ? ws->s + from : ws->s, ws->s_row);
         at_block_score(j, blk, &t, ws->kt, ws->score);
         j->rule->tile(&t, &blk->table, &state);
-        if (keeps_weights(j))
-            memcpy(ws->tile_top + from / TILE_KEYS * TILE_ROWS, ws->top, (size_t)blk->rows * sizeof *ws->top);
+        if (keeps_weights(j)) {
+            const int64_t at = from / TILE_KEYS * TILE_ROWS;
+            memcpy(ws->tile_top + at, ws->top, (size_t)blk->rows * sizeof *ws->top);
+            memcpy(ws->tile_shift + at, ws->shift, (size_t)blk->rows * sizeof *ws->shift);
+        }
         add_values(j, blk, ws, &t, own_keys);
     }
     for (int64_t i = 0; i < blk->rows; i++) {
         int64_t row = at_row_of(j, blk->b, blk->h, blk->index[i]);
         bool empty = blk->lo[i] >= blk->hi[i];
-        factor[i] = j->rule->end(ws->top[i], ws->sum[i], empty, j->keeps_stat ? &j->stat[row] : NULL);
-        /* -sum w ln w = ln 2 (log2 sum - mean exponent) */
+        factor[i] = j->rule->end(ws->shift[i], ws->sum[i], empty, j->keeps_stat ? &j->stat[row] : NULL);
+        if (j->top && j->keeps_stat)
+            j->top[row] = ws->top[i];
+        /* -sum w ln w = ln sum - mean exponent */
         if (state.exponent_sum)
-            j->asked->entropy[row] = empty ? 0 : LN2 * (AT_REAL(log2)(ws->sum[i]) - ws->exponent_sums[i] / ws->sum[i]);
+            j->asked->entropy[row] =
+                empty ? 0 : AT_REAL(log)(ws->sum[i]) - exponent_scale * ws->exponent_sums[i] / ws->sum[i];
         if (state.argmax)
             j->asked->argmax[row] = argmax[i];
     }
@@ -139,13 +149,30 @@ static void add_key_sums(const at_job *j, const block *blk, const workspace *ws,
         tile t = at_block_tile(blk, from, ws->s + from, ws->s_row);
         at_real scaled[TILE_ROWS];
         for (int64_t i = 0; i < blk->rows; i++) {
-            at_real then = ws->tile_top[from / TILE_KEYS * TILE_ROWS + i];
-            scaled[i] = then == ws->top[i]  ? factor[i]
-                        : then == -INFINITY ? 0
-                                            : factor[i] * AT_REAL(exp2)(then - ws->top[i]);
+            const int64_t at = from / TILE_KEYS * TILE_ROWS + i;
+            const at_real then = ws->tile_top[at];
+            const at_real fall = (then - ws->top[i]) * j->score_scale + (ws->tile_shift[at] - ws->shift[i]);
+            scaled[i] = then == -INFINITY ? 0 : fall == 0 ? factor[i] : factor[i] * AT_REAL(exp)(fall);
         }
         at_isa()->tile->key_sums(&t, scaled, j->asked->key_sums + (blk->b * j->H + blk->h) * j->K);
     }
+}
+
+/* All scores of the block's rows, relative to the largest of each row, with what the table adds. */
+static void relate_rows(const at_job *j, const block *blk, const workspace *ws)
+{
+    const tile_kernels *k = at_isa()->tile;
+    for (int64_t from = blk->from; from < blk->to; from += TILE_KEYS) {
+        tile t = at_block_tile(blk, from, ws->s + from, ws->s_row);
+        at_block_score(j, blk, &t, ws->kt, ws->score);
+        k->tops(&t, ws->top);
+    }
+    for (int64_t from = blk->from; from < blk->to; from += TILE_KEYS) {
+        tile t = at_block_tile(blk, from, ws->s + from, ws->s_row);
+        k->relate(&t, ws->top, j->score_scale, &blk->table);
+    }
+    for (int64_t i = 0; i < blk->rows; i++)
+        j->top[at_row_of(j, blk->b, blk->h, blk->index[i])] = ws->top[i];
 }
 
 /* sparsemax, entmax15: all scores of a row, then its threshold, then the weights. */
@@ -153,12 +180,7 @@ static void pass_whole_rows(const at_job *j, const block *blk, const workspace *
 {
     const tile_kernels *k = at_isa()->tile;
     at_real stat[TILE_ROWS];
-    for (int64_t from = blk->from; from < blk->to; from += TILE_KEYS) {
-        tile t = at_block_tile(blk, from, ws->s + from, ws->s_row);
-        at_block_score(j, blk, &t, ws->kt, ws->score);
-        if (blk->table.at)
-            k->look_up(&t, &blk->table);
-    }
+    relate_rows(j, blk, ws);
     for (int64_t i = 0; i < blk->rows; i++) {
         stat[i] =
             blk->lo[i] < blk->hi[i] ? k->threshold(ws->s + i * ws->s_row, blk->lo[i], blk->hi[i], j->rule->rule) : 0;
@@ -177,27 +199,25 @@ static void pass_whole_rows(const at_job *j, const block *blk, const workspace *
 static void pass_choice(const at_job *j, const block *blk, const workspace *ws, at_real *factor)
 {
     const tile_kernels *k = at_isa()->tile;
-    at_real best[TILE_ROWS], chosen[TILE_ROWS];
+    at_real best[TILE_ROWS], chosen[TILE_ROWS], top[TILE_ROWS];
     int32_t choice[TILE_ROWS];
-    tile_state state = {.top = ws->top, .sum = ws->sum, .out = ws->out, .out_row = ws->out_row};
+    tile_state state = {.scale = 1, .top = top, .sum = ws->sum, .out = ws->out, .out_row = ws->out_row};
+    relate_rows(j, blk, ws);
     for (int64_t i = 0; i < blk->rows; i++) {
-        best[i] = -INFINITY;
+        best[i] = top[i] = -INFINITY;
         chosen[i] = 0;
         choice[i] = -1;
     }
     for (int64_t from = blk->from; from < blk->to; from += TILE_KEYS) {
-        tile t = at_block_tile(blk, from, ws->s, ws->s_row);
-        at_block_score(j, blk, &t, ws->kt, ws->score);
-        if (blk->table.at)
-            k->look_up(&t, &blk->table);
+        tile t = at_block_tile(blk, from, ws->s + from, ws->s_row);
         for (int64_t i = 0; i < blk->rows; i++) {
             uint64_t row = (uint64_t)at_row_of(j, blk->b, blk->h, blk->index[i]);
             int64_t lo = blk->lo[i] > t.from ? blk->lo[i] : t.from, hi = blk->hi[i] < t.to ? blk->hi[i] : t.to;
             for (int64_t key = lo; key < hi; key++) {
                 at_real s = t.s[i * t.s_row + key - from], value = s;
                 if (j->in.sample)
-                    value = LN2 * s - (at_real)log(-log(at_uniform_at(j->in.seed, row, (uint64_t)key)));
-                if (value > best[i] || choice[i] < 0) {
+                    value = s - (at_real)log(-log(at_uniform_at(j->in.seed, row, (uint64_t)key)));
+                if (value > best[i] || choice[i] < 0 || (isnan(value) && !isnan(best[i]))) {
                     best[i] = value;
                     chosen[i] = s;
                     choice[i] = (int32_t)key;
@@ -209,14 +229,14 @@ static void pass_choice(const at_job *j, const block *blk, const workspace *ws, 
     for (int64_t i = 0; i < blk->rows; i++) {
         int64_t row = at_row_of(j, blk->b, blk->h, blk->index[i]);
         j->choice[row] = choice[i];
-        j->stat[row] = choice[i] < 0 ? 0 : ws->top[i] + AT_REAL(log2)(ws->sum[i]);
-        j->log_prob->value[row] = choice[i] < 0 ? 0 : LN2 * (chosen[i] - j->stat[row]);
+        j->stat[row] = choice[i] < 0 ? 0 : AT_LOG2E * top[i] + AT_REAL(log2)(ws->sum[i]);
+        j->log_prob->value[row] = choice[i] < 0 ? 0 : chosen[i] - top[i] - AT_REAL(log)(ws->sum[i]);
         factor[i] = 1;
         if (choice[i] < 0)
             continue;
-        at_real away = (at_real)choice[i] - blk->centre[i], weight = 1;
+        at_real away = (at_real)choice[i] - blk->centre[i], weight = isnan(j->stat[row]) ? j->stat[row] : 1;
         if (j->centre)
-            weight = AT_REAL(exp)(-away * away / (2 * j->sigma * j->sigma));
+            weight *= AT_REAL(exp)(-away * away / (2 * j->sigma * j->sigma));
         const at_real *v = j->v->value + at_start_of(&j->v_rows, blk->b, blk->g, choice[i]);
         for (int64_t d = 0; d < j->Dv; d++)
             ws->out[i * ws->out_row + d] = weight * v[d];
@@ -237,7 +257,7 @@ static void pass(const at_job *j, const block *blk, const workspace *ws, at_real
         memset(ws->out, 0, (size_t)(blk->rows * ws->out_row) * sizeof *ws->out);
     for (int64_t i = 0; i < blk->rows; i++) {
         ws->top[i] = -INFINITY;
-        ws->sum[i] = ws->exponent_sums[i] = 0;
+        ws->shift[i] = ws->sum[i] = ws->exponent_sums[i] = 0;
     }
     if (j->rule->pass == AT_PASS_CHOICE)
         pass_choice(j, blk, ws, factor);
@@ -317,7 +337,7 @@ static void forward_pair(const at_job *j, char *scratch, int64_t b, int64_t g, i
     for (int64_t item = group * blocks * part / j->parts; item < group * blocks * (part + 1) / j->parts; item++) {
         int64_t h = g * group + item / blocks, first = queries * (item % blocks) / blocks;
         int64_t rows = queries * (item % blocks + 1) / blocks - first;
-        at_score_vector(j, h, j->score_factor, ws.score);
+        at_score_vector(j, h, ws.score);
         forward_block(j, &ws, b, h, first, rows, fetch.regions ? &fetch : NULL);
     }
 }

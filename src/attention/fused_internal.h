@@ -2,6 +2,9 @@
 #ifndef AT_FUSED_INTERNAL_H
 #define AT_FUSED_INTERNAL_H
 
+#include <math.h>
+#include <string.h>
+
 #include "attention/axes_internal.h"
 
 /* A block of query rows of one head: what the tile kernels read, in the worker's scratch memory. */
@@ -11,9 +14,10 @@ typedef struct block {
     int32_t lo[TILE_ROWS], hi[TILE_ROWS], position[TILE_ROWS];
     int64_t from, to; /* the keys that any row uses, from at a tile's start */
     at_real *q;
-    int64_t q_row;    /* [rows, q_row], times scale and score_factor */
+    int64_t q_row;    /* [rows, q_row], scaled unless score_scale is left */
     tile_table table; /* the bias */
-    int64_t entries;  /* of shaw's tables that any row can reach, up to the offset of its last key */
+    at_real base[TILE_ROWS];
+    int64_t entries; /* of shaw's tables that any row can reach, up to the offset of its last key */
     at_real centre[TILE_ROWS];
     tile_fetch *fetch; /* what to prefetch; NULL: nothing */
 } block;
@@ -30,15 +34,33 @@ void at_block_load(const at_job *j, block *blk, cutter *scratch, int64_t b, int6
                    int64_t first_query, int64_t rows);
 /* The tile of this block that starts at key `from`, with `s` for its scores. */
 tile at_block_tile(const block *blk, int64_t from, at_real *s, int64_t s_row);
-/* The pairwise score's vector of head h times `factor`; nothing for an inner product. */
-void at_score_vector(const at_job *j, int64_t h, at_real factor, at_real *vector);
-/* Its scores, without the bias. kt: the key head's keys as panels; v: score_vector times score_factor. */
+/* What the queries are multiplied by before the product. */
+at_real at_query_scale(const at_job *j);
+/* The pairwise score's vector of head h; nothing for an inner product. */
+void at_score_vector(const at_job *j, int64_t h, at_real *vector);
+/* Its scores, without the bias. kt: the key head's keys as panels; v: the score vector. */
 void at_block_score(const at_job *j, const block *blk, const tile *t, const at_real *kt, const at_real *v);
 /* The same scores again, after the forward pass: those it kept, or computed once more. */
 void at_block_score_again(const at_job *j, const block *blk, const tile *t, const at_real *kt, const at_real *v);
 
+/* From the scores of a tile to its weights, with the rows' statistics: adds the table and subtracts `top`, where the rule
+ * does. */
+void at_block_normalise(const at_job *j, const block *blk, const tile *t, const at_real *top, const at_real *stat);
+/* Sets the block's table: the bias from `head` on, one table for all rows or one head's for each; or shaw's q wK^T in
+ * `products`, one for each row, of which the first blk->entries are there. */
+void at_block_table(const at_job *j, block *blk, int64_t head, bool rows_are_heads, at_real *products);
+
 /* Dropout on the weights of the tile, or on their gradients. */
 void at_block_drop(const at_job *j, const block *blk, const tile *t);
+
+/* Row i of a tile has a one at the key chosen, and zeros elsewhere; NaN if the statistic of its scores is. */
+static inline void at_one_hot(int64_t choice, at_real stat, const tile *t, int64_t i)
+{
+    at_real *row = t->s + i * t->s_row;
+    memset(row, 0, (size_t)(t->to - t->from) * sizeof *row);
+    if (choice >= t->from && choice < t->to)
+        row[choice - t->from] = isnan(stat) ? stat : 1;
+}
 
 /* Where row i of head h of sequence b starts; rows of a sequence are `row` numbers apart. */
 static inline int64_t at_start_of(const at_layout *x, int64_t b, int64_t h, int64_t i)

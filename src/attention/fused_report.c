@@ -10,33 +10,30 @@
 static void one_hot(const at_job *j, const block *blk, const tile *t)
 {
     for (int64_t i = 0; i < t->rows; i++) {
-        memset(t->s + i * t->s_row, 0, (size_t)(t->to - t->from) * sizeof *t->s);
-        int64_t c = j->choice[at_row_of(j, blk->b, blk->h, blk->index[i])] - t->from;
-        if (c >= 0 && c < t->to - t->from)
-            t->s[i * t->s_row + c] = 1;
+        const int64_t row = at_row_of(j, blk->b, blk->h, blk->index[i]);
+        at_one_hot(j->choice[row], j->stat[row], t, i);
     }
 }
 
 void at_block_weights(const at_job *j, const block *blk, const at_real *kt, const at_real *v, at_real *s, int64_t s_row,
                       at_tile_visitor *visit, void *context)
 {
-    const tile_kernels *k = at_isa()->tile;
-    at_real stat[TILE_ROWS];
-    for (int64_t i = 0; i < blk->rows; i++)
-        stat[i] = j->stat[at_row_of(j, blk->b, blk->h, blk->index[i])];
-    tile_back back = {.rule = j->rule->rule, .stat = stat};
+    at_real top[TILE_ROWS], stat[TILE_ROWS];
+    for (int64_t i = 0; i < blk->rows; i++) {
+        const int64_t row = at_row_of(j, blk->b, blk->h, blk->index[i]);
+        stat[i] = j->stat[row];
+        top[i] = j->top ? j->top[row] : 0;
+    }
     for (int64_t from = blk->from; from < blk->to; from += TILE_KEYS) {
         tile t = at_block_tile(blk, from, s, s_row);
         if (j->rule->pass == AT_PASS_CHOICE) {
             one_hot(j, blk, &t);
         } else {
             at_block_score_again(j, blk, &t, kt, v);
-            if (blk->table.at)
-                k->look_up(&t, &blk->table);
-            k->weights(&t, &back);
+            at_block_normalise(j, blk, &t, top, stat);
         }
         if (j->centre)
-            k->prior(&t, blk->centre, j->sigma);
+            at_isa()->tile->prior(&t, blk->centre, j->sigma);
         visit(context, blk, &t);
     }
 }

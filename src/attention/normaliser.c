@@ -18,15 +18,15 @@ static void softmax_tile(const tile *t, const tile_table *table, const tile_stat
     at_isa()->tile->softmax(t, table, state);
 }
 
-static at_real softmax_end(at_real top, at_real sum, bool is_empty, at_real *stat)
+static at_real softmax_end(at_real shift, at_real sum, bool is_empty, at_real *stat)
 {
     if (stat)
-        *stat = is_empty ? 0 : top + AT_REAL(log2)(sum);
+        *stat = is_empty ? 0 : AT_LOG2E * shift + AT_REAL(log2)(sum);
     return is_empty ? 0 : 1 / sum;
 }
 
 static const at_fused_normaliser softmax_fused = {
-    .rule = RULE_SOFTMAX, .is_exponential = true, .keeps_summaries = true, .tile = softmax_tile, .end = softmax_end};
+    .rule = RULE_SOFTMAX, .ignores_offset = true, .keeps_summaries = true, .tile = softmax_tile, .end = softmax_end};
 
 const at_normaliser_record at_normaliser_softmax = {
     .entry = {"normaliser", "softmax", "", "w_j = exp e_j / Σ_k exp e_k", "", "Bahdanau, Cho, Bengio 2014"},
@@ -42,7 +42,8 @@ static at_tensor *sparsemax(const at_job *j, at_tensor *e, at_tensor **log_prob)
     return at_sparsemax(e, &j->spans);
 }
 
-static const at_fused_normaliser sparsemax_fused = {.rule = RULE_SPARSEMAX, .pass = AT_PASS_WHOLE_ROWS};
+static const at_fused_normaliser sparsemax_fused = {
+    .rule = RULE_SPARSEMAX, .pass = AT_PASS_WHOLE_ROWS, .ignores_offset = true};
 
 const at_normaliser_record at_normaliser_sparsemax = {
     .entry = {"normaliser", "sparsemax", "", "w_j = max(0, e_j − τ), Σ w = 1", "", "Martins, Astudillo 2016"},
@@ -58,7 +59,8 @@ static at_tensor *entmax15(const at_job *j, at_tensor *e, at_tensor **log_prob)
     return at_entmax15(e, &j->spans);
 }
 
-static const at_fused_normaliser entmax15_fused = {.rule = RULE_ENTMAX15, .pass = AT_PASS_WHOLE_ROWS};
+static const at_fused_normaliser entmax15_fused = {
+    .rule = RULE_ENTMAX15, .pass = AT_PASS_WHOLE_ROWS, .ignores_offset = true};
 
 const at_normaliser_record at_normaliser_entmax15 = {
     .entry = {"normaliser", "entmax15", "", "w_j = max(0, e_j/2 − τ)², Σ w = 1", "", "Peters, Niculae, Martins 2019"},
@@ -82,9 +84,9 @@ static void sigmoid_tile(const tile *t, const tile_table *table, const tile_stat
     at_isa()->tile->sigmoid(t);
 }
 
-static at_real sigmoid_end(at_real top, at_real sum, bool is_empty, at_real *stat)
+static at_real sigmoid_end(at_real shift, at_real sum, bool is_empty, at_real *stat)
 {
-    (void)top, (void)sum;
+    (void)shift, (void)sum;
     if (stat)
         *stat = is_empty ? 0 : 1;
     return 1;
@@ -113,9 +115,9 @@ static void relu_tile(const tile *t, const tile_table *table, const tile_state *
     at_isa()->tile->relu(t, state);
 }
 
-static at_real relu_end(at_real top, at_real sum, bool is_empty, at_real *stat)
+static at_real relu_end(at_real shift, at_real sum, bool is_empty, at_real *stat)
 {
-    (void)top;
+    (void)shift;
     const at_real factor = is_empty || sum == 0 ? 0 : 1 / sum;
     if (stat)
         *stat = factor;
@@ -137,7 +139,7 @@ static at_tensor *hard(const at_job *j, at_tensor *e, at_tensor **log_prob)
     return at_hard(e, &j->spans, j->in.sample, j->in.seed, log_prob);
 }
 
-static const at_fused_normaliser hard_fused = {.rule = RULE_HARD, .pass = AT_PASS_CHOICE, .is_exponential = true};
+static const at_fused_normaliser hard_fused = {.rule = RULE_HARD, .pass = AT_PASS_CHOICE, .ignores_offset = true};
 
 const at_normaliser_record at_normaliser_hard = {
     .entry = {"normaliser", "hard", "", "w = one-hot of argmax e, or of a draw from softmax(e)", "", "Xu et al. 2015"},

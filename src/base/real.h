@@ -11,4 +11,6 @@ typedef float at_real;
 #define AT_REAL(name) name##f
 #endif
 
+#define AT_LOG2E ((at_real)1.4426950408889634) /* e^x is 2^(x log2 e), and 2^x the cheaper one */
+
 #endif

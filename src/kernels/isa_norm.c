@@ -212,7 +212,7 @@ INLINE vec only(vec x, int64_t n, at_real otherwise)
 /* e^(z - max), as 2^((z - max) log2 e) */
 INLINE vec above_max(vec z, vec max)
 {
-    return v_exp2_below((z - max) * (at_real)1.4426950408889634074);
+    return v_exp2_below((z - max) * AT_LOG2E);
 }
 
 /* The largest of up to STRETCH numbers, lane by lane, and their sum. */

@@ -2,17 +2,17 @@
 #include "kernels/tile_rows_internal.h"
 
 /* Weights from scores:
- *   softmax, hard    w = 2^(s - stat)            stat = log2 sum 2^s
- *   sparsemax        w = max(s - stat, 0)        stat = the threshold
- *   entmax15         w = max(s/2 - stat, 0)^2    stat = the threshold
+ *   softmax, hard    w = 2^((s - top) unit - stat)    stat = log2 sum 2^((s - top) unit)
+ *   sparsemax        w = max(s - stat, 0)             stat = the threshold
+ *   entmax15         w = max(s/2 - stat, 0)^2         stat = the threshold
  *   sigmoid          w = sigmoid(s)
- *   relu             w = max(s, 0) stat          stat = 1 / sum, 0 for a zero row */
-INLINE vec weight_lanes(vec s, vec stat, const tile_rule rule)
+ *   relu             w = max(s, 0) stat               stat = 1 / sum, 0 for a zero row */
+INLINE vec weight_lanes(vec s, vec top, vec unit, vec stat, const tile_rule rule)
 {
     switch (rule) {
     case RULE_SOFTMAX:
     case RULE_HARD:
-        return v_exp2_below(s - stat);
+        return v_exp2_below(v_fma(s - top, unit, -stat));
     case RULE_SPARSEMAX:
         return v_max(v_set(0), s - stat);
     case RULE_ENTMAX15: {
@@ -34,10 +34,10 @@ INLINE void weights_by(const tile *t, const tile_back *back, const tile_rule rul
         if (!row_columns(t, i, &a, &b))
             continue;
         at_real *s = t->s + i * t->s_row;
-        vec stat = v_set(back->stat[i]);
+        const vec top = v_set(back->top ? back->top[i] : 0), unit = v_set(back->unit), stat = v_set(back->stat[i]);
         for (int64_t c = panel_floor(a); c < panel_ceil(b); c += WIDTH) {
-            v_store(s + c, weight_lanes(v_load(s + c), stat, rule));
-            v_store(s + c + LANES, weight_lanes(v_load(s + c + LANES), stat, rule));
+            v_store(s + c, weight_lanes(v_load(s + c), top, unit, stat, rule));
+            v_store(s + c + LANES, weight_lanes(v_load(s + c + LANES), top, unit, stat, rule));
         }
         fence(s, a, b, 0);
     }

@@ -2,8 +2,6 @@
 #include "kernels/pack_internal.h"
 #include "kernels/tile_rows_internal.h"
 
-static const at_real LOG2E = (at_real)1.4426950408889634;
-
 void AT_ISA_NAME(at_tile_look_up)(const tile *t, const tile_table *table)
 {
     for (int64_t i = 0; i < t->rows; i++) {
@@ -42,13 +40,44 @@ void AT_ISA_NAME(at_tile_blank)(const tile *t, bool everywhere)
     }
 }
 
-/* s += table over the panels [from, to), all of whose columns the row uses; the largest of each lane so far. */
-INLINE vec biased_top(at_real *s, int64_t from, int64_t to, const tile_table *table, int64_t i, int64_t offset, vec top)
+INLINE int64_t clamp(int64_t x, int64_t least, int64_t most)
+{
+    return x < least ? least : x > most ? most : x;
+}
+
+/* The largest score of each lane of a row; outside [a,b) its panels become -inf. */
+INLINE vec row_top(const tile *t, int64_t i, int64_t a, int64_t b)
+{
+    at_real *s = t->s + i * t->s_row;
+    vec top = v_set(-INFINITY), other = top;
+    fence(s, a, b, -INFINITY);
+    for (int64_t c = panel_floor(a); c < panel_ceil(b); c += WIDTH) {
+        top = v_max(top, v_load(s + c));
+        other = v_max(other, v_load(s + c + LANES));
+    }
+    return v_max(top, other);
+}
+
+/* What is made of the scores of one row, once with a table whose entries are scaled and once with one whose are not. A
+ * product that does not change within a row would be computed once, and added instead of fused, where the table is level;
+ * so neither form has one. */
+typedef struct relation {
+    vec top, scale, base;
+} relation;
+
+INLINE vec relate_lanes(vec s, vec entry, const relation *r, const bool scaled)
+{
+    return scaled ? v_fma(s - r->top, r->scale, entry - r->base) : ((s - r->top) + (entry - r->base)) * r->scale;
+}
+
+/* s becomes x over the panels [from, to); returns the largest of each lane so far. */
+INLINE vec relate_band(at_real *s, int64_t from, int64_t to, const relation *r, const tile_table *table, int64_t i,
+                       int64_t offset, const bool scaled, vec top)
 {
     vec other = top;
     for (int64_t c = from; c < to; c += WIDTH) {
-        vec x = v_load(s + c) + table_lanes(table, i, offset + c);
-        vec y = v_load(s + c + LANES) + table_lanes(table, i, offset + c + LANES);
+        vec x = relate_lanes(v_load(s + c), table_lanes(table, i, offset + c), r, scaled);
+        vec y = relate_lanes(v_load(s + c + LANES), table_lanes(table, i, offset + c + LANES), r, scaled);
         v_store(s + c, x);
         v_store(s + c + LANES, y);
         top = v_max(top, x);
@@ -58,11 +87,13 @@ INLINE vec biased_top(at_real *s, int64_t from, int64_t to, const tile_table *ta
 }
 
 /* The same with one value of the table throughout. */
-INLINE vec shifted_top(at_real *s, int64_t from, int64_t to, vec shift, vec top)
+INLINE vec relate_level(at_real *s, int64_t from, int64_t to, const relation *r, at_real entry, const bool scaled,
+                        vec top)
 {
     vec other = top;
     for (int64_t c = from; c < to; c += WIDTH) {
-        vec x = v_load(s + c) + shift, y = v_load(s + c + LANES) + shift;
+        vec x = relate_lanes(v_load(s + c), v_set(entry), r, scaled);
+        vec y = relate_lanes(v_load(s + c + LANES), v_set(entry), r, scaled);
         v_store(s + c, x);
         v_store(s + c + LANES, y);
         top = v_max(top, x);
@@ -71,34 +102,53 @@ INLINE vec shifted_top(at_real *s, int64_t from, int64_t to, vec shift, vec top)
     return v_max(top, other);
 }
 
-INLINE int64_t clamp(int64_t x, int64_t least, int64_t most)
-{
-    return x < least ? least : x > most ? most : x;
-}
-
-/* s += table (if any), masked outside [a,b); returns the largest of each lane. */
-INLINE vec row_top(const tile *t, int64_t i, int64_t a, int64_t b, const bool biased, const tile_table *table)
+/* The scores of row i become x; returns the largest of each lane. Left of the band and right of it the clipped table is
+ * constant: [from, left) and [right, to). */
+INLINE vec relate_by(const tile *t, int64_t i, int64_t a, int64_t b, const relation *r, const tile_table *table,
+                     const bool scaled)
 {
     at_real *s = t->s + i * t->s_row;
-    int64_t from = panel_floor(a), to = panel_ceil(b);
-    vec top = v_set(-INFINITY), other = top;
-    if (biased) {
-        /* Left of the band and right of it the clipped table is constant: [from, left) and [right, to). */
-        int64_t offset = t->from - table->position[i];
-        int64_t left = clamp(panel_floor(-table->reach - offset + 1), from, to);
-        int64_t right = clamp(panel_ceil(table->reach - offset), left, to);
-        const at_real *at = table->at + i * table->row;
-        fence(s, a, b, -INFINITY); /* a masked score stays -inf whatever is added */
-        top = shifted_top(s, from, left, v_set(at[0]), top);
-        top = biased_top(s, left, right, table, i, offset, top);
-        return shifted_top(s, right, to, v_set(at[2 * table->reach]), top);
+    const at_real *at = table->at + i * table->row;
+    int64_t from = panel_floor(a), to = panel_ceil(b), offset = t->from - table->position[i];
+    int64_t left = clamp(panel_floor(-table->reach - offset + 1), from, to);
+    int64_t right = clamp(panel_ceil(table->reach - offset), left, to);
+    vec top = relate_level(s, from, left, r, at[0], scaled, v_set(-INFINITY));
+    top = relate_band(s, left, right, r, table, i, offset, scaled, top);
+    return relate_level(s, right, to, r, at[2 * table->reach], scaled, top);
+}
+
+INLINE vec relate_row(const tile *t, int64_t i, int64_t a, int64_t b, at_real top, at_real scale,
+                      const tile_table *table)
+{
+    const relation r = {v_set(top), v_set(scale), v_set(table->base[i])};
+    return table->scaled ? relate_by(t, i, a, b, &r, table, true) : relate_by(t, i, a, b, &r, table, false);
+}
+
+void AT_ISA_NAME(at_tile_tops)(const tile *t, at_real *top)
+{
+    for (int64_t i = 0; i < t->rows; i++) {
+        int64_t a, b;
+        if (!row_columns(t, i, &a, &b))
+            continue;
+        const at_real here = v_top(row_top(t, i, a, b));
+        top[i] = here > top[i] ? here : top[i];
     }
-    fence(s, a, b, -INFINITY);
-    for (int64_t c = from; c < to; c += WIDTH) {
-        top = v_max(top, v_load(s + c));
-        other = v_max(other, v_load(s + c + LANES));
+}
+
+void AT_ISA_NAME(at_tile_relate)(const tile *t, const at_real *top, at_real scale, const tile_table *table)
+{
+    for (int64_t i = 0; i < t->rows; i++) {
+        int64_t a, b;
+        if (!row_columns(t, i, &a, &b))
+            continue;
+        if (table->at) {
+            relate_row(t, i, a, b, top[i], scale, table);
+            continue;
+        }
+        at_real *s = t->s + i * t->s_row;
+        for (int64_t c = panel_floor(a); c < panel_ceil(b); c += LANES)
+            v_store(s + c, (v_load(s + c) - top[i]) * scale);
     }
-    return v_max(top, other);
 }
 
 /* The first column of [a,b) that holds `value`, which is there (outside of [a,b) the row holds -inf). */
@@ -119,14 +169,16 @@ static int64_t find(const at_real *s, int64_t a, int64_t b, at_real value)
     return c;
 }
 
-/* s = 2^(s - top) over [a,b) in whole panels; returns the sum of each lane, and if `with_exponents` the sum of the
- * powers times their exponents. */
-INLINE vec row_powers(at_real *s, int64_t a, int64_t b, at_real top, const bool with_exponents, vec *exponents)
+/* s = 2^((s - top) unit) over [a,b) in whole panels; returns the sum of each lane, and if `with_exponents` the sum of the
+ * powers times s - top. */
+INLINE vec row_powers(at_real *s, int64_t a, int64_t b, at_real top, at_real unit, const bool with_exponents,
+                      vec *exponents)
 {
-    vec shift = v_set(top), sum0 = v_set(0), sum1 = sum0, exponents0 = sum0, exponents1 = sum0;
+    const vec shift = v_set(top), factor = v_set(unit), least = v_set(-127 / unit);
+    vec sum0 = v_set(0), sum1 = sum0, exponents0 = sum0, exponents1 = sum0;
     for (int64_t c = panel_floor(a); c < panel_ceil(b); c += WIDTH) {
-        vec x0 = v_max(v_set(-127), v_load(s + c) - shift), x1 = v_max(v_set(-127), v_load(s + c + LANES) - shift);
-        vec p0 = v_exp2_near(x0), p1 = v_exp2_near(x1);
+        vec x0 = v_max(least, v_load(s + c) - shift), x1 = v_max(least, v_load(s + c + LANES) - shift);
+        vec p0 = v_exp2_times(x0, factor), p1 = v_exp2_times(x1, factor);
         v_store(s + c, p0);
         v_store(s + c + LANES, p1);
         sum0 += p0;
@@ -172,11 +224,11 @@ INLINE vec fold_sum(const at_real *lanes)
     return sum;
 }
 
-/* sum 2^(s - top') = 2^(top - top') sum 2^(s - top), and the same for all that was weighted so far. */
-static void rescale(const tile_state *state, int64_t i, at_real before, at_real factor)
+/* When the largest value rises by -fall, all that was summed so far shrinks by `factor`. */
+static void rescale(const tile_state *state, int64_t i, at_real fall, at_real factor)
 {
     if (state->exponent_sum)
-        state->exponent_sum[i] = factor * (state->exponent_sum[i] + (before - state->top[i]) * state->sum[i]);
+        state->exponent_sum[i] = factor * (state->exponent_sum[i] + fall * state->sum[i]);
     state->sum[i] *= factor;
     scale_row(state->out + i * state->out_row, state->out_size, factor);
     if (state->offsets)
@@ -189,30 +241,47 @@ INLINE void softmax_rows(const tile *t, int64_t i, int64_t rows, const bool bias
 {
     at_real lanes[LANES * LANES] __attribute__((aligned(VECTOR_BYTES))),
         exponent_lanes[LANES * LANES] __attribute__((aligned(VECTOR_BYTES)));
-    at_real top[LANES], factor[LANES], before[LANES];
+    at_real most[LANES], fall[LANES], factor[LANES], before[LANES], risen[LANES];
     int64_t a[LANES], b[LANES];
     bool used[LANES];
+    const at_real unit = biased ? AT_LOG2E : state->scale * AT_LOG2E; /* of the exponents */
 #pragma GCC unroll 1
     for (int64_t r = 0; r < LANES; r++) {
         used[r] = r < rows && row_columns(t, i + r, &a[r], &b[r]);
         before[r] = used[r] ? state->top[i + r] : 0;
-        v_store(lanes + r * LANES, used[r] ? row_top(t, i + r, a[r], b[r], biased, table) : v_set(0));
+        v_store(lanes + r * LANES, used[r] ? row_top(t, i + r, a[r], b[r]) : v_set(0));
     }
     vec old = v_load(before), here = fold_top(lanes);
-    vec new_top = v_pick((veci)(here > old), here, old); /* a NaN leaves the old one */
-    v_store(top, new_top);
-    v_store(factor, v_exp2_below(old - new_top));
+    vec top = v_pick((veci)(here > old), here, old); /* a NaN leaves the old one */
+    v_store(most, top);
+    if (biased) { /* the same again, with what the table adds, relative to the largest score */
+#pragma GCC unroll 1
+        for (int64_t r = 0; r < LANES; r++) {
+            risen[r] = used[r] ? state->shift[i + r] : 0;
+            v_store(lanes + r * LANES,
+                    used[r] ? relate_row(t, i + r, a[r], b[r], most[r], state->scale, table) : v_set(0));
+            if (used[r])
+                state->top[i + r] = most[r];
+        }
+        old = v_fma(old - top, v_set(state->scale), v_load(risen));
+        here = fold_top(lanes);
+        top = v_pick((veci)(here > old), here, old);
+        v_store(most, top);
+    }
+    v_store(fall, old - top);
+    v_store(factor, v_exp2_below((old - top) * unit));
     for (int64_t r = 0; r < LANES; r++) {
         vec exponents = v_set(0), sum = v_set(0);
         if (used[r]) {
-            if (top[r] != before[r]) {
+            at_real *kept = biased ? state->shift : state->top;
+            kept[i + r] = most[r];
+            if (fall[r] != 0) {
                 if (state->argmax)
-                    state->argmax[i + r] = (int32_t)(t->from + find(t->s + (i + r) * t->s_row, a[r], b[r], top[r]));
-                state->top[i + r] = top[r];
+                    state->argmax[i + r] = (int32_t)(t->from + find(t->s + (i + r) * t->s_row, a[r], b[r], most[r]));
                 if (before[r] != -INFINITY)
-                    rescale(state, i + r, before[r], factor[r]);
+                    rescale(state, i + r, fall[r], factor[r]);
             }
-            sum = row_powers(t->s + (i + r) * t->s_row, a[r], b[r], top[r], with_exponents, &exponents);
+            sum = row_powers(t->s + (i + r) * t->s_row, a[r], b[r], most[r], unit, with_exponents, &exponents);
         }
         v_store(lanes + r * LANES, sum);
         if (with_exponents)
@@ -303,7 +372,7 @@ at_real AT_ISA_NAME(at_tile_threshold)(const at_real *row, int64_t lo, int64_t h
 
 void AT_ISA_NAME(at_tile_prior)(const tile *t, const at_real *centre, at_real sigma)
 {
-    at_real unit = -LOG2E / (2 * sigma * sigma);
+    at_real unit = -AT_LOG2E / (2 * sigma * sigma);
     for (int64_t i = 0; i < t->rows; i++) {
         int64_t a, b;
         if (!row_columns(t, i, &a, &b))

@@ -46,10 +46,16 @@ typedef struct tile {
     tile_fetch *fetch;                             /* NULL: nothing to ask for */
 } tile;
 
-/* What a row knows of the keys it has seen so far. */
+/* What a row knows of the keys it has seen so far: with x as `relate` makes it of s, and `shift` the largest x,
+ *     sum = sum_j e^(x_j - shift)
+ * Scores may be large, and their differences small: top is subtracted before anything is rounded at their scale. */
 typedef struct tile_state {
-    at_real *top, *sum;    /* [rows]: largest score (log2 scale) and sum of 2^(score - top) */
-    at_real *exponent_sum; /* [rows] sum of 2^(score - top) (score - top), for the entropy; NULL: not wanted */
+    at_real scale;         /* of the scores s */
+    at_real *top;          /* [rows] largest s */
+    at_real *shift;        /* [rows] largest x; 0 without a table */
+    at_real *sum;          /* [rows] */
+    at_real *exponent_sum; /* [rows] sum of the powers times their exponents, in units of the exponents: of x with a
+                              table, of s without; NULL: not wanted */
     int32_t *argmax;       /* [rows] or NULL */
     at_real *out;
     int64_t out_row, out_size; /* rescaled when top moves */
@@ -64,6 +70,8 @@ typedef struct tile_table {
     int64_t row;       /* distance of the rows' tables; 0: shared */
     int64_t reach;
     const int32_t *position; /* [rows] position of each query */
+    const at_real *base;     /* [rows] `relate` and `softmax` subtract it from the entries */
+    bool scaled;             /* the entries are added after scaling the scores, not before */
 } tile_table;
 
 /* How weights follow from scores once a row's statistics are known, and scores' gradients from weights'. */
@@ -71,6 +79,8 @@ typedef enum tile_rule { RULE_SOFTMAX, RULE_SPARSEMAX, RULE_ENTMAX15, RULE_SIGMO
 
 typedef struct tile_back {
     tile_rule rule;
+    at_real unit;          /* softmax, hard: e^(what a score counts as) is 2^(unit score) */
+    const at_real *top;    /* [rows]: softmax, hard: subtracted from the scores first; NULL: nothing is */
     const at_real *stat;   /* [rows]: softmax, hard: log2 of the sum; relu: 1/sum; sparsemax, entmax15: the threshold */
     const at_real *delta;  /* [rows]: what the rule subtracts, see rule's formula */
     const int32_t *choice; /* [rows]: hard: the chosen key, -1: none */
@@ -117,10 +127,15 @@ typedef struct tile_kernels {
     void (*additive_back)(const tile *ds, const tile_additive *job);
     /* s_ij += table, inside the spans */
     void (*look_up)(const tile *t, const tile_table *table);
+    /* top_i becomes the largest of top_i and the row's scores. */
+    void (*tops)(const tile *t, at_real *top);
+    /* s_ij = (s_ij - top_i) scale, and table - base_i is added before or after scaling, inside the spans; the table may
+     * be none */
+    void (*relate)(const tile *t, const at_real *top, at_real scale, const tile_table *table);
     /* Zeros where a row has no keys but its neighbours do: in the group's columns, or in all of them. */
     void (*blank)(const tile *t, bool everywhere);
 
-    /* One more block of an online softmax: adds the table, then s_ij becomes 2^(s_ij - top_i). */
+    /* One more block of an online softmax: s_ij becomes a power, see tile_state. */
     void (*softmax)(const tile *t, const tile_table *table, const tile_state *state);
     /* s becomes sigmoid(s), or max(s, 0) with its sum kept. */
     void (*sigmoid)(const tile *t);

@@ -80,6 +80,8 @@ INLINE vec table_lanes(const tile_table *table, int64_t i, int64_t offset)
     void at_tile_additive_##isa(const tile *, const tile_additive *);                                                  \
     void at_tile_additive_back_##isa(const tile *, const tile_additive *);                                             \
     void at_tile_look_up_##isa(const tile *, const tile_table *);                                                      \
+    void at_tile_tops_##isa(const tile *, at_real *);                                                                  \
+    void at_tile_relate_##isa(const tile *, const at_real *, at_real, const tile_table *);                             \
     void at_tile_blank_##isa(const tile *, bool);                                                                      \
     void at_tile_softmax_##isa(const tile *, const tile_table *, const tile_state *);                                  \
     void at_tile_sigmoid_##isa(const tile *);                                                                          \

@@ -160,9 +160,10 @@ INLINE vec v_exp(vec x)
 {
     return v_each(x, exp);
 }
-INLINE vec v_exp2_near(vec x)
+INLINE vec v_exp2_times(vec x, vec unit)
 {
-    return v_pick((veci)(x > -127), v_each(x, exp2), v_pick((veci)(x == x), v_set(0), x));
+    x *= unit;
+    return v_pick((veci)(x > -126.5), v_each(x, exp2), v_pick((veci)(x == x), v_set(0), x));
 }
 INLINE vec v_exp2_below(vec x)
 {
@@ -203,12 +204,13 @@ INLINE vec v_exp(vec x)
     return p * (vec)(half << 23) * (vec)(((veci)t - half) << 23);
 }
 
-/* 2^x for -127 <= x <= 0: see v_exp2_below. */
-INLINE vec v_exp2_near(vec x)
+/* 2^(x unit) for -127 <= x unit <= 0, exactly 0 below -126.5: see v_exp2_below. With fused multiply-adds the product
+ * costs nothing and is not rounded. */
+INLINE vec v_exp2_times(vec x, vec unit)
 {
     const vec magic = v_set(12582912.0f + 127); /* as in v_exp, with the bias of one exponent */
-    vec t = x + magic;
-    vec f = x - (t - magic);
+    vec t = v_fma(x, unit, magic);
+    vec f = v_fma(x, unit, magic - t);
     vec p = v_set(0.0013264727f);
     p = v_fma(p, f, v_set(0.0096715127f));
     p = v_fma(p, f, v_set(0.0555073374f));
@@ -222,7 +224,7 @@ INLINE vec v_exp2_near(vec x)
  * relative error below 2e-7 down to -126, NaN stays. Eleven instructions, half of what v_exp takes. */
 INLINE vec v_exp2_below(vec x)
 {
-    return v_exp2_near(v_max(v_set(-127), x));
+    return v_exp2_times(v_max(v_set(-127), x), v_set(1));
 }
 
 /* tanh x = x P(x^2) / Q(x^2), a minimax rational function of degrees 4 and 4 (2e-8) up to 9. From there on it rises

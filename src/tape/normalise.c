@@ -276,6 +276,7 @@ at_tensor *at_relu_span(at_tensor *e, const at_spans *spans)
 
 /* ---- hard: w is one-hot at c; log_prob = e_c - log sum_k exp(e_k) ----
  * c = argmax_j e_j, or argmax_j (e_j + g_j) with g_j = -log(-log(u_j)), u_j uniform: then c is a sample of the softmax.
+ * Where the softmax is NaN, because a score is, there is no such choice: w_c and log_prob are NaN, c the first NaN.
  * The one-hot passes no gradient, so only log_prob is recorded:
  *   de_j += dlog_prob ([j = c] - softmax(e)_j) */
 
@@ -335,16 +336,16 @@ at_tensor *at_hard(at_tensor *e, const at_spans *spans, bool sample, uint64_t se
             continue;
         double best = 0;
         for (int64_t j = lo; j < hi; j++) {
-            double g = sample ? -log(-log(at_uniform_at(seed, (uint64_t)row, (uint64_t)j))) : 0;
-            if (j == lo || s[j] + g > best) {
-                best = s[j] + g;
+            double g = sample ? -log(-log(at_uniform_at(seed, (uint64_t)row, (uint64_t)j))) : 0, value = s[j] + g;
+            if (j == lo || value > best || (isnan(value) && !isnan(best))) {
+                best = value;
                 chosen[row] = (int32_t)j;
             }
         }
         double most = largest(s + lo, hi - lo), sum = 0;
         for (int64_t j = lo; j < hi; j++)
             sum += exp(s[j] - most);
-        w->value[row * K + chosen[row]] = 1;
+        w->value[row * K + chosen[row]] = isnan(sum) ? (at_real)sum : 1;
         logs->value[row] = (at_real)(s[chosen[row]] - most - log(sum));
     }
     at_tensor *recorded = at_record(e->tape, &hard_op, &logs, 1, &e, 1, saved);
