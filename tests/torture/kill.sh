@@ -260,6 +260,28 @@ attack_comparison()
     diff whole/compare.files now >said || found "compare after a kill writes something else: $(cat said)"
 }
 
+# The second of two comparisons in one folder waits; when the first is killed, it does what is missing.
+attack_two_comparisons()
+{
+    rm -rf run
+    mkdir run
+    { # a shell of its own, as it says so when a process was killed
+        "${comparison[@]}" >said.first 2>&1 &
+        until [ -e run/runs/lock ] || ! kill -0 $!; do sleep 0.01; done
+        : >started
+        sleep_at_most "${milliseconds[compare]}"
+        kill -9 $!
+        wait $! || echo $? >code
+    } 2>/dev/null &
+    until [ -e started ]; do sleep 0.01; done
+    again compare "${comparison[@]}"
+    wait
+    [ "$(cat code 2>/dev/null)" != 137 ] || kills=$((kills + 1))
+    rm -f code started
+    compared run >now
+    diff whole/compare.files now >said || found "compare beside another writes something else: $(cat said)"
+}
+
 # ---- All of it ------------------------------------------------------------------------------------------------------
 
 for name in $("$attend" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
@@ -295,6 +317,7 @@ while [ $kills -lt "$wanted" ]; do
         attack_writers "$name"
     done
     attack_comparison
+    attack_two_comparisons
     attack_two_trainings lm
 done
 echo "$kills killed and $signals ended by other signals, in $runs attacks on train, ${writers// /, } and compare: $finds finds"
