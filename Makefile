@@ -8,7 +8,8 @@
 #                   against the stored one, and the unit tests on aarch64 under qemu
 #   make abi        replaces the stored ABI (tests/abi/libattend.abi), for a new minor version
 #   make clang      builds the command and the tests with clang in build/clang
-#   make torture    attacks the command and the library for hours; TORTURE=short takes a minute for each kind of attack
+#   make torture    attacks the command and the library for hours; TORTURE=short takes a minute or two for
+#                   each, ATTACKS='kill resume' runs only these
 #   make fuzz       20 seconds of each fuzzer (FUZZ_SECONDS), or FUZZ_RUNS inputs, built with clang in build/fuzz
 #   make bench      times matrix products, attention, and a recurrent layer against attention
 #   make peers      installs the libraries that they are compared with
@@ -24,6 +25,7 @@ WERROR       ?= OFF
 FUZZ_SECONDS ?= 20
 FUZZ_RUNS    ?=
 TORTURE      ?= full
+ATTACKS      ?=
 
 # Debian's names: the tools, and the libraries of cmake/needs.txt.
 PACKAGES      = gcc g++ make cmake pkg-config librandom123-dev $(shell sed -n 's/^[?A-Z].* //p' cmake/needs.txt)
@@ -85,7 +87,7 @@ fuzz:
 
 torture: test-deps
 	@bash cmake/packages.sh $(TORTURE_PACKAGES)
-	@TORTURE=$(TORTURE) bash tests/torture/run.sh
+	@TORTURE=$(TORTURE) bash tests/torture/run.sh $(ATTACKS)
 
 bench: build
 	@build/attend bench gemm

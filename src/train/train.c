@@ -250,7 +250,7 @@ bool at_train(const at_train_settings *settings, at_train_listener *listener, vo
                       .timed_tokens = trainer.seconds_before > 0 ? trainer.progress.report_tokens : 0,
                       .result = result};
         run.first_update = at_optimiser_steps(trainer.optimiser);
-        done = train(&run, error);
+        done = train(&run, error) && at_trainer_log_sync(&trainer, error);
         result->updates = at_optimiser_steps(trainer.optimiser);
         result->epochs = trainer.progress.epoch - 1;
         result->saved = trainer.saved;

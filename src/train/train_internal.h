@@ -117,6 +117,7 @@ bool at_trainer_lock(at_trainer *trainer, at_error *error);
 void at_trainer_unlock(at_trainer *trainer);
 bool at_trainer_log_begin(at_trainer *trainer, at_error *error);
 bool at_trainer_log(at_trainer *trainer, const char *line, size_t size, at_error *error);
+bool at_trainer_log_sync(at_trainer *trainer, at_error *error); /* so that a power loss loses no line before it */
 /* Cuts the log to the lines that were there when the state was saved. */
 bool at_trainer_log_resume(at_trainer *trainer, at_error *error);
 

@@ -1,13 +1,13 @@
 /* The log of a run, OUTPUT.log.jsonl, and its lock: two runs cannot write the same output. */
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "store/replace_file.h"
 #include "train/train_internal.h"
 
@@ -108,6 +108,11 @@ bool at_trainer_log(at_trainer *trainer, const char *line, size_t size, at_error
     return true;
 }
 
+bool at_trainer_log_sync(at_trainer *trainer, at_error *error)
+{
+    return error->code == AT_OK && (fsync(trainer->log) == 0 || at_file_fail(error, "write", trainer->log_path, errno));
+}
+
 /* Where the log has so many lines, or where it ends if it has fewer; *lines is how many there are up to there. */
 static off_t end_of_line(int log, int64_t *lines)
 {
@@ -125,8 +130,10 @@ static off_t end_of_line(int log, int64_t *lines)
 static double seconds_of_report(int log, off_t begin, int64_t update)
 {
     char line[1000];
-    ssize_t got = pread(log, line, sizeof line, begin);
-    json_t *report = got > 0 ? json_loadb(line, (size_t)got, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
+    at_error unread = {0};
+    const ssize_t got = pread(log, line, sizeof line, begin);
+    const char *end = got > 0 ? memchr(line, '\n', (size_t)got) : NULL;
+    json_t *report = end ? at_json_read(line, (size_t)(end - line), "a report", &unread) : NULL;
     const char *event = json_string_value(json_object_get(report, "event"));
     const bool found =
         event && strcmp(event, "update") == 0 && json_integer_value(json_object_get(report, "update")) == update;

@@ -165,7 +165,8 @@ bool at_trainer_save(at_trainer *trainer, at_error *error)
 {
     bool validates = trainer->valid;
     if (!begin_files(trainer, error) || !(!validates || save_model(trainer, trainer->last_path, false, error)) ||
-        !(trainer->progress.best_update > 0 || at_trainer_save_best(trainer, error)) || !save_state(trainer, error))
+        !(trainer->progress.best_update > 0 || at_trainer_save_best(trainer, error)) ||
+        !at_trainer_log_sync(trainer, error) || !save_state(trainer, error)) /* the state counts the lines of the log */
         return false;
     trainer->saved = at_optimiser_steps(trainer->optimiser);
     if (!trainer->settings->keep_previous) {

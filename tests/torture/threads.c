@@ -284,7 +284,7 @@ static uint64_t draw_maps(int thread)
     at_error error = {0};
     at_search_settings search = {.max_length = 6};
     at_translator *translator = load(TRANSFORMER);
-    at_maps *own = at_maps_new(translator, &search, &sources[2], &targets[2], &error), *words;
+    at_maps *own = at_maps_new(translator, &search, &sources[2], &targets[2], &error), *words = NULL;
     must(own && (words = at_maps_words(shared_maps, &error)), "at_maps_new", &error);
     uint64_t hash = add_maps(add_maps(add_maps(1, own), shared_maps), words);
     const at_map *map = at_maps_at(shared_maps, 0);
@@ -311,6 +311,7 @@ static uint64_t describe(int thread)
     uint64_t hash = at_translator_has_source(shared_translator);
     hash += (uint64_t)at_translator_heads(shared_translator, &layers, &heads) + (uint64_t)(10 * layers + heads);
     hash += (uint64_t)at_translator_guided(shared_translator, &layer, &head);
+    hash += (uint64_t)at_translator_longest(shared_translator);
     char *info = at_translator_info(shared_translator, &error);
     must(info, "at_translator_info", &error);
     hash = add_text(hash, info);
