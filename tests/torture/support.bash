@@ -37,7 +37,7 @@ found()
 {
     finds=$((finds + 1))
     echo "FOUND (SEED=$SEED): $1" >&2
-    [ "$finds" -lt 20 ] || { echo "20 finds, so the script ends"; exit 1; }
+    [ "$finds" -lt "${FINDS:-20}" ] || { echo "$finds finds, so the script ends"; exit 1; }
 }
 
 # random LEAST MOST: sets $random to a number from LEAST to MOST.

@@ -1,0 +1,215 @@
+# Small runs of every command, and what must hold after one of them was disturbed. For allocation.sh and system_calls.sh,
+# which source it after support.bash.
+
+small="--embedding 4 --hidden 4 --attention 4 --maxout 4 --batch-size 8 --save-every 2 --threads 1 --quiet"
+narrow="--model transformer --hidden 4 --heads 2 --ffn 4 --layers 1 --batch-size 8 --updates 2 --quiet"
+pairs="--source lines --target lines"
+valid="--valid-source few --valid-target few --valid-every 2"
+
+# NAME: ARGUMENTS, for the folder that make_start makes. Each reads the lines of `few`; score-links reads `links`.
+commands()
+{
+    cat <<END
+list: list
+help: help train
+attention: attention --query q.npy --key k.npy --value k.npy --out o.npy --weights w.npy --summary s.json --grad-out q.npy --grads grads --threads 1
+attention-grads: attention --query q.npy --grad-out q.npy --grads grads --threads 1
+attention-plain: attention --query q.npy --score general --position alibi --param W=W.npy --plain --out o.npy --threads 1
+train: train $pairs $valid $small --updates 4 --output new
+train-twice: train $pairs $small --updates 3 --ema 0.9 --output twice --threads 2
+train-average: train --tsv pairs --valid-tsv pairs --valid-every 1 $small --updates 3 --average 2 --valid-metric bleu --output mean.of
+train-transformer: train $pairs $narrow --config config --threads 1 --output other
+train-spm: train $pairs $small --updates 1 --source-vocab spm:16 --target-vocab char --output new
+resume: train $pairs $valid $small --updates 4 --output old --resume
+translate: translate -m m --beam 3 --n-best 2 --alignment soft --scores --coverage --threads 1
+sample: translate -m t --sample 0.8 --replace-unknown --batch-size 2 --threads 1
+translate-ensemble: translate -m m -m n --alignment hard --threads 2
+translate-spm: translate -m s --beam 2 --threads 1
+translate-lm: translate -m lm --max-length 8 --threads 1
+align: align -m t --source lines.gz --target lines --head best --scores --threads 1 --quiet
+align-subword: align -m s $pairs --level subword --threads 1
+encode: encode -m m -o features.safetensors --threads 1
+encode-mean: encode -m t --mean -o features.npy --threads 1
+info: info s
+info-lm: info lm
+show: show -m t a --threads 1
+score: score bleu chrf++ ter wer cer accuracy --reference few --confidence 20 --compare other.few --threads 1
+score-lengths: score bleu chrf --reference few --by-length 2 --lowercase --threads 1
+score-sentences: score bleu ter --reference few --sentence --json --threads 1
+score-links: score aer --reference links --threads 1
+perplexity: score perplexity -m m --source lines --reference lines --threads 1
+average: average m n -o mean --threads 1
+compare: compare spec --directory runs --json table.json --html table.html --jobs 1 --quiet
+compare-print: compare --print luong
+demo: demo self-attention --threads 1
+demo-scores: demo scores --threads 1
+END
+}
+
+arguments_of() { commands | sed -n "s/^$1: //p"; }
+
+# make_start: the folder start/ with what the commands read, and older versions of what some of them write.
+make_start()
+{
+    mkdir start done
+    cd start || exit 1
+    awk 'BEGIN { srand(7); for (i = 0; i < 20; i++) { n = 2 + int(rand() * 4); l = "";
+        for (w = 0; w < n; w++) l = l (w ? " " : "") sprintf("%c", 97 + int(rand() * 8)); print l } }' >lines
+    gzip -nk lines
+    paste lines lines >pairs
+    head -4 lines >few
+    tail -4 lines >other.few
+    printf '0-0 1-1\n0-0\n0-1\n0-0 1-1\n' >links
+    printf 'dropout = 0.1\nschedule = noam\nwarmup = 10\n' >config
+    cat >spec <<'END'
+title = two scores
+source = lines
+target = lines
+test-source = few
+test-target = few
+embedding = 4
+hidden = 4
+updates = 2
+batch-size = 10
+score = additive general
+metrics = accuracy
+END
+    make_arrays
+    mv w.npy W.npy
+    train_all || exit 1
+    cp n mean
+    cp q.npy o.npy
+    cp q.npy features.npy
+    cd ..
+}
+
+train_all()
+{
+    "$attend" train $pairs $small --updates 2 --output m &&
+        "$attend" train $pairs $small --updates 2 --seed 2 --output n &&
+        "$attend" train $pairs $small --updates 2 --source-vocab spm:16 --target-vocab spm:16 --output s &&
+        "$attend" train $pairs $narrow --output t &&
+        "$attend" train --target lines ${narrow/transformer/transformer-lm} --output lm &&
+        "$attend" train $pairs $valid $small --updates 2 --output old && rm {m,n,s,t,lm}.{state,log.jsonl}
+}
+
+# ---- Running them ---------------------------------------------------------------------------------------------------
+
+# disturb NAME COMMAND...: COMMAND attend ARGUMENTS in run/, a copy of start/; sets $code, and writes ./printed and ./said.
+disturb()
+{
+    local name=$1 input=few
+    shift
+    [ "$name" != score-links ] || input=links
+    rm -rf run
+    cp -r start run
+    code=0
+    (cd run && exec "$@" "$attend" ${arguments[$name]} <$input >../printed 2>../said) 2>/dev/null || code=$?
+}
+
+# undisturbed NAME COMMAND...: the same, and keeps the results in done/.
+declare -A arguments
+undisturbed()
+{
+    arguments[$1]=$(arguments_of "$1")
+    disturb "$@"
+    [ $code = 0 ] || { echo "$1 fails: $(cat said)"; exit 1; }
+    rm -rf done/"$1"
+    cp -r run done/"$1"
+    cp printed done/"$1".printed
+    compared run >done/"$1".compared
+}
+
+# compared FOLDER: what a comparison wrote, as far as it does not depend on times.
+compared()
+{
+    (cd "$1" && find . -type f | sort)
+    (cd "$1" && find . -path './runs/*' \( -name model -o -name '*.txt' \) -exec cksum {} + | sort)
+    [ ! -e "$1"/table.json ] || grep -vE '"(seconds|ms_per_update|words_per_second|peak_mb)"|"(mean|value)": [0-9]' "$1"/table.json
+    [ ! -e "$1"/table.html ] || sed 's/[0-9][0-9.]*/N/g' "$1"/table.html
+}
+
+# ---- Judging them ---------------------------------------------------------------------------------------------------
+
+# judge NAME FAULT REASON: $code, printed, said and run/ are what they may be after the fault; REASON is a pattern for
+# the error message. If the command failed, the next one like it succeeds.
+judge()
+{
+    local name=$1 fault="$1, $2" reason=$3
+    [ "$name" != compare ] || reason="$reason|runs failed" # the run itself has said why
+    case $code in
+    0) same_end "$name" || found "$fault: exits with 0, but $difference" ;;
+    1)
+        [ "$(grep -c '^attend: ' said)" = 1 ] && tail -n 1 said | grep -qE "^attend: .*($reason)" || found "$fault: says $(cat said)"
+        case $fault in
+        compare,* | *', write '*) ;; # a table with the failed row; what follows the part that was not written
+        *) cmp -s -n "$(stat -c %s printed)" printed done/"$name".printed || found "$fault: fails and prints something else" ;;
+        esac
+        old_or_new "$name" "$fault"
+        case $name in train* | resume | compare) go_on "$name" "$fault" ;; esac
+        ;;
+    *) found "$fault: exits with $code: $(cat said)" ;;
+    esac
+}
+
+# same_end NAME: the same output and the same files as without a fault; else sets $difference.
+same_end()
+{
+    local log
+    if [ "$1" = compare ]; then
+        difference=$(compared run | diff - done/compare.compared)
+        return
+    fi
+    difference=$(diff printed done/"$1".printed && diff -r -x '*.log.jsonl' run done/"$1") || return 1
+    for log in run/*.log.jsonl; do
+        same_log "$log" done/"$1"/"${log#run/}" || { difference="the log differs"; return 1; }
+    done
+}
+
+# old_or_new NAME FAULT: each file is the one of before or the one that the command writes, and there is no other.
+old_or_new()
+{
+    local file
+    while read -r file; do
+        if [ ! -e start/"$file" ] && [ ! -e done/"$1"/"$file" ]; then
+            case $2:$file in
+            train*.previous | resume*.previous) ;; # kept until the end of a training
+            compare*:./runs/*/model.state) ;; # of a run that failed: the comparison goes on from it
+            *', unlink '*:./.attend-* | *', '[ru]*.previous.new) ;; # it could not be removed, or renamed
+            *) found "$2: leaves $file" ;;
+            esac
+        elif ! cmp -s run/"$file" start/"$file" && ! cmp -s run/"$file" done/"$1"/"$file"; then
+            case $1:$file in
+            compare:./runs/* | *.log.jsonl | *.state | *.state.previous) ;; # shown to be good by what goes on from them
+            train*:* | resume:*) "$attend" info run/"$file" >/dev/null 2>&1 || found "$2: $file is broken" ;;
+            compare:./table.*) compared run | grep -c . >/dev/null ;;
+            *) found "$2: $file is neither the old nor the new one" ;;
+            esac
+        fi
+    done < <(cd run && find . -type f)
+    for file in start/*; do
+        [ -e run/"${file#start/}" ] || found "$2: ${file#start/} is lost"
+    done
+}
+
+# go_on NAME FAULT: the command is run again, a training resumed, and ends as if nothing had happened.
+go_on()
+{
+    local file left resume=
+    case $1 in train*) resume=--resume ;; esac
+    (cd run && "$attend" ${arguments[$1]} $resume <few >../printed 2>../said) || found "$2: cannot go on: $(cat said)"
+    left=$(find run -name '.attend-*' -o -name '*.previous.new')
+    [ -z "$left" ] || found "$2: leaves $left for ever"
+    if [ "$1" = compare ]; then
+        same_end compare || found "$2: goes on to something else: $difference"
+        return
+    fi
+    while read -r file; do
+        cmp -s start/"$file" done/"$1"/"$file" && continue
+        case $file in
+        *.previous) ;;
+        *.log.jsonl) same_log done/"$1"/"$file" run/"$file" || found "$2: goes on to another $file" ;;
+        *) cmp -s done/"$1"/"$file" run/"$file" || found "$2: goes on to another $file" ;;
+        esac
+    done < <(cd done/"$1" && find . -type f)
+}
