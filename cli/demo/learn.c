@@ -22,7 +22,7 @@ const at_setting demo_settings[FIRST_SETTING + DEMO_SETTINGS + 1] = {
      .name = "all",
      .offset = offsetof(demo_options, all),
      .help = "show all pages without a pause"},
-    {.type = AT_SETTING_HEADING, .help = "To try another model on the same task (antonyms, beer, dates)"},
+    {.type = AT_SETTING_HEADING, .help = "To try another model on the same task (antonyms, beer, dates), or other sizes (transformer)"},
     SETTING(0, "model", "NAME", NULL, "rnn-plain, rnn-encdec, rnn-attention, bahdanau, luong or transformer"),
     SETTING(1, "cell", "NAME", NULL, "the recurrent cell: rnn, gru or lstm"),
     SETTING(2, "reset", "WHEN", NULL, "a gru resets the state before or after the product"),
@@ -134,6 +134,9 @@ static bool name_fits(const cli_demo *demo, const char *name, at_error *error)
     }
     if (!is_model(name))
         return at_unknown("model", name, names, count, error);
+    if (count == 1)
+        return fail(error, AT_USAGE, "demo '%s' shows model '%s' and no other, so --model cannot be '%s'", demo->name,
+                    names[0], name);
     return fail(error, AT_USAGE, "demo '%s' turns a source into a target, which model '%s' cannot do; it works with %s",
                 demo->name, name, list);
 }
