@@ -93,32 +93,54 @@ static int width_of(const length_column *column)
     return width > 7 ? width : 7;
 }
 
-void length_groups_print(const length_groups *groups, const char *of, const length_column *columns, int count,
-                         int64_t decimals)
+enum { FIRST = 20 }; /* the width of the first column */
+
+static void print_headings(const char *of, const length_column *columns, int first, int last)
 {
-    enum { FIRST = 20 };
     char text[40];
     snprintf(text, sizeof text, "words of a %s", of);
     printf("%-*s %7s", FIRST, text, "lines");
-    for (int c = 0; c < count; c++)
+    for (int c = first; c < last; c++)
         printf("  %*s%s", width_of(&columns[c]) - text_width(columns[c].name), "", columns[c].name);
     putchar('\n');
-    for (int64_t g = 0; g < groups->count; g++) {
-        const length_group *group = &groups->group[g];
-        if (group->to == UNSET)
-            snprintf(text, sizeof text, "%lld-", (long long)group->from);
+}
+
+static void print_group(const length_group *group, const length_column *columns, int first, int last, int64_t decimals)
+{
+    char text[40];
+    if (group->to == UNSET)
+        snprintf(text, sizeof text, "%lld-", (long long)group->from);
+    else
+        snprintf(text, sizeof text, "%lld-%lld", (long long)group->from, (long long)group->to);
+    printf("%-*s %7lld", FIRST, text, (long long)lines_of(group));
+    for (int c = first; c < last; c++) {
+        const double score = score_of(&columns[c], group);
+        const int digits = decimals != UNSET ? (int)decimals : at_scores_signature(columns[c].scores)[0] ? 1 : 2;
+        if (isnan(score))
+            printf("  %*s", width_of(&columns[c]), "-");
         else
-            snprintf(text, sizeof text, "%lld-%lld", (long long)group->from, (long long)group->to);
-        printf("%-*s %7lld", FIRST, text, (long long)lines_of(group));
-        for (int c = 0; c < count; c++) {
-            const double score = score_of(&columns[c], group);
-            const int digits = decimals != UNSET ? (int)decimals : at_scores_signature(columns[c].scores)[0] ? 1 : 2;
-            if (isnan(score))
-                printf("  %*s", width_of(&columns[c]), "-");
-            else
-                printf("  %*.*f", width_of(&columns[c]), digits, score);
+            printf("  %*.*f", width_of(&columns[c]), digits, score);
+    }
+    putchar('\n');
+}
+
+/* As many columns as the terminal is wide; the others follow in tables of their own. */
+void length_groups_print(const length_groups *groups, const char *of, const length_column *columns, int count,
+                         int64_t decimals)
+{
+    const int room = terminal_width();
+    for (int first = 0, last; first < count; first = last) {
+        int used = FIRST + 8 + 2 + width_of(&columns[first]);
+        for (last = first + 1; last < count; last++) {
+            used += 2 + width_of(&columns[last]);
+            if (room && used > room)
+                break;
         }
-        putchar('\n');
+        if (first)
+            putchar('\n');
+        print_headings(of, columns, first, last);
+        for (int64_t g = 0; g < groups->count; g++)
+            print_group(&groups->group[g], columns, first, last, decimals);
     }
 }
 

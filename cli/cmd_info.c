@@ -1,4 +1,7 @@
 /* attend info: what a model file holds, and whether it is intact. */
+#include <limits.h>
+#include <string.h>
+
 #include "commands.h"
 
 typedef struct info_options {
@@ -6,12 +9,21 @@ typedef struct info_options {
     bool verify;
 } info_options;
 
+/* The lines of the description, each broken at the width of the terminal below its value. */
+static void print_lines(char *text)
+{
+    enum { VALUES = 17 };
+    const int width = terminal_width();
+    for (char *rest = text, *line; (line = strsep(&rest, "\n")) && rest;)
+        print_wrapped(stdout, line, VALUES, width > 0 ? width : INT_MAX, 0);
+}
+
 static void show(const char *path, at_error *error)
 {
     at_translator *translator = at_translator_load(path, error);
     char *text = translator ? at_translator_info(translator, error) : NULL;
     if (text)
-        fputs(text, stdout);
+        print_lines(text);
     at_text_free(text);
     at_translator_free(translator);
 }

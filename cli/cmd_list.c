@@ -75,27 +75,54 @@ static const char *cell(const table_line *line, int column)
     return cells[column] ? cells[column] : "";
 }
 
+enum { BEFORE = 2, BETWEEN = 2 }; /* blanks before a line and between its columns */
+
+static void print_cells(const table_line *line, const int width[COLUMNS])
+{
+    int last = COLUMNS - 1, owed = BEFORE; /* spaces before the next cell */
+    while (last > 0 && !*cell(line, last))
+        last--;
+    for (int c = 0; c <= last; c++) {
+        if (width[c] == 0)
+            continue;
+        printf("%*s%s", owed, "", cell(line, c));
+        owed = width[c] - text_width(cell(line, c)) + BETWEEN;
+    }
+    putchar('\n');
+}
+
+/* The name, then the other cells below each other: for a table that is too wide. */
+static void print_stacked(const table_line *line, const int width[COLUMNS], int room)
+{
+    const int left = BEFORE + width[0] + BETWEEN;
+    printf("%*s", BEFORE, "");
+    print_padded(stdout, cell(line, 0), width[0] + BETWEEN);
+    for (int c = 1, first = 1; c < COLUMNS; c++) {
+        if (!*cell(line, c))
+            continue;
+        printf("%*s", first ? 0 : left, "");
+        print_wrapped(stdout, cell(line, c), left, room, left);
+        first = 0;
+    }
+}
+
 /* Prints a topic as a table whose columns are as wide as their widest cell; a column of empty cells is left out. */
 static void print_topic(const struct topic *topic)
 {
-    int width[COLUMNS] = {0};
+    int width[COLUMNS] = {0}, whole = BEFORE - BETWEEN;
+    const int room = terminal_width();
     table_line line;
     for (int i = 0; line_at(topic, i, &line); i++)
         for (int c = 0; c < COLUMNS; c++)
             if (text_width(cell(&line, c)) > width[c])
                 width[c] = text_width(cell(&line, c));
-    for (int i = 0; line_at(topic, i, &line); i++) {
-        int last = COLUMNS - 1, owed = 2; /* spaces before the next cell */
-        while (last > 0 && !*cell(&line, last))
-            last--;
-        for (int c = 0; c <= last; c++) {
-            if (width[c] == 0)
-                continue;
-            printf("%*s%s", owed, "", cell(&line, c));
-            owed = width[c] - text_width(cell(&line, c)) + 2;
-        }
-        putchar('\n');
-    }
+    for (int c = 0; c < COLUMNS; c++)
+        whole += width[c] ? width[c] + BETWEEN : 0;
+    for (int i = 0; line_at(topic, i, &line); i++)
+        if (room && whole > room)
+            print_stacked(&line, width, room);
+        else
+            print_cells(&line, width);
 }
 
 static int run(void *options, int word_count, char **words)

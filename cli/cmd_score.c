@@ -161,33 +161,41 @@ static bool score_all(const score_options *options, result *all, int count, cons
 
 /* ---- Printing ------------------------------------------------------------------------------------------------- */
 
-/* The score, its bootstrap interval and its parts. Published figures have one decimal. */
-static void print_score(const score_options *options, const at_scores *scores, const at_spread *spread)
+enum { LINE_TEXT = 2000 };
+
+/* The score, its bootstrap interval and its parts after what stands in `line`, and the line on stdout, broken at the width
+ * of a terminal. Published figures have one decimal. */
+static void print_score(const score_options *options, const at_scores *scores, const at_spread *spread,
+                        char line[LINE_TEXT])
 {
-    int decimals = options->decimals != UNSET ? (int)options->decimals : at_scores_signature(scores)[0] ? 1 : 2;
-    printf("%.*f", decimals, at_scores_total(scores));
+    const int decimals = options->decimals != UNSET ? (int)options->decimals : at_scores_signature(scores)[0] ? 1 : 2;
+    const char *details = at_scores_details(scores);
+    char interval[100] = "";
     if (spread->resamples)
-        printf(" (μ = %.*f ± %.*f)", decimals, spread->mean, decimals, (spread->high - spread->low) / 2);
-    printf("%s%s\n", at_scores_details(scores)[0] ? " " : "", at_scores_details(scores));
+        snprintf(interval, sizeof interval, " (μ = %.*f ± %.*f)", decimals, spread->mean, decimals,
+                 (spread->high - spread->low) / 2);
+    const size_t used = strlen(line);
+    snprintf(line + used, LINE_TEXT - used, "%.*f%s%s%s", decimals, at_scores_total(scores), interval,
+             details[0] ? " " : "", details);
+    print_fitted(line);
 }
 
 static void print_text(const score_options *options, const result *one)
 {
     const char *signature = at_scores_signature(one->scores);
     const char *name = signature[0] ? at_scores_metric(one->scores)->title : one->metric;
-    if (signature[0])
-        printf("%s|%s = ", name, signature);
-    else
-        printf("%s ", name);
-    print_score(options, one->scores, &one->spread);
+    char line[LINE_TEXT];
+    snprintf(line, sizeof line, signature[0] ? "%s|%s = " : "%s ", name, signature);
+    print_score(options, one->scores, &one->spread, line);
     if (!one->other)
         return;
     int decimals = options->decimals != UNSET ? (int)options->decimals : 2;
-    printf("%s of %s = ", name, options->compare);
-    print_score(options, one->other, &one->other_spread);
-    printf("%s difference = %+.*f (μ = %+.*f, 95%% from %+.*f to %+.*f, p = %.4f)\n", name, decimals,
-           one->comparison.difference, decimals, one->comparison.spread.mean, decimals, one->comparison.spread.low,
-           decimals, one->comparison.spread.high, one->comparison.p);
+    snprintf(line, sizeof line, "%s of %.1000s = ", name, options->compare);
+    print_score(options, one->other, &one->other_spread, line);
+    snprintf(line, sizeof line, "%s difference = %+.*f (μ = %+.*f, 95%% from %+.*f to %+.*f, p = %.4f)", name, decimals,
+             one->comparison.difference, decimals, one->comparison.spread.mean, decimals, one->comparison.spread.low,
+             decimals, one->comparison.spread.high, one->comparison.p);
+    print_fitted(line);
 }
 
 static void print_spread(const at_spread *spread)

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "commands.h"
 #include "program.h"
+#include "progress.h"
 
 enum { MOST = 128, HELP = 300 };
 
@@ -53,95 +53,6 @@ static const at_setting *list_options(void)
     return options;
 }
 
-/* ---- Progress ------------------------------------------------------------------------------------------------- */
-
-typedef struct progress {
-    bool quiet, bar, drawn; /* drawn: a bar stands in the terminal's last line */
-    double last;            /* when it was drawn */
-} progress;
-
-static void clear_bar(progress *p)
-{
-    if (p->drawn)
-        fputs("\r\033[K", stderr);
-    p->drawn = false;
-}
-
-/* [2026-11-15 19:00:00] */
-static void print_stamp(void)
-{
-    char stamp[40];
-    time_t now = time(NULL);
-    struct tm parts;
-    strftime(stamp, sizeof stamp, "[%Y-%m-%d %H:%M:%S] ", localtime_r(&now, &parts));
-    fputs(stamp, stderr);
-}
-
-/* 64000 as 64,000 */
-static const char *grouped(int64_t number, char text[32])
-{
-    char digits[24];
-    int length = snprintf(digits, sizeof digits, "%lld", (long long)number), used = 0;
-    for (int i = 0; i < length; i++) {
-        if (i > 0 && (length - i) % 3 == 0)
-            text[used++] = ',';
-        text[used++] = digits[i];
-    }
-    text[used] = 0;
-    return text;
-}
-
-static void draw_bar(progress *p, const at_train_news *news)
-{
-    enum { WIDTH = 24 };
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    double now = (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
-    if (now - p->last < 0.1)
-        return;
-    p->last = now;
-    char bar[WIDTH + 1] = "";
-    int full = isnan(news->done) ? 0 : (int)(news->done * WIDTH);
-    for (int i = 0; i < WIDTH; i++)
-        bar[i] = i < full ? '#' : '.';
-    fprintf(stderr, "\r\033[K[%s] Ep. %lld : Up. %lld : Cost %.4f : %.0f words/s", bar, (long long)news->epoch,
-            (long long)news->update, news->cost, news->words_per_second);
-    if (!isnan(news->left))
-        fprintf(stderr, " : %02d:%02d left", (int)(news->left / 60), (int)fmod(news->left, 60));
-    p->drawn = true;
-}
-
-static void listen(void *context, const at_train_news *news)
-{
-    progress *p = context;
-    char sentences[32];
-    if (p->quiet || news->what == AT_NEWS_SAVED)
-        return;
-    if (news->what == AT_NEWS_TICK) {
-        if (p->bar)
-            draw_bar(p, news);
-        return;
-    }
-    clear_bar(p);
-    print_stamp();
-    if (news->what == AT_NEWS_UPDATE)
-        fprintf(stderr,
-                "Ep. %lld : Up. %lld : Sen. %s : Cost %.4f : Time %.2fs : %.2f words/s : gNorm %.4f : L.r. %.4e\n",
-                (long long)news->epoch, (long long)news->update, grouped(news->sentences, sentences), news->cost,
-                news->seconds, news->words_per_second, news->norm, news->rate);
-    else if (news->what == AT_NEWS_VALID && news->better)
-        fprintf(stderr, "[valid] Ep. %lld : Up. %lld : %s : %.6g : new best\n", (long long)news->epoch,
-                (long long)news->update, news->metric, news->score);
-    else if (news->what == AT_NEWS_VALID)
-        fprintf(stderr, "[valid] Ep. %lld : Up. %lld : %s : %.6g : the best is %.6g\n", (long long)news->epoch,
-                (long long)news->update, news->metric, news->score, news->best);
-    else if (news->what == AT_NEWS_SKIPPED)
-        fprintf(stderr, "Ep. %lld : after Up. %lld : %s\n", (long long)news->epoch, (long long)news->update,
-                news->text);
-    else
-        fprintf(stderr, "%s\n", news->text);
-}
-
 /* ---- The run -------------------------------------------------------------------------------------------------- */
 
 static volatile int stop;
@@ -177,22 +88,21 @@ static void summarise(const at_train_result *r, const chosen *c)
 {
     struct rusage usage = {0};
     getrusage(RUSAGE_SELF, &usage);
-    char updates[32], parameters[32];
-    fprintf(stderr, "%s update%s of %s parameters : %.2f s : %.2f words/s : peak memory %.1f MB",
-            grouped(r->updates, updates), r->updates == 1 ? "" : "s", grouped(r->parameters, parameters), r->seconds,
-            r->words_per_second, (double)usage.ru_maxrss / 1024);
+    char updates[32], parameters[32], best[120] = "", at[60] = "";
     if (!isnan(r->best_score))
-        fprintf(stderr, " : best %s %.6g", c->metric, r->best_score);
+        snprintf(best, sizeof best, " : best %s %.6g", c->metric, r->best_score);
     if (r->best_update > 0)
-        fprintf(stderr, " at update %lld", (long long)r->best_update);
-    fprintf(stderr, "\n");
+        snprintf(at, sizeof at, " at update %lld", (long long)r->best_update);
+    tell_line("%s update%s of %s parameters : %.2f s : %.2f words/s : peak memory %.1f MB%s%s",
+              grouped(r->updates, updates), r->updates == 1 ? "" : "s", grouped(r->parameters, parameters), r->seconds,
+              r->words_per_second, (double)usage.ru_maxrss / 1024, best, at);
     if (r->interrupted && r->saved < 0)
-        fprintf(stderr, "interrupted before the first save; all files are as they were\n");
+        tell_line("interrupted before the first save; all files are as they were");
     else if (r->interrupted)
-        fprintf(stderr, "interrupted and saved; the same command with --resume%s continues from there\n",
-                c->overwrite ? " instead of --overwrite" : "");
+        tell_line("interrupted and saved; the same command with --resume%s continues from there",
+                  c->overwrite ? " instead of --overwrite" : "");
     else
-        fprintf(stderr, "%s'%s' is the model\n", r->stopped_early ? "stopped early; " : "", c->output);
+        tell_line("%s'%s' is the model", r->stopped_early ? "stopped early; " : "", c->output);
 }
 
 static bool hand_over(at_training *training, const train_options *options, chosen *c, at_error *error)
@@ -222,13 +132,13 @@ static int run_train(void *options, int word_count, char **words)
     at_error error = {0};
     at_train_result result = {0};
     chosen c = {0};
-    progress p = {.quiet = o->common.quiet, .bar = isatty(STDERR_FILENO)};
+    cli_progress p = {.quiet = o->common.quiet, .bar = isatty(STDERR_FILENO)};
     at_training *training = at_training_new(&error);
     catch_signals();
-    bool done =
-        training && hand_over(training, o, &c, &error) && at_training_run(training, listen, &p, &stop, &result, &error);
+    bool done = training && hand_over(training, o, &c, &error) &&
+                at_training_run(training, progress_listen, &p, &stop, &result, &error);
     at_training_free(training);
-    clear_bar(&p);
+    progress_clear(&p);
     if (!done)
         return report(&error);
     if (!p.quiet)

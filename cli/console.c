@@ -1,5 +1,6 @@
 #include "console.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,16 +91,22 @@ int report(const at_error *error)
     return exit_code(error);
 }
 
-int text_width(const char *text)
+int text_part_width(const char *text, size_t size)
 {
     int width = 0;
     utf8proc_int32_t character;
-    while (*text) {
-        utf8proc_ssize_t length = utf8proc_iterate((const utf8proc_uint8_t *)text, -1, &character);
+    for (size_t at = 0; at < size;) {
+        utf8proc_ssize_t length =
+            utf8proc_iterate((const utf8proc_uint8_t *)text + at, (utf8proc_ssize_t)(size - at), &character);
         width += length > 0 ? utf8proc_charwidth(character) : 1;
-        text += length > 0 ? length : 1; /* an invalid byte counts as one character */
+        at += length > 0 ? (size_t)length : 1; /* an invalid byte counts as one character */
     }
     return width;
+}
+
+int text_width(const char *text)
+{
+    return text_part_width(text, strlen(text));
 }
 
 void print_padded(FILE *stream, const char *text, int width)
@@ -120,16 +127,14 @@ void print_wrapped(FILE *stream, const char *text, int left, int right, int colu
             continue;
         }
         size_t length = strcspn(text, " \n");
-        char word[200];
-        snprintf(word, sizeof word, "%.*s", (int)length, text);
-        int width = text_width(word);
+        const int width = text_part_width(text, length);
         if (!first && column + 1 + width > right) {
             fprintf(stream, "\n%*s", left, "");
             column = left;
             first = true;
         }
         column += fprintf(stream, "%s", first ? "" : " ") + width;
-        fputs(word, stream);
+        fwrite(text, 1, length, stream);
         first = false;
         text += length;
         if (*text == ' ')
@@ -151,13 +156,41 @@ static bool has_all_colours(void)
     return promise && (strcmp(promise, "truecolor") == 0 || strcmp(promise, "24bit") == 0);
 }
 
-int terminal_width(void)
+int terminal_width_of(int descriptor)
 {
     struct winsize size;
     const char *columns = getenv("COLUMNS");
     if (columns && atoi(columns) > 0)
         return atoi(columns);
-    return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+    if (!isatty(descriptor))
+        return 0;
+    return ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+int terminal_width(void)
+{
+    return terminal_width_of(STDOUT_FILENO);
+}
+
+static void print_within(FILE *stream, const char *line, int width)
+{
+    print_wrapped(stream, line, 2, width > 0 ? width : INT_MAX, 0);
+}
+
+void print_fitted(const char *line)
+{
+    print_within(stdout, line, terminal_width());
+}
+
+void tell_line(const char *format, ...)
+{
+    const int width = isatty(STDERR_FILENO) ? terminal_width_of(STDERR_FILENO) : 0;
+    char text[2000];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    print_within(stderr, text, width);
 }
 
 void fit_terminal(at_heatmap *map, int indent)

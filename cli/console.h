@@ -22,8 +22,10 @@ int report(const at_error *error);
 /* A text of the library with `heads` as --heads. */
 void dash_settings(const char *text, char *out, size_t size);
 
-/* Columns that UTF-8 text takes in a terminal: 0 for a combining mark, 2 for a Chinese, Japanese or Korean character. */
+/* Columns that UTF-8 text takes in a terminal: 0 for a combining mark, 2 for a Chinese, Japanese or Korean character. And
+ * those of its first `size` bytes. */
 int text_width(const char *text);
+int text_part_width(const char *text, size_t size);
 
 /* The text, then blanks up to `width` columns. */
 void print_padded(FILE *stream, const char *text, int width);
@@ -35,8 +37,15 @@ void print_wrapped(FILE *stream, const char *text, int left, int right, int colu
 /* True if stdout is a terminal that wants colour: NO_COLOR is unset and TERM is not dumb. */
 bool colour_wanted(void);
 
-/* The columns that a line may take: COLUMNS, or what the terminal reports; 0: no limit, as stdout is no terminal. */
+/* The columns that a line on stdout, or on a descriptor, may take: COLUMNS, or what the terminal reports, or 80 if it
+ * does not know; 0: no limit, as it is no terminal. */
 int terminal_width(void);
+int terminal_width_of(int descriptor);
+
+/* A line on stdout: broken at the width of the terminal, with two blanks before each further line. */
+void print_fitted(const char *line);
+/* A line for people, on stderr: in a terminal it is broken at its width, with two blanks before each further line. */
+void tell_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Sets colours and width of a map that is drawn on stdout after `indent` blanks. */
 void fit_terminal(at_heatmap *map, int indent);
