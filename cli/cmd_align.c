@@ -4,12 +4,13 @@
 
 #include "commands.h"
 #include "heads.h"
+#include "line_output.h"
 #include "links.h"
 #include "long_lines.h"
 
 typedef struct align_options {
     cli_common common;
-    const char *model, *source, *target, *head, *gold;
+    const char *model, *source, *target, *head, *gold, *output;
     int level;
     int64_t batch_size, max_source;
     bool scores, coverage;
@@ -38,6 +39,8 @@ static const at_setting table[] = {
      .help = "reference alignments, one line for each pair, for --head best"},
 
     {AT_SETTING_HEADING, .help = "What is written"},
+    {AT_SETTING_TEXT, "output", "FILE", offsetof(align_options, output),
+     .help = "the file to write: complete, or not there (default: the standard output)", .letter = 'o'},
     {AT_SETTING_CHOICE, "level", "LEVEL", offsetof(align_options, level), "word", .choices = levels,
      .help =
          "word: links between words, which are separated by blanks; subword: between the units of the vocabularies"},
@@ -52,6 +55,7 @@ static const at_setting table[] = {
 typedef struct job {
     const align_options *options;
     const at_line_list *source, *target;
+    line_output output;
     at_error *error;
     bool by_unit;
     long_lines long_lines;
@@ -66,30 +70,31 @@ static void note_long(void *context, int64_t line, int64_t units, int64_t read)
 static bool print_line(void *context, int64_t line, const at_result *result)
 {
     job *j = context;
+    FILE *out = j->output.stream;
     const at_line lines[] = {j->source->line[line], j->target->line[line]};
     const at_hypothesis *h = &result->best[0];
     bool linked = h->links; /* none for a source without a unit */
     cli_links links = {0};
     bool good = !linked || (j->by_unit ? links_by_unit(h, &links) : links_by_word(result, lines, &links));
-    good = good && (!linked || links_print(stdout, &links));
+    good = good && (!linked || links_print(out, &links));
     if (good && j->options->scores)
-        printf("%s||| %.4f", linked ? " " : "", h->score);
+        fprintf(out, "%s||| %.4f", linked ? " " : "", h->score);
     if (good && j->options->coverage) {
-        printf("%s||| ", linked || j->options->scores ? " " : "");
-        links_print_coverage(stdout, &links);
+        fprintf(out, "%s||| ", linked || j->options->scores ? " " : "");
+        links_print_coverage(out, &links);
     }
     links_free(&links);
     if (!good)
         return fail(j->error, AT_MEMORY, "out of memory for an alignment");
-    putchar('\n');
-    return !ferror(stdout) || fail(j->error, AT_FILE, "cannot write to the standard output");
+    putc('\n', out);
+    return line_output_good(&j->output, j->error);
 }
 
 static bool check(const align_options *o, at_error *error)
 {
     if (!o->model || !o->source || !o->target)
         return fail(error, AT_USAGE, "attend align needs %s",
-                    !o->model    ? "a model: -m FILE"
+                    !o->model    ? "a model: attend align MODEL, or -m MODEL"
                     : !o->source ? "--source FILE"
                                  : "--target FILE");
     if (o->gold && (!o->head || strcmp(o->head, "best") != 0))
@@ -103,7 +108,9 @@ static bool align(job *j, at_translator *translator, const at_line_list *gold)
     cli_head head;
     const int64_t most = o->max_source == UNSET ? 0 : o->max_source;
     const cli_head_data data = {j->source, j->target, gold, j->by_unit, o->common.quiet, o->batch_size, most};
-    if (!head_read(o->head, "best", translator, &head, j->error) ||
+    const char *const inputs[] = {o->model, o->source, o->target, o->gold, NULL};
+    if (!line_output_open(&j->output, o->output, inputs, j->error) ||
+        !head_read(o->head, "best", translator, &head, j->error) ||
         (head.best && !head_choose(translator, &data, &head, j->error)))
         return false;
     const at_search_settings settings = {.batch = o->batch_size,
@@ -117,11 +124,10 @@ static bool align(job *j, at_translator *translator, const at_line_list *gold)
 
 static int run(void *options, int word_count, char **words)
 {
-    (void)word_count;
-    (void)words;
-    const align_options *o = options;
+    align_options *o = options;
     at_error error = {0};
-    at_translator *translator = check(o, &error) ? at_translator_load(o->model, &error) : NULL;
+    const bool good = model_word("align", &o->model, &word_count, &words, &error) && check(o, &error);
+    at_translator *translator = good ? at_translator_load(o->model, &error) : NULL;
     at_line_list *source = translator ? at_line_list_read(o->source, &error) : NULL;
     at_line_list *target = source ? at_line_list_read(o->target, &error) : NULL;
     at_line_list *gold = target && o->gold ? at_line_list_read(o->gold, &error) : NULL;
@@ -139,6 +145,7 @@ static int run(void *options, int word_count, char **words)
              (long long)source->count, o->gold, (long long)gold->count);
     else if (target && error.code == AT_OK)
         align(&j, translator, gold);
+    line_output_close(&j.output, &error);
     long_lines_sum(&j.long_lines);
     at_line_list_free(gold);
     at_line_list_free(target);
@@ -149,7 +156,8 @@ static int run(void *options, int word_count, char **words)
 
 const cli_command command_align = {
     .name = "align",
-    .words = "",
+    .words = "[MODEL]",
+    .most_words = 1,
     .line = "align translations with their sources by a trained model",
     .text = "Runs forced decoding of the target lines and writes the alignment of each by the attention weights: pairs "
             "source-target, counted from 0, such as 0-0 1-2 2-1.",

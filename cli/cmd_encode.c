@@ -3,12 +3,13 @@
 #include <string.h>
 
 #include "commands.h"
+#include "line_output.h"
 #include "long_lines.h"
 #include "outputs.h"
 
 typedef struct encode_options {
     cli_common common;
-    const char *model, *output;
+    const char *model, *input, *output;
     int64_t batch_size, max_source;
     bool mean;
 } encode_options;
@@ -17,6 +18,8 @@ static const at_setting table[] = {
     {AT_SETTING_HEADING, .help = "The model and the arrays"},
     {AT_SETTING_TEXT, "model", "FILE", offsetof(encode_options, model),
      .help = "the model file, written by attend train", .letter = 'm'},
+    {AT_SETTING_TEXT, "input", "FILE", offsetof(encode_options, input),
+     .help = "the lines to encode (default: the standard input)", .letter = 'i'},
     {AT_SETTING_TEXT, "output", "FILE", offsetof(encode_options, output),
      .help = "the file to write: FILE.safetensors or FILE.npy", .letter = 'o'},
     {AT_SETTING_SWITCH, "mean", .offset = offsetof(encode_options, mean),
@@ -80,11 +83,14 @@ static bool store_features(void *context, int64_t line, const at_result *result)
 static bool check(const encode_options *o, at_error *error)
 {
     if (!o->model || !o->output)
-        return fail(error, AT_USAGE, "attend encode needs %s", !o->model ? "a model: -m FILE" : "-o FILE");
+        return fail(error, AT_USAGE, "attend encode needs %s",
+                    !o->model ? "a model: attend encode MODEL, or -m MODEL" : "-o FILE");
     if (!ends_in(o->output, ".npy") && !ends_in(o->output, ".safetensors"))
         return fail(error, AT_USAGE, "-o is a name that ends in .npy or .safetensors, not '%s'", o->output);
     if (at_file_same(o->model, o->output))
         return fail(error, AT_USAGE, "-o would write over the model '%s'; name another file", o->model);
+    if (o->input && at_file_same(o->input, o->output))
+        return fail(error, AT_USAGE, "-o would write over '%s', which is read; name another file", o->input);
     return true;
 }
 
@@ -106,12 +112,11 @@ static bool encode(job *j, at_translator *translator, const at_line_list *lines)
 
 static int run(void *options, int word_count, char **words)
 {
-    (void)word_count;
-    (void)words;
-    const encode_options *o = options;
+    encode_options *o = options;
     at_error error = {0};
-    at_translator *translator = check(o, &error) ? at_translator_load(o->model, &error) : NULL;
-    at_line_list *lines = translator ? at_line_list_read("-", &error) : NULL;
+    const bool good = model_word("encode", &o->model, &word_count, &words, &error) && check(o, &error);
+    at_translator *translator = good ? at_translator_load(o->model, &error) : NULL;
+    at_line_list *lines = translator ? at_line_list_read(o->input ? o->input : "-", &error) : NULL;
     job j = {.options = o, .error = &error, .long_lines.quiet = o->common.quiet};
     if (lines) {
         j.is_npy = ends_in(o->output, ".npy");
@@ -136,9 +141,11 @@ static int run(void *options, int word_count, char **words)
 
 const cli_command command_encode = {
     .name = "encode",
-    .words = "",
+    .words = "[MODEL]",
+    .most_words = 1,
     .line = "write the output of a trained model's encoder as arrays",
-    .text = "Reads lines from the standard input and writes the encoder's output for each, one row [d] for every unit: "
+    .text = "Reads lines from the standard input, or from -i, and writes the encoder's output for each, one row [d] "
+            "for every unit: "
             "the output of a transformer's last layer, or the states that a recurrent model attends to. In a "
             "safetensors file the "
             "arrays [units,d] are named 1, 2, 3 and so on by their lines; with --mean there is one array [lines,d], "

@@ -3,9 +3,11 @@
 #include <string.h>
 
 #include "commands.h"
+#include "line_output.h"
 
 typedef struct info_options {
     cli_common common;
+    const char *model;
     bool verify;
 } info_options;
 
@@ -37,19 +39,22 @@ static void verify(const char *path, at_error *error)
 
 static int run(void *options, int word_count, char **words)
 {
-    const info_options *o = options;
+    info_options *o = options;
     at_error error = {0};
-    if (word_count == 0)
-        fail(&error, AT_USAGE, "attend info needs a model file");
+    if (!model_word("info", &o->model, &word_count, &words, &error))
+        return report(&error);
+    if (!o->model)
+        fail(&error, AT_USAGE, "attend info needs a model file: attend info MODEL");
     else if (o->verify)
-        verify(words[0], &error);
+        verify(o->model, &error);
     else
-        show(words[0], &error);
+        show(o->model, &error);
     return report(&error);
 }
 
 static const at_setting table[] = {
     {AT_SETTING_HEADING, .help = "What to show"},
+    {AT_SETTING_TEXT, "model", "FILE", offsetof(info_options, model), .help = "the same as MODEL", .letter = 'm'},
     {AT_SETTING_SWITCH, "verify", NULL, offsetof(info_options, verify),
      .help = "compare the file, a model or a training state, with its checksum: prints \"FILE: ok\" or \"FILE: no "
              "checksum\"; a damaged file is an error"},

@@ -10,7 +10,7 @@
 typedef struct score_options {
     cli_common common;
     at_texts references;
-    const char *tokenise, *compare, *model, *source;
+    const char *tokenise, *compare, *model, *source, *input;
     int64_t confidence, decimals;
     at_counts by_length;
     bool lowercase, sentence, json;
@@ -326,10 +326,10 @@ static bool check_counts(const score_options *options, const at_line_list *hypot
         const bool last = r == options->references.count;
         const at_line_list *list = last ? other : references[r];
         if (list && list->count != lines)
-            return fail(error, AT_SHAPE,
-                        "%s'%s' has %lld line%s, and the standard input has %lld; they must have the same number",
+            return fail(error, AT_SHAPE, "%s'%s' has %lld line%s, and %s has %lld; they must have the same number",
                         last ? "--compare: " : "", last ? options->compare : options->references.value[r],
-                        (long long)list->count, list->count == 1 ? "" : "s", (long long)lines);
+                        (long long)list->count, list->count == 1 ? "" : "s",
+                        options->input ? options->input : "the standard input", (long long)lines);
     }
     return true;
 }
@@ -388,7 +388,7 @@ static int run(void *given, int word_count, char **words)
         other = read_lines(options->compare, "--compare", &error);
     if (options->source && error.code == AT_OK)
         source = read_lines(options->source, "--source", &error);
-    hypotheses = error.code == AT_OK ? at_line_list_read("-", &error) : NULL;
+    hypotheses = error.code == AT_OK ? at_line_list_read(options->input ? options->input : "-", &error) : NULL;
     if (hypotheses && check_counts(options, hypotheses, other, references, &error) &&
         score_all(options, all, word_count, hypotheses, other, references, &error) &&
         group_lines(options, source, references[0], &groups, &error))
@@ -411,6 +411,8 @@ static const at_setting options_table[] = {
     {AT_SETTING_HEADING, .help = "Scoring"},
     {AT_SETTING_TEXTS, "reference", "FILE", offsetof(score_options, references),
      .help = "the reference translations, one line for each line read; may be given several times"},
+    {AT_SETTING_TEXT, "input", "FILE", offsetof(score_options, input),
+     .help = "the lines to score (default: the standard input)", .letter = 'i'},
     {AT_SETTING_TEXT, "model", "FILE", offsetof(score_options, model),
      .help = "for perplexity: the model file, written by attend train", .letter = 'm'},
     {AT_SETTING_TEXT, "source", "FILE", offsetof(score_options, source),
@@ -455,8 +457,8 @@ static const char *make_text(void)
 {
     static char text[4000];
     size_t used = (size_t)snprintf(text, sizeof text,
-                                   "Reads lines from the standard input and scores them against the lines of "
-                                   "--reference. Every score is in percent, over the whole text:\n\n");
+                                   "Reads lines from the standard input, or from -i, and scores them against the "
+                                   "lines of --reference. Every score is in percent, over the whole text:\n\n");
     int names = 0, meanings = 0; /* widths of the columns */
     for (int i = 0; at_metric(i); i++) {
         const at_metric_info *metric = at_metric(i);

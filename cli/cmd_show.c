@@ -1,9 +1,11 @@
 /* attend show: a translation and where the attention was, drawn in the terminal or written to a file. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "commands.h"
 #include "heads.h"
+#include "line_output.h"
 #include "maps.h"
 #include "text_file.h"
 
@@ -197,9 +199,12 @@ static bool draw(const show *s)
 static bool check(const show_options *o, int word_count, char **words, at_error *error)
 {
     if (!o->model)
-        return fail(error, AT_USAGE, "attend show needs a model: -m FILE");
+        return fail(error, AT_USAGE, "attend show needs a model: attend show MODEL TEXT, or -m MODEL");
     if (word_count == 0)
         return fail(error, AT_USAGE, "attend show needs a text, in quotes if it has blanks");
+    if (word_count > 1)
+        return fail(error, AT_USAGE, "attend show takes one text, in quotes if it has blanks, so '%s' is too much",
+                    words[1]);
     if (strchr(words[0], '\n') || (o->target && strchr(o->target, '\n')))
         return fail(error, AT_USAGE, "attend show takes one line of text");
     if (o->output && at_file_same(o->model, o->output))
@@ -228,8 +233,10 @@ static at_maps *maps_of_text(const show_options *o, at_translator *translator, c
 
 static int run(void *options, int word_count, char **words)
 {
-    const show_options *o = options;
+    show_options *o = options;
     at_error error = {0};
+    if (word_count == 2 && !o->model)
+        model_word("show", &o->model, &word_count, &words, &error);
     show s = {.options = o, .error = &error};
     at_translator *translator = check(o, word_count, words, &error) ? at_translator_load(o->model, &error) : NULL;
     at_maps *maps = translator && choose(&s, translator) ? maps_of_text(o, translator, words[0], &error) : NULL;
@@ -246,8 +253,8 @@ static int run(void *options, int word_count, char **words)
 
 const cli_command command_show = {
     .name = "show",
-    .words = "TEXT",
-    .most_words = 1,
+    .words = "[MODEL] TEXT",
+    .most_words = INT_MAX,
     .line = "draw a trained model's attention weights for a text",
     .text =
         "Translates the text, or takes the translation of --target, and draws the attention weights. Of the kind "

@@ -4,13 +4,14 @@
 
 #include "commands.h"
 #include "heads.h"
+#include "line_output.h"
 #include "links.h"
 #include "long_lines.h"
 
 typedef struct translate_options {
     cli_common common;
     at_texts models;
-    const char *head;
+    const char *head, *input, *output;
     int alignment;
     int64_t beam, n_best, batch_size, max_length, max_source;
     double length_penalty, sample, max_length_factor, min_length_factor;
@@ -28,6 +29,8 @@ static const at_setting table[] = {
          "a file written by attend train; given several times, the models are an ensemble: the geometric mean of their "
          "probabilities",
      .letter = 'm'},
+    {AT_SETTING_TEXT, "input", "FILE", offsetof(translate_options, input),
+     .help = "the lines to translate (default: the standard input)", .letter = 'i'},
     {AT_SETTING_COUNT, "beam", "N", offsetof(translate_options, beam), "1", 1, 10000,
      .help = "hypotheses kept at each step; 1 is greedy"},
     {AT_SETTING_NUMBER, "length-penalty", "A", offsetof(translate_options, length_penalty), "0", -100, 100,
@@ -50,6 +53,8 @@ static const at_setting table[] = {
      .help = "a line is the source, a tab and the start of its translation, in whole units; without a tab, the source"},
 
     {AT_SETTING_HEADING, .help = "What is written"},
+    {AT_SETTING_TEXT, "output", "FILE", offsetof(translate_options, output),
+     .help = "the file to write: complete, or not there (default: the standard output)", .letter = 'o'},
     {AT_SETTING_COUNT, "n-best", "N", offsetof(translate_options, n_best), NULL, 1, 10000,
      .help = "up to N lines for each line: LINENO ||| text ||| F0= log-probability ||| what it was ranked by"},
     {AT_SETTING_SWITCH, "scores", .offset = offsetof(translate_options, scores),
@@ -71,6 +76,7 @@ static const at_setting table[] = {
 typedef struct job {
     const translate_options *options;
     at_line_reader *reader;
+    line_output output;
     at_error *error;
     bool soft, hard, ranked; /* ranked: n-best */
     bool waits;              /* for a line, with nothing left to translate */
@@ -80,31 +86,32 @@ typedef struct job {
 
 static bool print_hypothesis(job *j, int64_t line, const at_hypothesis *h)
 {
+    FILE *out = j->output.stream;
     if (j->hard && !h->links && h->count > 0)
         return fail(j->error, AT_UNSUPPORTED, "--alignment: this model has no attention to align by");
     if (j->ranked)
-        printf("%lld ||| ", (long long)line);
-    fwrite(h->text, 1, h->size, stdout);
+        fprintf(out, "%lld ||| ", (long long)line);
+    fwrite(h->text, 1, h->size, out);
     if (j->soft || j->hard)
-        fputs(" ||| ", stdout);
+        fputs(" ||| ", out);
     if (j->soft)
-        print_weights(stdout, h);
-    if (j->hard && !print_links(stdout, h->links, h->count))
+        print_weights(out, h);
+    if (j->hard && !print_links(out, h->links, h->count))
         return fail(j->error, AT_MEMORY, "out of memory for an alignment");
     if (j->options->coverage) {
         cli_links links;
         bool good = links_by_unit(h, &links);
-        fputs(" ||| ", stdout);
+        fputs(" ||| ", out);
         if (good)
-            links_print_coverage(stdout, &links);
+            links_print_coverage(out, &links);
         links_free(&links);
         if (!good)
             return fail(j->error, AT_MEMORY, "out of memory for an alignment");
     }
     if (j->ranked || j->options->scores)
-        printf(" ||| F0= %.4f ||| %.4f", h->score, h->penalised);
-    putchar('\n');
-    return !ferror(stdout) || fail(j->error, AT_FILE, "cannot write to the standard output");
+        fprintf(out, " ||| F0= %.4f ||| %.4f", h->score, h->penalised);
+    putc('\n', out);
+    return line_output_good(&j->output, j->error);
 }
 
 static bool print_result(void *context, int64_t line, const at_result *result)
@@ -143,11 +150,6 @@ static void note(int64_t count, int64_t first, const char *what)
                 (long long)first, what);
 }
 
-static bool flush(at_error *error)
-{
-    return fflush(stdout) == 0 || fail(error, AT_FILE, "cannot write to the standard output");
-}
-
 /* On a pipe, what has been written so far is translated before more is waited for, so that a program that waits for the
  * answer to a line gets it before writing the next. */
 static at_stream next_line(void *context, at_line *line, at_error *error)
@@ -159,7 +161,7 @@ static at_stream next_line(void *context, at_line *line, at_error *error)
         return AT_STREAM_WAIT;
     }
     j->waits = false;
-    if (!ready && !flush(error))
+    if (!ready && !line_output_flush(&j->output, error))
         return AT_STREAM_END;
     return at_line_reader_next(j->reader, line, error) ? AT_STREAM_LINE : AT_STREAM_END;
 }
@@ -168,8 +170,10 @@ static bool translate(job *j, at_translator *translator, at_error *error)
 {
     const translate_options *o = j->options;
     cli_head head;
-    j->reader = at_line_reader_open("-", error);
-    if (!j->reader || !head_read(o->head, "", translator, &head, error))
+    const char *const inputs[] = {o->models.value[0], o->input, NULL};
+    j->reader = at_line_reader_open(o->input ? o->input : "-", error);
+    if (!j->reader || !line_output_open(&j->output, o->output, inputs, error) ||
+        !head_read(o->head, "", translator, &head, error))
         return false;
     at_search_settings settings = {.beam = o->beam,
                                    .length_penalty = o->length_penalty,
@@ -189,13 +193,13 @@ static bool translate(job *j, at_translator *translator, at_error *error)
                                    .max_source = most_units(o, translator),
                                    .on_long = note_long};
     j->long_lines.continues = !at_translator_has_source(translator);
-    return at_translate_stream(translator, &settings, next_line, print_result, j, error) && flush(error);
+    return at_translate_stream(translator, &settings, next_line, print_result, j, error);
 }
 
 static bool check(const translate_options *o, at_error *error)
 {
     if (!o->models.count)
-        return fail(error, AT_USAGE, "attend translate needs a model: -m FILE");
+        return fail(error, AT_USAGE, "attend translate needs a model: attend translate MODEL, or -m MODEL");
     if (o->head && !o->alignment && !o->coverage && !o->replace_unknown)
         return fail(
             error, AT_USAGE,
@@ -213,18 +217,22 @@ static bool check(const translate_options *o, at_error *error)
 
 static int run(void *options, int word_count, char **words)
 {
-    (void)word_count;
-    (void)words;
-    const translate_options *o = options;
+    translate_options *o = options;
     at_error error = {0};
+    const char *model = o->models.count ? o->models.value[0] : NULL;
+    const bool named = model;
+    if (model_word("translate", &model, &word_count, &words, &error) && model && !named)
+        at_setting_parse(option_named(&command_translate, "model"), NULL, model, o, &error);
     job j = {.options = o, .error = &error, .ranked = o->n_best != UNSET, .long_lines.quiet = o->common.quiet};
     j.soft = o->alignment == ALIGNMENT_SOFT;
     j.hard = o->alignment == ALIGNMENT_HARD;
-    at_translator *translator = check(o, &error) ? at_translator_load(o->models.value[0], &error) : NULL;
+    at_translator *translator =
+        error.code == AT_OK && check(o, &error) ? at_translator_load(o->models.value[0], &error) : NULL;
     for (int i = 1; translator && i < o->models.count && error.code == AT_OK; i++)
         at_translator_add(translator, o->models.value[i], &error);
     if (translator && error.code == AT_OK)
         translate(&j, translator, &error);
+    line_output_close(&j.output, &error);
     if (!o->common.quiet)
         note(j.replaced, j.first_replaced, "has bytes that are not UTF-8, which were read as U+FFFD");
     long_lines_sum(&j.long_lines);
@@ -235,17 +243,21 @@ static int run(void *options, int word_count, char **words)
 
 const cli_command command_translate = {
     .name = "translate",
-    .words = "",
+    .words = "[MODEL]",
+    .most_words = 1,
     .line = "translate lines by a trained model: one line in, one line out",
     .text =
-        "Reads lines from the standard input and writes the translation of each, in the same order, to the standard "
-        "output. On a pipe lines are translated as they come. The output for an empty line is an empty line; no line "
+        "Reads lines from the standard input, or from -i, and writes the translation of each, in the same order, to "
+        "the "
+        "standard output, or to -o. On a pipe lines are translated as they come. The output for an empty line is an "
+        "empty line; no line "
         "is left out, whatever its bytes. Of a line with more units than --max-source the rest is not read, and a note "
         "on "
         "the standard error says so at once. The output is the same for any --batch-size and --threads.\n\n"
         "A language model continues each line, an empty one too, and writes the line and its continuation.\n\n"
         "Input compressed by gzip or zstd is decompressed.",
     .examples = "  attend translate -m de-en.safetensors < test.de > test.en\n"
+                "  attend translate de-en.safetensors -i test.de -o test.en\n"
                 "  attend translate -m de-en.safetensors --beam 6 --length-penalty 0.6 --n-best 3 < test.de\n"
                 "  attend translate -m seed1.safetensors -m seed2.safetensors -m seed3.safetensors --beam 5 < test.de\n"
                 "  printf 'ein Bier\\tI would\\n' | attend translate -m de-en.safetensors --prefix\n"

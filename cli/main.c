@@ -4,6 +4,7 @@
 
 #include "commands.h"
 #include "completion.h"
+#include "habits.h"
 #include "help.h"
 #include "manual.h"
 #include "program.h"
@@ -23,6 +24,8 @@ static const cli_command *find(const char *name, at_error *error)
             return table[i];
     }
     names[COMMANDS] = "help";
+    if (habit_command(name))
+        fail(error, AT_USAGE, "no command '%s'; it is called attend %s", name, habit_command(name));
     at_unknown("command", name, names, COMMANDS + 1, error);
     return NULL;
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "habits.h"
+
 enum { FIRST_CODE = 1000 };
 
 const at_setting common_options[] = {
@@ -171,9 +173,11 @@ static bool read_config_line(const cli_command *command, const char *path, int n
     const at_setting *option = option_named(command, key);
     if (!option || !strcmp(key, "config") || !strcmp(key, "help") || !strcmp(key, "version")) {
         const char *names[MOST_OPTIONS];
-        char near[200];
+        char near[200], habit[HABIT_TEXT];
+        habit_option(command, option ? "" : key, "", habit);
         at_suggest(key, names, option ? 0 : option_names(command, names), near, sizeof near);
-        return fail(error, AT_USAGE, "%s:%d: no setting '%s' for attend %s%s", path, number, key, command->name, near);
+        return fail(error, AT_USAGE, "%s:%d: no setting '%s' for attend %s%s", path, number, key, command->name,
+                    habit[0] ? habit : near);
     }
     snprintf(label, sizeof label, "%s:%d: %s", path, number, key);
     bool good = option_assign(option, label, value, into, error);
@@ -246,11 +250,22 @@ static void typed_name(char **argv, char *name, size_t size)
     snprintf(name, size, "%.*s", (int)strcspn(word, "="), word);
 }
 
+/* A long name with one dash, as in -model FILE, would be read as -m odel. */
+static bool is_long_name(const cli_command *command, const char *word)
+{
+    return word[0] == '-' && word[1] && word[2] && option_named(command, word + 1);
+}
+
 static bool no_option(const cli_command *command, const char *typed, at_error *error)
 {
     const char *names[MOST_OPTIONS];
-    char dashed[MOST_OPTIONS][40], near[200];
+    char dashed[MOST_OPTIONS][40], near[200], habit[HABIT_TEXT];
     int count = option_names(command, names);
+    if (is_long_name(command, typed))
+        return fail(error, AT_USAGE, "no option '%s'; it is called -%s", typed, typed);
+    habit_option(command, typed + strspn(typed, "-"), "--", habit);
+    if (habit[0])
+        return fail(error, AT_USAGE, "no option '%s'%s", typed, habit);
     for (int i = 0; i < count; i++) {
         snprintf(dashed[i], sizeof dashed[i], "--%s", names[i]);
         names[i] = dashed[i];
@@ -261,6 +276,15 @@ static bool no_option(const cli_command *command, const char *typed, at_error *e
     if (command->most_words && strspn(typed + 1, "0123456789."))
         return fail(error, AT_USAGE, "no option '%s'; an argument that begins with a dash comes after --", typed);
     return fail(error, AT_USAGE, "no option '%s'; attend %s --help shows those there are", typed, command->name);
+}
+
+/* The word with one dash that getopt_long read a letter of: -src, of which it took -s; of -b5 the letter alone. */
+static const char *lettered_word(int argc, char **argv, int letter, char alone[3])
+{
+    const char *next = optind < argc ? argv[optind] : "";
+    const char *word = next[0] == '-' && next[1] != '-' && strchr(next + 1, letter) ? next : argv[optind - 1];
+    snprintf(alone, 3, "-%c", letter);
+    return strpbrk(word, "0123456789") ? alone : word;
 }
 
 /* A number, or several with commas between. */
@@ -314,12 +338,12 @@ static bool read_line(const cli_command *command, int argc, char **argv, bool on
             return fail(error, AT_USAGE, "--%s needs a value: --%s %s", option->name, option->name, option->argument);
         if (code == '?' && optopt >= FIRST_CODE)
             return fail(error, AT_USAGE, "--%s takes no value", known[optopt - FIRST_CODE]->name);
-        if (code == '?' && optopt) {
-            snprintf(typed, sizeof typed, "-%c", optopt);
-            return no_option(command, typed, error);
-        }
+        if (code == '?' && optopt)
+            return no_option(command, lettered_word(argc, argv, optopt, typed), error);
         if (code == '?')
             return no_option(command, typed, error);
+        if (code < FIRST_CODE && is_long_name(command, argv[optind - 1]) && optarg != argv[optind - 1])
+            return no_option(command, argv[optind - 1], error);
         snprintf(label, sizeof label, "--%s", option->name);
         /* Whole names only: a shortened one would change its meaning when another option comes to begin like it. */
         if (code >= FIRST_CODE && strcmp(typed, label) != 0)

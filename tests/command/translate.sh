@@ -141,7 +141,7 @@ refuse 1 "'alone' is a 'transformer-lm', which cannot be in an ensemble with a '
     translate -m model -m alone
 
 # ---- Refusals.
-refuse 2 "attend translate needs a model: -m FILE" translate
+refuse 2 "attend translate needs a model: attend translate MODEL, or -m MODEL" translate
 refuse 2 "--model needs a value: --model FILE" translate -m
 refuse 1 "cannot read 'missing': No such file or directory" translate -m missing
 refuse 2 "--alignment takes hard or soft, not 'firm'" translate -m model --alignment firm
@@ -153,7 +153,7 @@ refuse 2 "--min-length-factor takes a number from 0 to 1000, not '-1'" translate
 refuse 2 "attend align needs --target FILE" align -m model --source s
 refuse 2 "--level takes word or subword, not 'letter'" align -m model --source s --target t --level letter
 refuse 2 "attend show needs a text, in quotes if it has blanks" show -m model
-refuse 2 "attend info needs a model file" info
+refuse 2 "attend info needs a model file: attend info MODEL" info
 head -c 1000 model >cut
 for command in "translate -m cut" "info cut" "show -m cut a"; do
     code=0
