@@ -3,7 +3,7 @@
  *     h_j = [h->_j; h<-_j]                                      annotations
  *     s_0 = tanh(W_s h<-_1)
  *     e_ij = v_a^T tanh(W_a s_{i-1} + U_a h_j)                  or any other score of W_a s_{i-1} and U_a h_j
- *     c_i = sum_j a_ij h_j                                      a_i = normalise(e_i)
+ *     c_i = sum_j a_ij h_j                                      a_i = normalise(e_i); with a gate, sigmoid(w_b s_{i-1} + b) times it
  *     s_i = cell(W E y_{i-1} + C c_i, s_{i-1})                  a gru's candidate is tanh(W E y + C c + U (r o s))
  *     t~_i = U_o s_{i-1} + V_o E y_{i-1} + C_o c_i
  *     t_i = maxout(t~_i),  p(y_i) = softmax(W_o t_i) */
@@ -13,6 +13,7 @@ typedef struct bahdanau {
     int source_embedding, target_embedding; /* E of either side */
     at_cell forward, backward, decoder;
     at_dense W_s, W_a, U_a, C, U_o, V_o, C_o, W_o;
+    at_dense gate;
     at_attention_params attention;
 } bahdanau;
 
@@ -40,7 +41,8 @@ static bool declare(at_model *model, at_error *error)
     m->V_o = at_dense_declare(p, "output.V_o", E, L, false, error);
     m->C_o = at_dense_declare(p, "output.C_o", 2 * H, L, false, error);
     m->W_o = at_dense_declare(p, "output.W_o", s->maxout, s->target_size, true, error);
-    return at_attention_params_declare(model, &m->attention, "attention", A, 2 * H, true, error);
+    return at_attention_params_declare(model, &m->attention, "attention", A, 2 * H, true, error) &&
+           at_gate_declare(model, &m->gate, "attention.gate", H, error);
 }
 
 static at_parts encode(const at_model *model, const at_pass *pass, const at_source *source)
@@ -95,7 +97,7 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
         at_tensor *c = at_source_attention_next(&attention, at_reshape(q, AT_SHAPE(B, 1, A)), encoded->part[KEYS],
                                                 encoded->part[ANNOTATIONS]); /* [B,1,2H] */
         before[i] = s.h;
-        context[i] = at_reshape(c, AT_SHAPE(B, 2 * m->decoder.hidden));
+        context[i] = at_gate_apply(model, pass, &m->gate, s.h, at_reshape(c, AT_SHAPE(B, 2 * m->decoder.hidden)));
         at_tensor *Cc = at_dense_apply(tape, p, &m->C, context[i], AT_ACT_NONE);
         s = at_cell_step(tape, p, &m->decoder, at_add(at_steps_at(x, i), Cc), s);
     }
@@ -115,7 +117,7 @@ const at_model_kind at_bahdanau = {
     .formula = "e_ij = v_aᵀ tanh(W_a s_{i−1} + U_a h_j), s_i = gru(E y_{i−1}, c_i, s_{i−1}), maxout",
     .paper = "Bahdanau, Cho, Bengio 2014",
     .fields = "cell reset embedding hidden attention maxout dropout attention-dropout score normaliser window position "
-              "heads guided-head",
+              "heads gate guided-head",
     .defaults = "cell=gru score=additive",
     .has_source = true,
     .has_attention = true,

@@ -67,6 +67,20 @@ void at_parts_take(const at_parts *parts, int from, const at_cell *cell, at_hidd
     }
 }
 
+bool at_gate_declare(at_model *model, at_dense *gate, const char *name, int64_t size, at_error *error)
+{
+    if (model->settings.gate)
+        *gate = at_dense_declare(model->params, name, size, 1, true, error);
+    return error->code == AT_OK;
+}
+
+at_tensor *at_gate_apply(const at_model *model, const at_pass *pass, const at_dense *gate, at_tensor *h, at_tensor *c)
+{
+    if (!model->settings.gate)
+        return c;
+    return at_mul(c, at_dense_apply(pass->tape, model->params, gate, h, AT_ACT_SIGMOID)); /* [...,D] by [...,1] */
+}
+
 at_tensor *at_state_position(const at_pass *pass, int64_t rows, int64_t position)
 {
     at_tensor *tensor = at_tensor_make(pass->tape, AT_SHAPE(rows, 1));

@@ -36,6 +36,11 @@ at_tensor **at_step_array(const at_pass *pass, int64_t n);   /* uninitialised, f
 void at_parts_add(at_parts *parts, const at_hidden *hidden, int layers);
 void at_parts_take(const at_parts *parts, int from, const at_cell *cell, at_hidden *hidden, int layers);
 
+/* The gate of a context, if the settings have one: beta c, beta = sigmoid(w_b h + b), one number for each query's state
+ * h [...,size] and context c [...,D]. Declared as NAME.W, NAME.b. */
+bool at_gate_declare(at_model *model, at_dense *gate, const char *name, int64_t size, at_error *error);
+at_tensor *at_gate_apply(const at_model *model, const at_pass *pass, const at_dense *gate, at_tensor *h, at_tensor *c);
+
 /* The target position of a state, as a tensor [B,1], so that it is saved and selected like the rest of the state. */
 at_tensor *at_state_position(const at_pass *pass, int64_t rows, int64_t position);
 int64_t at_state_position_of(const at_tensor *position);
@@ -72,6 +77,7 @@ typedef struct at_source_attention {
     at_tensor *weights;              /* [B,n,S] */
     at_tensor **log_prob, **entropy; /* [B,Q] of each call; hard attention only */
     at_tensor **guided;              /* [B,Q,S] of each call, if the pass guides a head */
+    at_tensor **attended;            /* [B,Q,S] of each call, if the pass wants them differentiable */
     int64_t position;                /* position of the next query */
     int64_t done;                    /* steps so far */
     int64_t calls;

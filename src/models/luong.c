@@ -11,7 +11,7 @@ typedef struct luong {
     int source_embedding, target_embedding; /* E of either side */
     at_stack encoder, decoder;
     at_dense feed; /* F h~_{t-1}, with input feeding */
-    at_dense W_c, W_s;
+    at_dense W_c, W_s, gate;
     at_attention_params attention;
 } luong;
 
@@ -33,7 +33,8 @@ static bool declare(at_model *model, at_error *error)
         m->feed = at_dense_declare(p, "decoder.feed", H, at_cell_width(&m->decoder.ahead[0]), false, error);
     m->W_c = at_dense_declare(p, "output.W_c", 2 * H, H, false, error);
     m->W_s = at_dense_declare(p, "output.W_s", H, s->target_size, true, error);
-    return at_attention_params_declare(model, &m->attention, "attention", H, H, false, error);
+    return at_attention_params_declare(model, &m->attention, "attention", H, H, false, error) &&
+           at_gate_declare(model, &m->gate, "attention.gate", H, error);
 }
 
 static at_real keep_of(const at_model *model)
@@ -89,6 +90,7 @@ static at_tensor *attend(const at_model *model, at_source_attention *a, const at
     at_tensor *c = at_source_attention_next(a, h, encoded->part[0], encoded->part[0]); /* [B,n,H] */
     if (!c)
         return NULL;
+    c = at_gate_apply(model, a->pass, &m->gate, h, c);
     at_tensor *both = at_concat((at_tensor *[]){c, h}, 2, 2);
     return at_dense_apply(a->pass->tape, model->params, &m->W_c, both, AT_ACT_TANH);
 }
@@ -156,7 +158,7 @@ const at_model_kind at_luong = {
     .paper = "Luong, Pham, Manning 2015",
     .fields = "cell reset layers embedding hidden attention dropout attention-dropout score normaliser window position "
               "heads input-feeding "
-              "bidirectional guided-head",
+              "bidirectional gate guided-head",
     .defaults = "cell=lstm score=general",
     .has_source = true,
     .has_attention = true,

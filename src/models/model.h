@@ -33,6 +33,7 @@ typedef struct at_model_settings {
     char score[32], normaliser[16], window[24], position[24];
     int64_t heads;
     bool input_feeding, bidirectional;
+    bool gate; /* a recurrent decoder scales its context by sigmoid(w_b h + b) */
     /* the Transformer's */
     int64_t ffn, kv_heads, decoder_layers; /* inner size of FFN; kv_heads, decoder_layers 0: as heads, layers */
     int64_t positions;                     /* rows of a learned table */
@@ -98,6 +99,7 @@ typedef struct at_pass {
     int layer, head;        /* whose weights, from 1; 0: the mean of all */
     int guided_layer, guided_head; /* training: whose weights must be differentiable, from 1; 0: none */
     const at_observer *observer;   /* NULL: none */
+    bool wants_attended;           /* the weights of attention to the source must be differentiable */
     bool expectation;              /* hard attention takes the expectation under its softmax instead of a sample */
 } at_pass;
 
@@ -106,6 +108,7 @@ typedef struct at_decoded {
     bool packed;         /* the positions of padding are left out */
     at_tensor *weights;  /* [B, n, S] attention weights, not differentiable; NULL for a model without attention */
     at_tensor *guided;   /* [B, n, S] weights of the guided head, differentiable; NULL: the pass guides none */
+    at_tensor *attended; /* [B, n, S] mean weights of all heads, differentiable; NULL: not wanted */
     at_tensor *log_prob; /* [B, n] hard attention: log-probability of its samples; else NULL */
     at_tensor *entropy;  /* [B, n] hard attention: entropy of the softmax it samples from; else NULL */
 } at_decoded;

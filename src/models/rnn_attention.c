@@ -9,7 +9,7 @@
 typedef struct rnn_attention {
     int source_embedding, target_embedding; /* W of either side, a row for each token */
     at_cell encoder, decoder;
-    at_dense W_o;
+    at_dense W_o, gate;
     at_attention_params attention;
 } rnn_attention;
 
@@ -26,7 +26,8 @@ static bool declare(at_model *model, at_error *error)
     m->source_embedding = at_params_add(p, "source.E", AT_SHAPE(s->source_size, width), error);
     m->target_embedding = at_params_add(p, "target.E", AT_SHAPE(s->target_size, width), error);
     m->W_o = at_dense_declare(p, "output", 2 * s->hidden, s->target_size, true, error);
-    return at_attention_params_declare(model, &m->attention, "attention", s->hidden, s->hidden, false, error);
+    return at_attention_params_declare(model, &m->attention, "attention", s->hidden, s->hidden, false, error) &&
+           at_gate_declare(model, &m->gate, "attention.gate", s->hidden, error);
 }
 
 static at_parts encode(const at_model *model, const at_pass *pass, const at_source *source)
@@ -76,6 +77,7 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
     at_tensor *c = at_source_attention_next(&attention, h, encoded->part[0], encoded->part[0]); /* [B,n,H] */
     if (!c)
         return (at_decoded){0};
+    c = at_gate_apply(model, pass, &m->gate, h, c);
     at_tensor *both = at_concat((at_tensor *[]){h, c}, 2, 2);
     *state = (at_parts){.count = 1, .part = {at_state_position(pass, source->rows, position + n)}};
     at_parts_add(state, &s, 1);
@@ -87,7 +89,7 @@ const at_model_kind at_rnn_attention = {
     .formula = "s_t = rnn(y_{t−1}, s_{t−1}), e_tj = s_tᵀ W_a h_j, softmax(W_o [s_t; c_t])",
     .paper = "Luong, Pham, Manning 2015",
     .fields =
-        "cell reset hidden attention dropout attention-dropout score normaliser window position heads guided-head",
+        "cell reset hidden attention dropout attention-dropout score normaliser window position heads gate guided-head",
     .defaults = "cell=rnn score=general dropout=0.5",
     .has_source = true,
     .has_attention = true,

@@ -62,7 +62,7 @@ at_source_attention at_source_attention_begin(const at_model *model, const at_pa
     at_attention attention = model->attention;
     if (pass->expectation)
         at_attention_soften(&attention);
-    if (pass->guided_head)
+    if (pass->guided_head || pass->wants_attended)
         attention.plain = true; /* the fused path has no gradient of the weights */
     const bool hard = at_attention_samples(&attention);
     return (at_source_attention){.model = model,
@@ -74,6 +74,7 @@ at_source_attention at_source_attention_begin(const at_model *model, const at_pa
                                  .log_prob = hard ? at_step_array(pass, n) : NULL,
                                  .entropy = hard && pass->rng ? at_step_array(pass, n) : NULL,
                                  .guided = pass->guided_head ? at_step_array(pass, n) : NULL,
+                                 .attended = pass->wants_attended ? at_step_array(pass, n) : NULL,
                                  .position = position};
 }
 
@@ -162,6 +163,8 @@ at_tensor *at_source_attention_next(at_source_attention *a, at_tensor *query, at
                                                   a->source->length, a->position, w});
     if (a->guided)
         a->guided[a->calls] = at_one_head(out.weights, a->pass->guided_head);
+    if (a->attended)
+        a->attended[a->calls] = at_mean(out.weights, 1);
     if (hard)
         a->log_prob[a->calls] = at_sum(out.log_prob, 1); /* [B,H,Q] -> [B,Q] */
     if (a->entropy)
@@ -179,6 +182,7 @@ at_decoded at_source_attention_end(const at_source_attention *a, at_tensor *logi
     return (at_decoded){.logits = logits,
                         .weights = a->weights,
                         .guided = a->guided ? at_concat(a->guided, (int)a->calls, 1) : NULL,
+                        .attended = a->attended ? at_concat(a->attended, (int)a->calls, 1) : NULL,
                         .log_prob = a->log_prob ? at_concat(a->log_prob, (int)a->calls, 1) : NULL,
                         .entropy = a->entropy ? at_concat(a->entropy, (int)a->calls, 1) : NULL};
 }

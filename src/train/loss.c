@@ -63,6 +63,25 @@ static at_tensor *guided_loss(const at_loss *loss, const at_batch *batch, at_tap
     return at_scale(sum, -(at_real)loss->options.guided_weight);
 }
 
+/* lambda sum_i (1 - sum_t w_ti)^2 over the source units i of each sentence (Xu et al. 2015): every unit is to get as much
+ * attention as every other. t runs over the target units, padding left out. */
+static at_tensor *doubly_stochastic_loss(const at_loss *loss, const at_batch *batch, at_tape *tape, at_tensor *weights)
+{
+    const int64_t B = batch->rows, T = batch->target_length, S = batch->source_length;
+    at_real *counts = at_room(tape, (size_t)(B * (T + S)) * sizeof *counts), *asks = counts ? counts + B * T : NULL;
+    if (!weights || !counts)
+        return NULL;
+    for (int64_t b = 0; b < B; b++) {
+        for (int64_t t = 0; t < T; t++)
+            counts[b * T + t] = t < batch->target_lengths[b];
+        for (int64_t s = 0; s < S; s++)
+            asks[b * S + s] = s < batch->source_lengths[b];
+    }
+    at_tensor *counted = at_mul(weights, at_leaf(tape, AT_SHAPE(B, T, 1), counts, NULL, false));       /* [B,T,S] */
+    at_tensor *missing = at_sub(at_leaf(tape, AT_SHAPE(B, S), asks, NULL, false), at_sum(counted, 1)); /* [B,S] */
+    return at_scale(at_sum(at_mul(missing, missing), -1), (at_real)loss->options.doubly_stochastic);
+}
+
 /* The targets [B,T] without padding, in the order of packed logits. */
 static const int32_t *packed_targets(at_tape *tape, const at_batch *batch)
 {
@@ -90,6 +109,7 @@ bool at_batch_loss(at_loss *loss, const at_batch *batch, bool learn, double *sum
     if (learn && at_attention_samples(&model->attention))
         pass.expectation = at_rng_uniform(&loss->rng) < 0.5;
     const bool guides = learn && options->guide;
+    pass.wants_attended = learn && options->doubly_stochastic > 0;
     if (guides)
         at_model_guided(model, &pass.guided_layer, &pass.guided_head);
     at_source source = {batch->rows, batch->source_length, batch->source, batch->source_lengths};
@@ -107,6 +127,8 @@ bool at_batch_loss(at_loss *loss, const at_batch *batch, bool learn, double *sum
     if (learn && cross && decoded.log_prob)
         add_reinforce_gradients(loss, batch, &decoded);
     at_tensor *total = cross && guides ? at_add(cross, guided_loss(loss, batch, tape, decoded.guided)) : cross;
+    if (total && pass.wants_attended)
+        total = at_add(total, doubly_stochastic_loss(loss, batch, tape, decoded.attended));
     if (!total || (learn && !at_backward(total))) {
         const at_error *why = at_tape_error(tape);
         return why->code != AT_OK ? at_fail(error, why->code, "%s", why->text)

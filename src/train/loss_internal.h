@@ -11,6 +11,7 @@ typedef struct at_loss_options {
     double reinforce, entropy;    /* hard attention: the factors lambda_r and lambda_e of its two terms */
     const struct at_guide *guide; /* known alignments for the model's guided head; NULL: none */
     double guided_weight;         /* factor of their cross-entropy */
+    double doubly_stochastic; /* factor of the penalty that asks for as much attention on every source unit; 0: none */
 } at_loss_options;
 
 typedef struct at_loss {

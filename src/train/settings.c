@@ -92,6 +92,9 @@ static const at_setting after[] = {
                .help = "share of the target probability that is spread over the whole vocabulary"),
     OF_UPDATES(NUMBER, "guided-weight", guided_weight, SAME, .argument = "FACTOR", .fallback = "0.1",
                .help = "weight in the loss of the alignments' cross-entropy"),
+    OF_UPDATES(NUMBER, "doubly-stochastic", doubly_stochastic, SAME, .argument = "FACTOR", .fallback = "0",
+               .help = "weight in the loss of sum_i (1 - sum_t w_ti)^2, which asks a recurrent model for as much "
+                       "attention on every source unit as on every other"),
     OF_UPDATES(NUMBER, "reinforce", reinforce, SAME, .argument = "FACTOR", .fallback = "1",
                .help = "hard attention: weight of the REINFORCE term"),
     OF_UPDATES(NUMBER, "entropy", entropy, SAME, .argument = "FACTOR", .fallback = "0.01",

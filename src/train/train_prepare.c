@@ -23,6 +23,22 @@ static bool guided_head_exists(const at_model *model, at_error *error)
     return true;
 }
 
+/* The penalty of `doubly-stochastic` needs weights that are one distribution over the source for each target unit. */
+static bool can_be_doubly_stochastic(const at_model *model, at_error *error)
+{
+    int layers, heads;
+    if (!at_model_heads(model, &layers, &heads) || model->kind->has_cross_layers)
+        return at_fail(error, AT_USAGE,
+                       "`doubly-stochastic` is for recurrent models that attend to the source, and model '%s' is not "
+                       "one",
+                       model->kind->name);
+    if (at_attention_samples(&model->attention))
+        return at_fail(
+            error, AT_USAGE,
+            "`doubly-stochastic` trains attention weights, and the normaliser 'hard' samples positions instead");
+    return true;
+}
+
 /* Equal sizes are not enough: every id must be the same unit on both sides. */
 static bool can_share(const at_translator *t, at_error *error)
 {
@@ -46,6 +62,8 @@ static bool prepare_model(at_trainer *trainer, at_error *error)
     t->model = at_model_new(&model, trainer->settings->seed, error);
     if (t->model && trainer->guide && !guided_head_exists(t->model, error))
         return false;
+    if (t->model && trainer->settings->doubly_stochastic > 0 && !can_be_doubly_stochastic(t->model, error))
+        return false;
     trainer->optimiser = t->model ? at_optimiser_new(&trainer->settings->optimiser, t->model->params, error) : NULL;
     if (trainer->optimiser && trainer->settings->average > 1)
         trainer->average = at_average_new(trainer->settings->average, t->model->params, error);
@@ -58,7 +76,8 @@ static bool prepare_model(at_trainer *trainer, at_error *error)
                                           .reinforce = s->reinforce,
                                           .entropy = s->entropy,
                                           .guide = trainer->guide,
-                                          .guided_weight = s->guided_weight}};
+                                          .guided_weight = s->guided_weight,
+                                          .doubly_stochastic = s->doubly_stochastic}};
     if (!trainer->loss.arena)
         at_no_memory(error, "training");
     trainer->progress = (at_progress){.epoch = 1, .best = NAN};

@@ -89,6 +89,12 @@ refuse 2 "--guided-head needs --guided-alignment FILE, the word alignments to tr
     train --source source --target target --output no $small --guided-head 1.1
 refuse 2 "model 'rnn-plain' does not attend to a source, so --guided-alignment has no head to train" \
     train --source source --target target --output no --model rnn-plain --guided-alignment links
+for model in rnn-plain transformer; do
+    refuse 2 "--doubly-stochastic is for recurrent models that attend to the source, and model '$model' is not one" \
+        train --source source --target target --output no --model $model --doubly-stochastic 1
+done
+refuse 2 "--doubly-stochastic trains attention weights, and the normaliser 'hard' samples positions instead" \
+    train --source source --target target --output no --normaliser hard --doubly-stochastic 1
 refuse 1 "there is no head 3.1: the model has 2 layers of 2 heads" align -m free --source s --target t --head 3.1
 refuse 2 "--head is best, average or LAYER.HEAD such as 2.1, not 'x'" align -m free --source s --target t --head x
 refuse 2 "--gold is for --head best only" align -m free --source s --target t --gold gold
