@@ -160,6 +160,8 @@ const cli_command command_train = {
         "With --overwrite they stay until the first save; an interrupt before that leaves them alone.",
     .examples = "  attend train --source train.de --target train.en --valid-source val.de --valid-target val.en \\\n"
                 "      --model bahdanau --output de-en.safetensors --early-stopping 5\n"
+                "  attend train --init de-en.safetensors --freeze 'encoder.*' --source talks.de --target talks.en \\\n"
+                "      --output talks.safetensors\n"
                 "  attend train --model transformer-lm --target tales.txt --output tales.safetensors\n"
                 "  attend train --tsv words.tsv --columns 1,2 --source-vocab char --target-vocab char \\\n"
                 "      --output words.safetensors --epochs 30 --resume",

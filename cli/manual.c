@@ -18,6 +18,10 @@ static const note files[] = {
     {"train", "OUTPUT.last", "The model after the last update, where OUTPUT is the best one by validation."},
     {"train", "OUTPUT.state", "What attend train --resume needs to continue with the same bits."},
     {"train", "OUTPUT.log.jsonl", "The log of training, one JSON object a line."},
+    {"train", "OUTPUT.000400",
+     "With attend train --keep N: the models of the last N saves, by their updates. Older ones are removed, and no "
+     "other "
+     "file is. attend average makes one model of several."},
     {"train", "OUTPUT.previous, OUTPUT.state.previous",
      "With attend train --keep-previous: the model and the state that the last save replaced. Without it the next save "
      "removes them; OUTPUT.previous remains only after a run that ended between two validations with a better model: "

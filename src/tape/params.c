@@ -16,6 +16,7 @@ typedef struct entry {
     at_shape shape;
     int64_t offset; /* of its first number in the block */
     packing packed[2];
+    bool frozen;
 } entry;
 
 struct at_params {
@@ -139,6 +140,16 @@ int at_params_find(const at_params *params, const char *name)
             return i;
     }
     return -1;
+}
+
+void at_params_freeze(at_params *params, int index)
+{
+    params->entries[index].frozen = true;
+}
+
+bool at_params_frozen(const at_params *params, int index)
+{
+    return params->entries[index].frozen;
 }
 
 at_tensor *at_param(at_tape *tape, at_params *params, int index)

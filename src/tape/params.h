@@ -24,6 +24,10 @@ at_shape at_params_shape(const at_params *params, int index);
 at_real *at_params_value(at_params *params, int index);
 int at_params_find(const at_params *params, const char *name); /* -1 if there is none */
 
+/* Optimisers leave a frozen parameter alone, and its gradient out of the norm. */
+void at_params_freeze(at_params *params, int index);
+bool at_params_frozen(const at_params *params, int index);
+
 /* The parameter as a leaf on a tape; its gradient adds to the block. */
 at_tensor *at_param(at_tape *tape, at_params *params, int index);
 

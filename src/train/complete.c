@@ -184,8 +184,8 @@ bool at_train_settings_complete(at_train_settings *s, const at_given *given, at_
     at_given of_model = {0};
     for (int i = 0; at_model_setting(i); i++)
         of_model.row[i] = given->row[at_training_first_of_model() + i];
-    if (!complete_files(s, given, error) || !check_use(s, given, error) ||
-        !at_model_settings_complete(&s->model, &of_model, error))
+    if ((s->init && !at_train_settings_from_init(s, given, error)) || !complete_files(s, given, error) ||
+        !check_use(s, given, error) || (!s->init && !at_model_settings_complete(&s->model, &of_model, error)))
         return false;
     if (!at_model_possible(&s->model, error)) {
         if (error->code != AT_MEMORY) /* a format error elsewhere is a wrong setting here */

@@ -58,13 +58,15 @@ static void add_value(writer *w, int index)
     const at_setting *row = at_training_setting(index);
     const void *fields = fields_of(w->settings, index);
     at_identity *to = w->to;
+    const void *field = (const char *)fields + row->offset;
     char text[80];
     if (row->type == AT_SETTING_NUMBER && fields == w->settings)
-        snprintf(text, sizeof text, "%.17g", *(const double *)((const char *)fields + row->offset));
+        snprintf(text, sizeof text, "%.17g", *(const double *)field);
     else
         at_setting_text(row, fields, text, sizeof text);
     const size_t from = to->text.size;
-    at_buffer_print(&to->text, "%s", text);
+    const char *whole = row->type == AT_SETTING_TEXT ? *(const char *const *)field : NULL; /* however long */
+    at_buffer_print(&to->text, "%s", whole ? whole : text);
     to->mark[to->marks++] = (mark){row->name, from, to->text.size};
     to->is_written[index] = true;
 }
@@ -218,8 +220,9 @@ static void show_line(const char *line, bool missing, char *out, size_t size)
         else
             snprintf(named + used, sizeof named - used, "%s`%s`", blank, word + 2);
         const char *fallback = index < 0 ? NULL : at_training_setting(index)->fallback;
-        if (missing && fallback) {
-            snprintf(named + used, sizeof named - used, "%s`%s` %s", blank, word + 2, fallback);
+        if (missing && index >= 0) {
+            snprintf(named + used, sizeof named - used, fallback ? "%s`%s` %s" : "%sno `%s`", blank, word + 2,
+                     fallback);
             break;
         }
     }
@@ -248,7 +251,9 @@ static bool refuse_line(const at_trainer *trainer, const char *now, const char *
         if (line + same < m->from || line + same > m->to || m->from < line)
             continue;
         const char *value = then + (m->from - line);
-        const size_t length = strcspn(value, " ,\n");
+        const bool is_text = /* which may have blanks and commas, and ends the line */
+            at_training_setting(at_setting_find(at_training_setting, m->name))->type == AT_SETTING_TEXT;
+        const size_t length = strcspn(value, is_text ? "\n" : " ,\n");
         if (length == m->to - m->from && strncmp(value, identity->text.bytes + m->from, length) == 0)
             continue;
         snprintf(text, sizeof text, "`%s` %.*s", m->name, (int)length, value);

@@ -13,6 +13,11 @@
 
 enum { CHUNK = 1 << 14 };
 
+/* Numbers of the block that are updated: [from, to). */
+typedef struct range {
+    int64_t from, to;
+} range;
+
 struct at_optimiser {
     at_optimiser_settings settings;
     at_params *params;
@@ -21,7 +26,9 @@ struct at_optimiser {
     double rate;                       /* learning rate of the last update */
     at_real *first, *second, *average; /* [count] each; NULL: this optimiser has none */
     double *squares;                   /* [chunks] */
-    bool *finite;                      /* [chunks]: whether the parameters are, after an update */
+    range *trained;                    /* [ranges] what is not frozen, in order */
+    int ranges;
+    bool *finite; /* [chunks]: whether the parameters are, after an update */
 };
 
 static bool check(const at_optimiser_settings *s, at_error *error)
@@ -47,6 +54,23 @@ static bool check(const at_optimiser_settings *s, at_error *error)
     return true;
 }
 
+/* The parameters that are not frozen; neighbours share a range. */
+static bool find_trained(at_optimiser *o)
+{
+    o->trained = calloc((size_t)at_params_number(o->params) + 1, sizeof *o->trained);
+    for (int i = 0; o->trained && i < at_params_number(o->params); i++) {
+        const int64_t from = at_params_value(o->params, i) - at_params_values(o->params);
+        const int64_t to = from + at_shape_count(at_params_shape(o->params, i));
+        if (at_params_frozen(o->params, i))
+            continue;
+        if (o->ranges > 0 && o->trained[o->ranges - 1].to == from)
+            o->trained[o->ranges - 1].to = to;
+        else
+            o->trained[o->ranges++] = (range){from, to};
+    }
+    return o->trained;
+}
+
 /* A block of zeros as long as the parameters, if `wanted`. */
 static bool make_block(at_real **block, bool wanted, int64_t count)
 {
@@ -66,7 +90,8 @@ at_optimiser *at_optimiser_new(const at_optimiser_settings *settings, at_params 
         *o = (at_optimiser){.settings = *settings, .params = params, .count = count, .chunks = chunks};
         o->squares = calloc((size_t)chunks + 1, sizeof *o->squares);
         o->finite = calloc((size_t)chunks + 1, sizeof *o->finite);
-        allocated = o->squares && o->finite && make_block(&o->first, settings->kind != AT_SGD, count) &&
+        allocated = o->squares && o->finite && find_trained(o) &&
+                    make_block(&o->first, settings->kind != AT_SGD, count) &&
                     make_block(&o->second, settings->kind != AT_SGD, count) &&
                     make_block(&o->average, settings->ema > 0, count);
     }
@@ -89,7 +114,21 @@ void at_optimiser_free(at_optimiser *optimiser)
     free(optimiser->average);
     free(optimiser->squares);
     free(optimiser->finite);
+    free(optimiser->trained);
     free(optimiser);
+}
+
+/* ---- Frozen parameters ---------------------------------------------------------------------------------------- */
+
+/* The gradients between the ranges that are trained become 0. */
+static void clear_frozen(at_optimiser *o)
+{
+    int64_t end = 0;
+    for (int i = 0; i <= o->ranges; i++) {
+        const int64_t from = i < o->ranges ? o->trained[i].from : o->count;
+        memset(at_params_grads(o->params) + end, 0, (size_t)(from - end) * sizeof(at_real));
+        end = i < o->ranges ? o->trained[i].to : end;
+    }
 }
 
 /* ---- The norm ------------------------------------------------------------------------------------------------- */
@@ -185,7 +224,12 @@ static void update_chunks(void *context, int64_t first, int64_t last)
     for (int64_t chunk = first; chunk < last; chunk++) {
         int64_t from, to;
         chunk_range(u->o, chunk, &from, &to);
-        update_chunk(u, from, to - from);
+        for (int i = 0; i < u->o->ranges; i++) {
+            const range *r = &u->o->trained[i];
+            const int64_t begin = r->from > from ? r->from : from, end = r->to < to ? r->to : to;
+            if (begin < end)
+                update_chunk(u, begin, end - begin);
+        }
         u->o->finite[chunk] = at_isa()->rows->finite(at_params_values(u->o->params) + from, 0, 1, to - from);
     }
 }
@@ -196,6 +240,7 @@ bool at_optimiser_step(at_optimiser *optimiser, double scale, double *norm, bool
     const at_optimiser_settings *s = &o->settings;
     if (error->code != AT_OK)
         return false;
+    clear_frozen(o);
     *norm = fabs(scale) * gradient_norm(o);
     *skipped = !isfinite(*norm);
     if (*skipped) {

@@ -25,6 +25,7 @@ typedef struct at_optimiser_settings {
 double at_schedule_rate(const at_optimiser_settings *settings, int64_t step);
 
 typedef struct at_optimiser at_optimiser;
+/* Frozen parameters, which must be frozen before, keep their bits. */
 at_optimiser *at_optimiser_new(const at_optimiser_settings *settings, at_params *params, at_error *error);
 void at_optimiser_free(at_optimiser *optimiser);
 

@@ -7,6 +7,7 @@
         .resume = AT_RESUME_##resume_, __VA_ARGS__                                                                     \
     }
 #define OF_DATA(...)    ROW("The data", __VA_ARGS__)
+#define OF_INIT(...)    ROW("Fine-tuning", __VA_ARGS__)
 #define OF_TEXT(...)    ROW("Vocabularies and lengths", __VA_ARGS__)
 #define OF_UPDATES(...) ROW("Updates", __VA_ARGS__)
 #define OF_END(...)     ROW("Stopping, validation and saving", __VA_ARGS__)
@@ -35,6 +36,14 @@ static const at_setting before[] = {
     OF_DATA(TEXT, "output", output, FREE, .argument = "FILE",
             .help = "the model to write: the best by validation, or the last if there is no validation. FILE.last, "
                     "FILE.state and FILE.log.jsonl are written beside it"),
+
+    OF_INIT(TEXT, "init", init, SAME, .argument = "MODEL",
+            .help =
+                "start from the parameters of this model file, with its vocabularies and its settings; optimiser, data "
+                "and dropout are those of the new run"),
+    OF_INIT(TEXT, "freeze", freeze, SAME, .argument = "NAMES",
+            .help = "parameters that stay as they are: names, their parts up to a dot, or patterns, as in "
+                    "encoder.*,target.E"),
 };
 
 static const at_setting after[] = {
@@ -116,6 +125,8 @@ static const at_setting after[] = {
            .help = "updates between progress lines"),
     OF_END(COUNT, "save-every", save_every, FREE, .argument = "N", .least = 1,
            .help = "updates between saves of the state (default: with a validation or an epoch)"),
+    OF_END(COUNT, "keep", keep, FREE, .argument = "N", .fallback = "0",
+           .help = "keep the models of the last N saves as FILE.000400 and so on, by their updates"),
     OF_END(SWITCH, "resume", resume, FREE,
            .help = "continue from FILE.state, with the same bits as an uninterrupted run"),
     OF_END(SWITCH, "overwrite", overwrite, FREE,

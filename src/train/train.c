@@ -141,9 +141,10 @@ static bool validate_end(at_run *run, at_error *error)
     return true;
 }
 
-static bool save(at_run *run, at_error *error)
+/* `regular`: an uninterrupted run saves here, too. */
+static bool save(at_run *run, bool regular, at_error *error)
 {
-    if (!at_trainer_save(run->trainer, error))
+    if (!at_trainer_save(run->trainer, regular, error))
         return false;
     at_train_news news = at_run_news(run, AT_NEWS_SAVED);
     news.text = run->trainer->state_path;
@@ -164,7 +165,7 @@ static bool after_update(at_run *run, at_error *error)
         return false;
     bool valid_due = run->trainer->valid && s->valid_every > 0 && now % s->valid_every == 0;
     bool save_due = s->save_every > 0 && now % s->save_every == 0;
-    return (!valid_due || validate(run, error)) && (!(valid_due || save_due) || save(run, error));
+    return (!valid_due || validate(run, error)) && (!(valid_due || save_due) || save(run, true, error));
 }
 
 /* Continues with batch `batch` of an epoch, with the subwords sampled for that epoch. */
@@ -186,7 +187,7 @@ static bool after_epoch(at_run *run, at_error *error)
     run->unsaved = true;
     p->epoch++;
     p->batch = p->sentences = 0;
-    return seek(t, p->epoch, 0, error) && (!(valid_due || t->settings->save_every == 0) || save(run, error));
+    return seek(t, p->epoch, 0, error) && (!(valid_due || t->settings->save_every == 0) || save(run, true, error));
 }
 
 static bool stop_skipping(const at_run *run, at_error *error)
@@ -222,7 +223,7 @@ static bool train(at_run *run, at_error *error)
             return false;
     }
     /* The report of the updates since the last one is not part of the state: a longer run would report later. */
-    if (run->unsaved && !keeps_old_files(run) && !save(run, error))
+    if (run->unsaved && !keeps_old_files(run) && !save(run, false, error))
         return false;
     if (t->progress.unreported > 0 && !at_run_report(run, error))
         return false;

@@ -28,6 +28,8 @@ typedef struct at_train_settings {
     const char *output;           /* the best model; OUTPUT.last, OUTPUT.state, OUTPUT.log.jsonl beside it */
     at_columns columns;           /* of both, if they are tab-separated */
     at_model_settings model;
+    const char *init;   /* the model file to start from, or NULL */
+    const char *freeze; /* patterns of the names of parameters that stay as they are, commas between; or NULL */
     const char *source_vocabulary, *target_vocabulary; /* "char", "word:8000", "spm:8000", "FILE.spm" */
     bool joint_vocabulary;
     at_cleaning cleaning;    /* of both sides */
@@ -51,6 +53,7 @@ typedef struct at_train_settings {
     uint64_t seed;
     bool resume;
     bool overwrite;     /* the model and the state that are there */
+    int64_t keep;       /* checkpoints OUTPUT.000400 to keep; 0: none are written */
     bool keep_previous; /* what a save replaces stays as OUTPUT.previous and OUTPUT.state.previous */
 } at_train_settings;
 

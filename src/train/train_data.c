@@ -80,7 +80,11 @@ bool at_trainer_prepare_data(at_trainer *trainer, at_error *error)
     const at_train_settings *s = trainer->settings;
     at_translator *t = &trainer->translator;
     at_lines *lines = lines_of(&s->lines[AT_TRAIN], &s->train, error);
-    if (lines) {
+    if (lines && trainer->initial) {
+        t->source = trainer->initial->source;
+        t->target = trainer->initial->target;
+        trainer->initial->source = trainer->initial->target = NULL;
+    } else if (lines) {
         bool joint = s->joint_vocabulary;
         if (!s->train.target_only)
             t->source = make_vocabulary(lines, s->source_vocabulary, s->cleaning, 0, joint ? 1 : 0, error);

@@ -6,7 +6,8 @@
  *     train_data.c     vocabularies, corpora and batches             train_valid.c  the score of the validation data
  *     train.c          the loop                                      train_state.c  models and the state on disk
  *     train_report.c   news for the listener, lines for the log      train_log.c    the log and its lock
- *     train_output.c   names of the files, and none is replaced by mistake */
+ *     train_output.c   names of the files, and none is replaced by mistake
+ *     fine_tune.c      starting from a model, frozen parameters      checkpoints.c  numbered models */
 #ifndef AT_TRAIN_INTERNAL_H
 #define AT_TRAIN_INTERNAL_H
 
@@ -37,11 +38,19 @@ typedef struct at_progress {
 
 typedef struct at_identity at_identity;
 
+/* The updates of the numbered checkpoints that this run has written and not removed, oldest first. */
+typedef struct at_checkpoints {
+    int64_t *update;
+    int64_t count;
+    size_t room;
+} at_checkpoints;
+
 typedef struct at_trainer {
     const at_train_settings *settings;
     at_train_listener *listener;
     void *context;
 
+    at_translator *initial;   /* the model that the run starts from, until its parameters are copied; NULL: none */
     at_translator translator; /* the current model, its vocabularies, its history */
     at_buffer history;        /* JSON objects with commas between: one per validation */
     at_lines *valid_lines;
@@ -54,6 +63,7 @@ typedef struct at_trainer {
     at_real *swapped;    /* holds the parameters while the model has their average, else NULL */
     at_loss loss;        /* the model's, with the random numbers and the baseline of training */
     at_progress progress;
+    at_checkpoints checkpoints;
     int64_t saved;         /* the update of the last save; -1: none */
     double seconds_before; /* from the last report to the end of the run that is resumed; 0: unknown */
     bool has_begun;        /* the files are those of this run, as it has saved or resumed */
@@ -81,6 +91,14 @@ typedef struct at_run {
 /* train_prepare.c: the trainer of `settings`, ready for the next update; to be released even if it fails. */
 bool at_trainer_prepare(at_trainer *trainer, at_error *error);
 void at_trainer_release(at_trainer *trainer);
+
+/* fine_tune.c. With `init`: the settings of that model, unless those given contradict them; then the model itself, and its
+ * parameters for the new one. */
+bool at_train_settings_from_init(at_train_settings *settings, const at_given *given, at_error *error);
+bool at_trainer_load_initial(at_trainer *trainer, at_error *error);
+void at_trainer_take_parameters(at_trainer *trainer);
+/* Freezes the parameters that `freeze` names. */
+bool at_trainer_freeze(at_trainer *trainer, at_error *error);
 
 /* train_data.c */
 bool at_trainer_prepare_data(at_trainer *trainer, at_error *error);
@@ -121,6 +139,15 @@ bool at_trainer_log_sync(at_trainer *trainer, at_error *error); /* so that a pow
 /* Cuts the log to the lines that were there when the state was saved. */
 bool at_trainer_log_resume(at_trainer *trainer, at_error *error);
 
+/* checkpoints.c: writes one for this update; removes the oldest, once the state is saved. */
+bool at_trainer_save_numbered(at_trainer *trainer, at_error *error);
+void at_trainer_remove_oldest(at_trainer *trainer);
+bool at_checkpoints_to_text(const at_checkpoints *list, at_buffer *text);
+bool at_checkpoints_from_text(at_checkpoints *list, const char *text, const char *path, at_error *error);
+void at_checkpoints_free(at_checkpoints *list);
+/* Refuses to mix them with those of another run. */
+bool at_trainer_check_numbered(const at_trainer *trainer, at_error *error);
+
 /* settings.c: the index of the model's first row among those of at_training_setting, and the struct that the offset of
  * a row counts in. */
 enum { AT_MOST_AVERAGED = 1000 };
@@ -134,7 +161,10 @@ const char *at_identity_text(const at_identity *identity);
 void at_identity_free(at_identity *identity);
 
 /* train_state.c */
-bool at_trainer_save(at_trainer *trainer, at_error *error); /* the last model and the state */
+bool at_state_has_updates(const char *path); /* whether a state is there that a run can continue from */
+/* The last model and the state; `numbered`: also a checkpoint, if the settings ask for them. */
+bool at_trainer_save(at_trainer *trainer, bool numbered, at_error *error);
+bool at_trainer_write_model(at_trainer *trainer, const char *path, bool keep_previous, at_error *error);
 bool at_trainer_save_best(at_trainer *trainer, at_error *error);
 bool at_trainer_resume(at_trainer *trainer, at_error *error);
 

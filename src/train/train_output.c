@@ -33,6 +33,7 @@ static bool check_inputs(const at_trainer *trainer, at_error *error)
                 {"valid-target", s->valid.target},
                 {"valid-tsv", s->valid.tsv},
                 {"guided-alignment", s->guided_alignment},
+                {"init", s->init},
                 {"source-vocab", s->source_vocabulary},
                 {"target-vocab", s->target_vocabulary}};
     for (size_t r = 0; r < sizeof read / sizeof *read; r++)

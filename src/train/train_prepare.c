@@ -60,6 +60,10 @@ static bool prepare_model(at_trainer *trainer, at_error *error)
     if (model.share_embeddings && t->source && !can_share(t, error))
         return false;
     t->model = at_model_new(&model, trainer->settings->seed, error);
+    if (t->model)
+        at_trainer_take_parameters(trainer);
+    if (t->model && !at_trainer_freeze(trainer, error))
+        return false;
     if (t->model && trainer->guide && !guided_head_exists(t->model, error))
         return false;
     if (t->model && trainer->settings->doubly_stochastic > 0 && !can_be_doubly_stochastic(t->model, error))
@@ -105,13 +109,15 @@ bool at_trainer_prepare(at_trainer *trainer, at_error *error)
     const at_train_settings *s = trainer->settings;
     trainer->log = -1;
     return check_settings(s, error) && at_trainer_name_files(trainer, error) && at_trainer_lock(trainer, error) &&
-           at_trainer_check_existing(trainer, error) && at_trainer_prepare_data(trainer, error) &&
+           at_trainer_check_existing(trainer, error) && at_trainer_check_numbered(trainer, error) &&
+           at_trainer_load_initial(trainer, error) && at_trainer_prepare_data(trainer, error) &&
            prepare_model(trainer, error) && (!s->resume || at_trainer_resume(trainer, error));
 }
 
 void at_trainer_release(at_trainer *trainer)
 {
     at_trainer_unlock(trainer);
+    at_translator_free(trainer->initial);
     at_model_free(trainer->translator.model);
     at_vocabulary_free(trainer->translator.source);
     at_vocabulary_free(trainer->translator.target);
@@ -130,4 +136,5 @@ void at_trainer_release(at_trainer *trainer)
     free(trainer->state_path);
     free(trainer->log_path);
     at_identity_free(trainer->identity);
+    at_checkpoints_free(&trainer->checkpoints);
 }

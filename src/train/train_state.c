@@ -41,6 +41,15 @@ static bool is_beginning(const at_tensors *file)
     return at_optimiser_steps_in(file) == 0 && !at_tensors_get(file, "training.place");
 }
 
+bool at_state_has_updates(const char *path)
+{
+    at_error unread = {0};
+    at_tensors *file = access(path, F_OK) == 0 ? at_tensors_read(path, &unread) : NULL;
+    const bool has = file && !is_beginning(file);
+    at_tensors_free(file);
+    return has;
+}
+
 /* From its first save on, the files are those of this run. */
 static bool begin_files(at_trainer *trainer, at_error *error)
 {
@@ -72,7 +81,7 @@ void at_trainer_swap_average(at_trainer *trainer)
 }
 
 /* A model file holds the averaged parameters, if there is an average: those that were validated. */
-static bool save_model(at_trainer *trainer, const char *path, bool keep_previous, at_error *error)
+bool at_trainer_write_model(at_trainer *trainer, const char *path, bool keep_previous, at_error *error)
 {
     at_buffer history = {0};
     at_buffer_print(&history, "[%s]", trainer->history.size > 0 ? trainer->history.bytes : "");
@@ -89,7 +98,7 @@ static bool save_model(at_trainer *trainer, const char *path, bool keep_previous
 
 bool at_trainer_save_best(at_trainer *trainer, at_error *error)
 {
-    return begin_files(trainer, error) && save_model(trainer, trainer->settings->output, true, error);
+    return begin_files(trainer, error) && at_trainer_write_model(trainer, trainer->settings->output, true, error);
 }
 
 /* ---- The state ------------------------------------------------------------------------------------------------ */
@@ -130,6 +139,17 @@ static void numbers_to_progress(const int64_t *count, const double *number, bool
                        .norm = old ? 0 : number[6]};
 }
 
+static bool put_checkpoints(const at_trainer *trainer, at_tensors *file, at_error *error)
+{
+    at_buffer text = {0};
+    const bool done =
+        trainer->checkpoints.count == 0 || (at_checkpoints_to_text(&trainer->checkpoints, &text)
+                                                ? at_tensors_set_meta(file, "checkpoints", text.bytes, error)
+                                                : at_no_memory(error, "the list of checkpoints"));
+    at_buffer_free(&text);
+    return done;
+}
+
 static bool save_state(at_trainer *trainer, at_error *error)
 {
     at_tensors *file = at_tensors_new();
@@ -149,7 +169,7 @@ static bool save_state(at_trainer *trainer, at_error *error)
                 at_tensors_set_meta(file, "run", at_identity_text(trainer->identity), error) &&
                 at_tensors_set_meta(file, "kernels", at_kernels_name(), error) &&
                 at_tensors_set_meta(file, "history", trainer->history.size > 0 ? trainer->history.bytes : "", error) &&
-                at_tensors_put(file, "training.place", &counts, error) &&
+                put_checkpoints(trainer, file, error) && at_tensors_put(file, "training.place", &counts, error) &&
                 at_tensors_put(file, "training.numbers", &numbers, error) &&
                 at_params_put(trainer->translator.model->params, file, error) &&
                 at_optimiser_save(trainer->optimiser, file, error) &&
@@ -161,14 +181,17 @@ static bool save_state(at_trainer *trainer, at_error *error)
 
 /* The state is written last: a run killed before that resumes from the previous state and writes the same models
  * again. Until then the best model of the previous state is kept, for restore_best. */
-bool at_trainer_save(at_trainer *trainer, at_error *error)
+bool at_trainer_save(at_trainer *trainer, bool numbered, at_error *error)
 {
     bool validates = trainer->valid;
-    if (!begin_files(trainer, error) || !(!validates || save_model(trainer, trainer->last_path, false, error)) ||
+    if (!begin_files(trainer, error) ||
+        !(!validates || at_trainer_write_model(trainer, trainer->last_path, false, error)) ||
         !(trainer->progress.best_update > 0 || at_trainer_save_best(trainer, error)) ||
-        !at_trainer_log_sync(trainer, error) || !save_state(trainer, error)) /* the state counts the lines of the log */
+        !(!numbered || at_trainer_save_numbered(trainer, error)) || !at_trainer_log_sync(trainer, error) ||
+        !save_state(trainer, error)) /* the state counts the lines of the log */
         return false;
     trainer->saved = at_optimiser_steps(trainer->optimiser);
+    at_trainer_remove_oldest(trainer);
     if (!trainer->settings->keep_previous) {
         at_file_forget(trainer->settings->output);
         at_file_forget(trainer->state_path);
@@ -280,6 +303,9 @@ static bool read_state(at_trainer *trainer, const at_tensors *file, at_error *er
         !at_params_take(trainer->translator.model->params, file, path, "training.", error) ||
         !moments_finite(file, path, error) || !at_optimiser_load(trainer->optimiser, file, error))
         return false;
+    const char *checkpoints = at_tensors_meta(file, "checkpoints");
+    if (checkpoints && !at_checkpoints_from_text(&trainer->checkpoints, checkpoints, path, error))
+        return false;
     const int64_t updates = at_optimiser_steps(trainer->optimiser);
     numbers_to_progress(count->data, number->data, old, &trainer->progress);
     if (!is_possible(&trainer->progress, updates, path, error) ||
@@ -292,6 +318,7 @@ static bool read_state(at_trainer *trainer, const at_tensors *file, at_error *er
     trainer->has_begun = true; /* the files are those of this run */
     trainer->replaces = false;
     trainer->old_log = 0;
+    at_trainer_remove_oldest(trainer); /* a killed run may not have come to it */
     compare_kernels(trainer, file);
     return true;
 }
