@@ -13,8 +13,8 @@ typedef struct translate_options {
     at_texts models;
     const char *head, *input, *output;
     int alignment;
-    int64_t beam, n_best, batch_size, max_length, max_source;
-    double length_penalty, sample, max_length_factor, min_length_factor;
+    int64_t beam, n_best, batch_size, max_length, max_source, top_k;
+    double length_penalty, sample, top_p, max_length_factor, min_length_factor;
     bool scores, replace_unknown, prefix, coverage;
 } translate_options;
 
@@ -38,6 +38,11 @@ static const at_setting table[] = {
     {AT_SETTING_NUMBER, "sample", "T", offsetof(translate_options, sample), NULL, 0, 1000,
      .help =
          "sample at temperature T instead of searching; the samples of a line depend only on --seed and its number"},
+    {AT_SETTING_COUNT, "top-k", "K", offsetof(translate_options, top_k), NULL, 1, 1000000000,
+     .help = "with --sample: sample from the K likeliest units only; 1 is greedy; of equals the lower id is likelier"},
+    {AT_SETTING_NUMBER, "top-p", "P", offsetof(translate_options, top_p), NULL, 0, 1, AT_ABOVE_LEAST,
+     .help = "with --sample: sample from the fewest likeliest units whose probabilities sum to P or more (nucleus "
+             "sampling); after --top-k, if both are given"},
     {AT_SETTING_NUMBER, "max-length-factor", "F", offsetof(translate_options, max_length_factor), "2", 0, 1000,
      .help = "the longest output has F times the source's units, plus 10"},
     {AT_SETTING_COUNT, "max-length", "N", offsetof(translate_options, max_length), NULL, 1, 1000000,
@@ -179,6 +184,8 @@ static bool translate(job *j, at_translator *translator, at_error *error)
                                    .length_penalty = o->length_penalty,
                                    .n_best = j->ranked ? o->n_best : 1,
                                    .temperature = isnan(o->sample) ? 0 : o->sample,
+                                   .top_k = o->top_k == UNSET ? 0 : o->top_k,
+                                   .top_p = isnan(o->top_p) ? 0 : o->top_p,
                                    .seed = o->common.seed,
                                    .batch = o->batch_size,
                                    .max_length_factor = o->max_length_factor,
@@ -210,6 +217,9 @@ static bool check(const translate_options *o, at_error *error)
         return fail(error, AT_USAGE, "--max-length-factor takes a number above 0");
     if (!isnan(o->sample) && o->beam > 1)
         return fail(error, AT_USAGE, "--sample samples instead of searching, so it cannot be combined with --beam");
+    if (isnan(o->sample) && (o->top_k != UNSET || !isnan(o->top_p)))
+        return fail(error, AT_USAGE,
+                    "--top-k and --top-p choose what --sample samples from; give a temperature, such as --sample 1");
     if (isnan(o->sample) && o->n_best != UNSET && o->n_best > o->beam)
         return fail(error, AT_USAGE, "--n-best %lld needs a --beam of at least as many", (long long)o->n_best);
     return true;
@@ -261,7 +271,7 @@ const cli_command command_translate = {
                 "  attend translate -m de-en.safetensors --beam 6 --length-penalty 0.6 --n-best 3 < test.de\n"
                 "  attend translate -m seed1.safetensors -m seed2.safetensors -m seed3.safetensors --beam 5 < test.de\n"
                 "  printf 'ein Bier\\tI would\\n' | attend translate -m de-en.safetensors --prefix\n"
-                "  echo 'Once upon' | attend translate -m tales.safetensors --sample 0.8",
+                "  echo 'Once upon' | attend translate -m tales.safetensors --sample 0.8 --top-k 40",
     .options = table,
     .size = sizeof(translate_options),
     .run = run,

@@ -416,6 +416,12 @@ typedef struct at_search_settings {
     int64_t max_source;       /* 0: no limit. Units that are read of a line: the first of a longer source; the last of a
                                  language model's line, whose output still begins with all of it */
     at_on_long *on_long;      /* NULL: none */
+    int64_t top_k;            /* 0: all. Sampling chooses among the top_k likeliest units only; of equals the lowest id */
+    double top_p;             /* 0: all. Of these, among the fewest likeliest whose probabilities at this temperature sum
+                                 to top_p or more (nucleus sampling); both leave `score` as it is */
+    const volatile int *stop; /* NULL: none. Read between steps of the search, also of at_align and at_encode: once it is
+                                 not 0, the call fails with AT_INTERRUPTED. Set it in a callback, in a signal handler, or
+                                 as an atomic write in another thread */
 } at_search_settings;
 
 /* One output. */
@@ -462,7 +468,7 @@ typedef bool at_on_result(void *context, int64_t line, const at_result *result);
  * units, then what follows by search or sampling.
  * AT_USAGE: the settings are wrong or do not fit the model; AT_UNSUPPORTED: weights, or a head, that the model does not
  * have, or a line longer than 256 MiB; AT_FAILED: what the model computes for a line is not finite, so that there are
- * no probabilities; AT_INTERRUPTED: on_result returned false. */
+ * no probabilities; AT_INTERRUPTED: on_result returned false, or *stop was set. */
 AT_API bool at_translate(at_translator *translator, const at_search_settings *settings, const at_line *lines,
                          int64_t count, at_on_result *on_result, void *context, at_error *error);
 
@@ -479,7 +485,7 @@ AT_API bool at_translate_stream(at_translator *translator, const at_search_setti
                                 at_on_result *on_result, void *context, at_error *error);
 
 /* Forced decoding: log-probability, links, weights and names of given targets. Of the settings it uses only first_line,
- * batch, wants_weights, layer, head, max_source (targets are never cut) and on_long. A language model takes no sources (NULL), and has no links and no weights.
+ * batch, wants_weights, layer, head, max_source (targets are never cut), on_long and stop. A language model takes no sources (NULL), and has no links and no weights.
  * Fails as at_translate does; AT_USAGE also if sources are missing, or given to a language model. */
 AT_API bool at_align(at_translator *translator, const at_search_settings *settings, const at_line *sources,
                      const at_line *targets, int64_t count, at_on_result *on_result, void *context, at_error *error);
@@ -529,7 +535,7 @@ AT_API double at_maps_score(const at_maps *maps);       /* its log-probability, 
 /* The encoder only: each line's features, one row for each of its units, in at_result; there is one hypothesis, and it
  * is empty. A transformer returns the rows of its last layer, a recurrent model with attention the states it attends
  * to; the others keep one vector of a whole source and fail with AT_UNSUPPORTED, language models with AT_USAGE. Of the
- * settings it uses only first_line, batch, max_source and on_long; neither batch nor threads change a bit. Memory does
+ * settings it uses only first_line, batch, max_source, on_long and stop; neither batch nor threads change a bit. Memory does
  * not grow with the number of lines. */
 AT_API bool at_encode(at_translator *translator, const at_search_settings *settings, const at_line *lines,
                       int64_t count, at_on_result *on_result, void *context, at_error *error);

@@ -58,7 +58,8 @@ bool at_align(at_translator *translator, const at_search_settings *settings, con
                                    .layer = settings->layer,
                                    .head = settings->head,
                                    .max_source = settings->max_source,
-                                   .on_long = settings->on_long};
+                                   .on_long = settings->on_long,
+                                   .stop = settings->stop};
     const at_search_job job = {.translator = translator,
                                .settings = &complete,
                                .lines = sources,
@@ -75,7 +76,8 @@ bool at_encode(at_translator *translator, const at_search_settings *settings, co
     at_search_settings complete = {.first_line = settings->first_line,
                                    .batch = settings->batch,
                                    .max_source = settings->max_source,
-                                   .on_long = settings->on_long};
+                                   .on_long = settings->on_long,
+                                   .stop = settings->stop};
     if (error->code == AT_OK && !translator->model->kind->has_source)
         return at_fail(error, AT_USAGE, "model '%s' is a language model: it has no encoder",
                        translator->model->kind->name);

@@ -99,7 +99,7 @@ bool at_forced_batch(at_search_work *work, at_sentence *const *batch, int64_t ro
     if (!at_search_pad(work, batch, rows, &f.source) || !at_search_start(work, &f.source) || !allocate_rows(&f))
         return false;
     for (int64_t from = 0; from <= longest; from += POSITIONS)
-        if (!read_positions(&f, from))
+        if (at_search_stopped(work) || !read_positions(&f, from))
             return false;
     for (int64_t r = 0; r < rows; r++) {
         f.best[r].penalised = f.best[r].score;

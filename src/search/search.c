@@ -27,6 +27,11 @@ bool at_search_complete(at_search_settings *settings, at_error *error)
     if (settings->max_source < 0)
         return at_fail(error, AT_USAGE, "the longest source is a number of units, 1 or more, not %lld",
                        (long long)settings->max_source);
+    if (settings->top_k < 0 || !(settings->top_p >= 0) || settings->top_p > 1)
+        return at_fail(error, AT_USAGE, "top-k is a count, 1 or more, and top-p a number above 0 and at most 1");
+    if ((settings->top_k > 0 || settings->top_p > 0) && settings->temperature == 0)
+        return at_fail(error, AT_USAGE,
+                       "top-k and top-p choose what is sampled from, and without a temperature nothing is sampled");
     settings->beam = settings->beam ? settings->beam : 1;
     settings->n_best = settings->n_best ? settings->n_best : 1;
     settings->batch = settings->batch ? settings->batch : 64;

@@ -416,7 +416,7 @@ bool at_search_beam(at_search_work *work, at_sentence *const *sentences, int64_t
     if ((samples && batch.width > 1 && !lay_out(&batch)) || !move_rows(&batch))
         return false;
     for (batch.step = 0; batch.rows > 0; batch.step++)
-        if (!step(&batch))
+        if (at_search_stopped(work) || !step(&batch))
             return false;
     return true;
 }

@@ -55,6 +55,8 @@ bool at_search_encode(at_arena *arena, const at_vocabulary *vocabulary, int64_t 
 /* Memory of an arena for at least one item; NULL with the error set. */
 void *at_search_alloc(at_search_work *work, at_arena *arena, int64_t count, size_t size);
 bool at_search_no_memory(at_search_work *work); /* always false */
+/* Whether the caller wants the call to end; then with the error set. */
+bool at_search_stopped(const at_search_work *work);
 /* Fails because of what the model computed for this sentence, such as "scores"; always false. */
 bool at_search_not_finite(at_search_work *work, const at_sentence *sentence, const char *what);
 

@@ -18,6 +18,13 @@ bool at_search_no_memory(at_search_work *work)
     return at_no_memory(work->error, NO_MEMORY);
 }
 
+bool at_search_stopped(const at_search_work *work)
+{
+    const volatile int *stop = work->settings->stop;
+    return stop && __atomic_load_n(stop, __ATOMIC_RELAXED) &&
+           !at_fail(work->error, AT_INTERRUPTED, "stopped, as the caller asked for it");
+}
+
 bool at_search_not_finite(at_search_work *work, const at_sentence *sentence, const char *what)
 {
     if (work->job->not_finite)
@@ -208,7 +215,7 @@ static bool run_window(at_search_work *work, at_sentence *sentences, int64_t cou
             if ((to - from + 1) * length_of(work, order[to]) > BATCH_UNITS)
                 break;
         at_arena_reset(work->batch);
-        if (!work->run_batch(work, order + from, to - from))
+        if (at_search_stopped(work) || !work->run_batch(work, order + from, to - from))
             return false;
     }
     return true;

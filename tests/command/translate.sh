@@ -21,6 +21,7 @@ equal "" "$("$attend" translate -m model </dev/null)" "no line"
 
 # The same bytes in any batch, on any threads; drawing too.
 for options in "--beam 4 --n-best 3 --length-penalty 0.6 --alignment soft" "--sample 1.5 --n-best 2 --alignment hard" \
+    "--sample 1.5 --n-best 2 --top-k 5 --top-p 0.8" \
     "--scores --replace-unknown"; do
     "$attend" translate -m model $options --batch-size 64 --threads 1 <in >judge
     for batch in 1 7; do
@@ -28,6 +29,9 @@ for options in "--beam 4 --n-best 3 --length-penalty 0.6 --alignment soft" "--sa
         same_file judge other
     done
 done
+"$attend" translate -m model --sample 5 --top-k 1 <in >first
+"$attend" translate -m model <in >second
+same_file first second
 "$attend" translate -m model --sample 5 --seed 1 <in >first
 "$attend" translate -m model --sample 5 --seed 2 <in >second
 ! cmp -s first second || fail "another seed draws the same"
@@ -141,6 +145,9 @@ refuse 1 "'alone' is a 'transformer-lm', which cannot be in an ensemble with a '
     translate -m model -m alone
 
 # ---- Refusals.
+refuse 2 "--top-k and --top-p choose what --sample samples from; give a temperature, such as --sample 1" \
+    translate -m model --top-k 3
+refuse 2 "--top-p takes a number above 0 to 1, not '0'" translate -m model --sample 1 --top-p 0
 refuse 2 "attend translate needs a model: attend translate MODEL, or -m MODEL" translate
 refuse 2 "--model needs a value: --model FILE" translate -m
 refuse 1 "cannot read 'missing': No such file or directory" translate -m missing

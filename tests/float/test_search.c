@@ -229,6 +229,8 @@ static void test_batches_and_threads_change_nothing(void **unused)
         {.beam = 5, .n_best = 3, .wants_weights = true, .length_penalty = 0.6},
         {.beam = 12, .n_best = 12, .replace_unknown = true, .length_penalty = -0.5},
         {.temperature = 0.8, .seed = 3, .n_best = 4, .wants_weights = true, .replace_unknown = true},
+        {.temperature = 1.5, .seed = 4, .n_best = 3, .top_k = 4},
+        {.temperature = 1.5, .seed = 4, .n_best = 3, .top_p = 0.7},
     };
     for (size_t variant = 0; variant < sizeof variants / sizeof *variants; variant++) {
         at_search_settings settings = variants[variant];
@@ -367,31 +369,86 @@ static bool count_samples(void *context, int64_t line, const at_result *result)
     return true;
 }
 
-/* The frequency of the first unit is softmax(logits / T). */
-static void test_samples_follow_the_softmax(void **unused)
+/* Sets to 0 what top-k and top-p leave out, by the definition: in order of probability, of equals the lower id first. */
+static void keep_top(double *p, int64_t count, int64_t top_k, double top_p)
 {
-    (void)unused;
+    double sum = 0, running = 0;
+    bool kept[8] = {0};
+    for (int pass = 0; pass < 2; pass++) { /* the sum of the k likeliest, then which of them are kept */
+        bool taken[8] = {0};
+        for (int64_t rank = 0; rank < (top_k ? top_k : count); rank++) {
+            int64_t best = -1;
+            for (int64_t v = 0; v < count; v++)
+                best = !taken[v] && (best < 0 || p[v] > p[best]) ? v : best;
+            taken[best] = true;
+            sum += pass == 0 ? p[best] : 0;
+            kept[best] = pass == 1 && (top_p == 0 || running < top_p * sum);
+            running += pass == 1 ? p[best] : 0;
+        }
+    }
+    for (int64_t v = 0; v < count; v++)
+        p[v] = kept[v] ? p[v] : 0;
+}
+
+/* The frequency of the first unit is softmax(logits / T), of what top-k and top-p leave. */
+static void expect_frequencies(const fake *f, int64_t top_k, double top_p)
+{
     enum { TIMES = 2000 };
     at_error error = {0};
-    fake f;
     at_line lines[TIMES];
     draws d = {0};
-    fake_open(&f, "char", "abc", "char", "abcd");
     for (int i = 0; i < TIMES; i++)
         lines[i] = (at_line){"abc", 3};
-    at_search_settings settings = {.temperature = 1.7, .n_best = 4, .seed = 9};
+    at_search_settings settings = {.temperature = 1.7, .n_best = 4, .seed = 9, .top_k = top_k, .top_p = top_p};
     assert_true(at_search_complete(&settings, &error));
-    assert_true(search(&f, &settings, lines, TIMES, count_samples, &d, &error));
+    assert_true(search((fake *)f, &settings, lines, TIMES, count_samples, &d, &error));
     assert_int_equal(d.count, 4 * TIMES);
     assert_true(d.different > TIMES / 2);
     int32_t ids[3];
     int64_t replaced, hash = hash_next(0, AT_BEGIN);
-    at_vocabulary_encode(f.translator.source, "abc", 3, ids, 3, &replaced, NULL);
+    at_vocabulary_encode(f->translator.source, "abc", 3, ids, 3, &replaced, NULL);
     double p[8], sum = 0;
     for (int64_t v = 0; v < 8; v++)
-        sum += p[v] = v == AT_PAD || v == AT_BEGIN ? 0 : exp(logit(source_sum(ids, 3), hash, v) / 1.7);
+        p[v] = v == AT_PAD || v == AT_BEGIN ? 0 : exp(logit(source_sum(ids, 3), hash, v) / 1.7);
+    keep_top(p, 8, top_k, top_p);
+    for (int64_t v = 0; v < 8; v++)
+        sum += p[v];
     for (int64_t v = 0; v < 8; v++) /* five standard deviations; the variance is at most 4 TIMES / 4 */
-        assert_true(fabs((double)d.of[v] - p[v] / sum * 4 * TIMES) < 5 * sqrt(TIMES));
+        assert_true(fabs((double)d.of[v] - p[v] / sum * 4 * TIMES) < (p[v] > 0 ? 5 * sqrt(TIMES) : 1));
+}
+
+static void test_samples_follow_the_softmax(void **unused)
+{
+    (void)unused;
+    fake f;
+    fake_open(&f, "char", "abc", "char", "abcd");
+    expect_frequencies(&f, 0, 0);
+    expect_frequencies(&f, 3, 0);
+    expect_frequencies(&f, 0, 0.75);
+    expect_frequencies(&f, 4, 0.6);
+    expect_frequencies(&f, 0, 1);
+    shape.whole = true; /* many are equal */
+    expect_frequencies(&f, 2, 0);
+    expect_frequencies(&f, 0, 0.5);
+    shape.whole = false;
+    fake_close(&f);
+}
+
+static void test_the_likeliest_sample_is_greedy(void **unused)
+{
+    (void)unused;
+    fake f;
+    some_lines lines;
+    fake_open(&f, "char", "abcd ", "word", "the cat sat on a mat while it rained");
+    random_lines(&lines, "abcde ", 5);
+    for (int whole = 0; whole < 2; whole++) {
+        shape.whole = whole;
+        record judge = search_all(&f, (at_search_settings){.beam = 1}, &lines, LINES);
+        assert_same(judge, search_all(&f, (at_search_settings){.temperature = 3, .top_k = 1}, &lines, LINES));
+        assert_same(judge, search_all(&f, (at_search_settings){.temperature = 3, .top_p = 1e-9}, &lines, LINES));
+        at_buffer_free(&judge.bytes);
+    }
+    shape.whole = false;
     fake_close(&f);
 }
 
@@ -514,6 +571,13 @@ static void test_refusals(void **unused)
     assert_false(at_search_complete(&settings, &error));
     assert_string_equal(error.text, "the factor of the shortest output is a number from 0 to 1000, not -1");
     error = (at_error){0};
+    settings = (at_search_settings){.top_k = 3};
+    assert_false(at_search_complete(&settings, &error));
+    error = (at_error){0};
+    settings = (at_search_settings){.temperature = 1, .top_p = 1.5};
+    assert_false(at_search_complete(&settings, &error));
+    assert_int_equal(error.code, AT_USAGE);
+    error = (at_error){0};
     fake f;
     fake_open(&f, "char", "abc", "char", "abc");
     const at_line line = {"abc", 3};
@@ -618,6 +682,7 @@ int main(void)
         cmocka_unit_test(test_beam_of_one_is_greedy),
         cmocka_unit_test(test_the_first_of_equals_wins),
         cmocka_unit_test(test_samples_follow_the_softmax),
+        cmocka_unit_test(test_the_likeliest_sample_is_greedy),
         cmocka_unit_test_prestate(test_forced_decoding_scores_as_the_search, &(bool){false}),
         {"test_forced_gives_what_several_found", test_forced_decoding_scores_as_the_search, NULL, NULL, &(bool){true}},
         cmocka_unit_test(test_unknown_words_are_copied),
