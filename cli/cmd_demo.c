@@ -8,7 +8,9 @@
 /* In the order of a course: the operator, its parts, models. */
 #define DEMOS(X)                                                                                                       \
     X(self_attention)                                                                                                  \
-    X(scores) X(normalisers) X(projections) X(windows) X(positions) X(hard) X(antonyms) X(beer) X(dates) X(transformer)
+    X(scores)                                                                                                          \
+    X(normalisers) X(projections) X(windows) X(positions) X(hard) X(antonyms) X(beer) X(dates) X(step) X(transformer)  \
+        X(rnn_vs_attention)
 
 #define DECLARE(name) extern const cli_demo demo_##name;
 #define ADDRESS(name) &demo_##name,

@@ -171,6 +171,16 @@ AT_API bool at_listing_attends(const at_listing *listing);
 AT_API bool at_listing_read(at_listing *listing, const int32_t *source, const int32_t *input, int32_t *output,
                             float *weights, at_error *error);
 
+/* ---- A recurrent layer ----------------------------------------------------------------------------------------- */
+
+/* One layer h_t = cell(x_t, h_{t-1}) with initial weights drawn from the seed, to be compared with attention; `cell` is
+ * "rnn", "gru" or "lstm", and x_t has as many numbers as h_t, `size`. Models are trained by at_training. */
+typedef struct at_recurrent at_recurrent;
+AT_API at_recurrent *at_recurrent_new(const char *cell, int64_t size, uint64_t seed, at_error *error);
+AT_API void at_recurrent_free(at_recurrent *layer);
+/* x [length, size] to the states [length, size]; the state before the first is zeros. */
+AT_API bool at_recurrent_run(at_recurrent *layer, const float *x, int64_t length, float *states, at_error *error);
+
 #ifdef __cplusplus
 }
 #endif

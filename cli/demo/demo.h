@@ -45,7 +45,7 @@ struct cli_demo {
 };
 
 /* The demos that choose a model name their own record. */
-extern const cli_demo demo_antonyms, demo_beer, demo_dates, demo_transformer;
+extern const cli_demo demo_antonyms, demo_beer, demo_dates, demo_step, demo_transformer;
 
 /* Runs a demo from its first page to its last, or to where the user stops. */
 bool demo_run(const cli_demo *demo, const demo_options *options, at_error *error);

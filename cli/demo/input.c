@@ -28,8 +28,8 @@ static bool read_row(const char **text, demo_limits limits, double *row, int *co
             return fail(error, AT_USAGE, "%.*s is too large; the demo takes numbers from %g to %g",
                         (int)(length < 40 ? length : 40), at, -limits.largest, limits.largest);
         if (*count == limits.most_columns)
-            return fail(error, AT_USAGE, "a row has more than %d numbers, the most that the demo takes",
-                        limits.most_columns);
+            return fail(error, AT_USAGE, "a row has more than %d number%s, the most that the demo takes",
+                        limits.most_columns, limits.most_columns == 1 ? "" : "s");
         row[(*count)++] = value;
         at = end;
     }

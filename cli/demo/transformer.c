@@ -106,7 +106,7 @@ static bool model_page(void *context, at_error *error)
     show_line("decoder layer   y + MultiHead(y, y, y)    each row sees itself and those above");
     show_line("                y + MultiHead(y, x, x)    cross-attention: K, V from x");
     show_line("                y + FFN(y)");
-    show_line("output          softmax(W y + b)          the next letter\n");
+    show_line("output          softmax(y Eᵀ)             the next letter\n");
     say("Each of these sums normalises first: y + MultiHead(LN(y), ...). The three kinds of attention are the maps of "
         "the pages 5 to 7.");
     return true;
