@@ -10,7 +10,7 @@
 
 typedef struct compare_command {
     cli_common common;
-    const char *directory, *json, *html;
+    const char *directory, *json, *html, *latex, *csv;
     at_texts sets;
     int64_t jobs;
     bool print;
@@ -29,7 +29,11 @@ static const at_setting table[] = {
     {AT_SETTING_TEXT, "json", "FILE", offsetof(compare_command, json),
      .help = "the table with unrounded numbers, every run and the command line that repeats it"},
     {AT_SETTING_TEXT, "html", "FILE", offsetof(compare_command, html),
-     .help = "the table as an HTML page, with a plot"},
+     .help = "the table as an HTML page, with learning curves and one sentence's attention for each row"},
+    {AT_SETTING_TEXT, "latex", "FILE", offsetof(compare_command, latex),
+     .help = "the table for LaTeX, a tabular with the rules of the package booktabs"},
+    {AT_SETTING_TEXT, "csv", "FILE", offsetof(compare_command, csv),
+     .help = "every run with unrounded numbers as comma-separated values, a line for each setting and seed"},
     {AT_SETTING_SWITCH, "print", .offset = offsetof(compare_command, print),
      .help = "print the SPEC and run nothing; a start for a SPEC of one's own"},
     {0},
@@ -130,11 +134,20 @@ static bool ended_alike(const compare_table *t, compare_state state)
     return alike;
 }
 
+/* What the outputs show beyond the table. */
+static bool gather(const compare_command *o, compare_table *t, at_error *error)
+{
+    return (!(o->json || o->html || o->latex) || compare_significance(t, error)) &&
+           (!o->html || (compare_curves(t, error) && compare_pictures(t, error)));
+}
+
 /* Shows what there is; bad if a run failed, or if nothing could be run at all. An error of the data, or of a setting
  * of all rows, is reported once, without a table. */
-static bool show(const compare_table *t, cli_outputs *outputs, at_error *error)
+static bool show(const compare_command *o, compare_table *t, cli_outputs *outputs, at_error *error)
 {
     const int failed = count_runs(t, RUN_FAILED);
+    if (!gather(o, t, error))
+        return false;
     if (ended_alike(t, RUN_FAILED))
         return outputs_write(outputs, error) && fail(error, AT_FAILED, "%s: %s failed: %s", t->spec->path,
                                                      t->run_count == 1 ? "the run" : "all runs", t->run[0].why);
@@ -167,7 +180,9 @@ static bool compare(const compare_command *o, compare_table *t, const char *fold
         return fail(error, AT_USAGE, "the path '%.60s...' is too long for the runs: it may have %d letters", folder,
                     MOST_FOLDER);
     bool good = add_output(&outputs, t->spec, "--json", o->json, compare_write_json, t, error) &&
-                add_output(&outputs, t->spec, "--html", o->html, compare_write_html, t, error);
+                add_output(&outputs, t->spec, "--html", o->html, compare_write_html, t, error) &&
+                add_output(&outputs, t->spec, "--latex", o->latex, compare_write_latex, t, error) &&
+                add_output(&outputs, t->spec, "--csv", o->csv, compare_write_csv, t, error);
     const bool made = good && mkdir(folder, 0777) == 0;
     if (good && !made && errno != EEXIST)
         good = fail(error, AT_FILE, "cannot create the folder '%s' for the runs: %s", folder, strerror(errno));
@@ -176,7 +191,7 @@ static bool compare(const compare_command *o, compare_table *t, const char *fold
     if (made && lock >= 0 && !good)
         clear(t->spec, folder);
     good = good && compare_measures(t, error) && compare_run_all(t, &orders, interrupted, error) &&
-           (*interrupted || show(t, &outputs, error));
+           (*interrupted || show(o, t, &outputs, error));
     if (lock >= 0)
         close(lock);
     outputs_free(&outputs);
@@ -212,6 +227,8 @@ static int run(void *options, int word_count, char **words)
         compare(o, &t, runs, &interrupted, &error);
     if (interrupted && !o->common.quiet)
         fprintf(stderr, "interrupted and saved; the same command continues from there\n");
+    compare_curves_free(&t);
+    compare_pictures_free(&t);
     compare_runs_free(&t);
     compare_data_free(&data);
     compare_spec_free(&spec);
@@ -244,7 +261,7 @@ const cli_command command_compare = {
         "command runs what is missing; a run that fails is shown as failed, and the others continue.",
     .examples = "  attend compare shaw-k\n"
                 "  attend compare --print luong > mine.spec\n"
-                "  attend compare mine.spec --jobs 2 --json mine.json --html mine.html\n"
+                "  attend compare mine.spec --jobs 2 --json mine.json --html mine.html --latex mine.tex\n"
                 "  attend compare luong --set tsv=words.tsv --set test-tsv=test.tsv --set updates=5000",
     .options = table,
     .size = sizeof(compare_command),

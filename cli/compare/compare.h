@@ -5,6 +5,8 @@
 #define COMPARE_H
 
 #include "commands.h"
+#include "maps.h"
+#include "svg_plot.h"
 #include "tasks.h"
 
 enum {
@@ -159,6 +161,7 @@ typedef struct compare_measure {
 } compare_measure;
 
 typedef enum compare_state { RUN_WAITING, RUN_DONE, RUN_FAILED, RUN_REFUSED } compare_state;
+extern const char *const compare_states[]; /* as JSON and CSV name them */
 
 /* One cell with one seed. */
 typedef struct compare_run {
@@ -171,6 +174,19 @@ typedef struct compare_run {
     double value[MOST_MEASURES];
 } compare_run;
 
+/* What a run reported: the loss, and the first metric of its validations, by update. */
+typedef struct compare_curve {
+    svg_point *loss, *valid;
+    int losses, valids;
+} compare_curve;
+
+/* What a cell attends to in one sentence. */
+typedef struct compare_picture {
+    at_maps *maps;
+    cli_maps cross;
+    float *weights; /* the mean over layers and heads; NULL: it has no attention to the source */
+} compare_picture;
+
 typedef struct compare_table {
     compare_spec *spec;
     compare_data *data;
@@ -179,12 +195,24 @@ typedef struct compare_table {
     compare_run *run;              /* [seed_count, cell_count] */
     int run_count;
     int64_t threads, jobs;
+
+    /* Gathered for the outputs that show it; else NULL. */
+    double *p;                /* [cell_count, measure_count] */
+    compare_curve *curve;     /* [run_count] */
+    char valid_metric[60];    /* of the curves */
+    compare_picture *picture; /* [cell_count] */
+    int64_t pictured;         /* the test line of the pictures */
 } compare_table;
 
 /* Decides what is measured, from the SPEC and its data. */
 bool compare_measures(compare_table *table, at_error *error);
 /* Fills in the values of a run from the files it wrote. */
 bool compare_measure_run(compare_table *table, compare_run *run, at_error *error);
+/* The lines that a run wrote for a set, or its links, "align"; NULL without an error if it recorded that its model has
+ * none. */
+at_line_list *compare_run_lines(const compare_run *run, const char *name, int64_t count, at_error *error);
+/* The length of a line in characters, or in words separated by white space. */
+int64_t compare_length(at_line line, bool letters);
 /* Mean and standard deviation (divided by n - 1) of a measure over the finished runs of a cell; returns their count. The
  * deviation of one run is NAN, and so is the mean of none. */
 int compare_mean(const compare_table *table, int cell, int measure, double *mean, double *spread);
@@ -192,6 +220,22 @@ int compare_mean(const compare_table *table, int cell, int measure, double *mean
 const compare_run *compare_cell_run(const compare_table *table, int cell);
 /* Whether no cell is better by a measure, and some are worse. */
 bool compare_is_best(const compare_table *table, int cell, int measure);
+
+/* Whether a row differs from the best one: p of the paired bootstrap against the cell with the best mean (significance.c).
+ * NAN: it is the best itself, or there is nothing to compare. */
+bool compare_significance(compare_table *table, at_error *error);
+double compare_p(const compare_table *table, int cell, int measure);
+bool compare_is_worse(const compare_table *table, int cell, int measure);
+#define COMPARE_WORSE                                                                                                  \
+    "worse than the best row, p < 0.05: paired bootstrap, 1000 samples of the test lines, all seeds together."
+
+/* The learning curves (curves.c), and the attention of one test sentence (picture.c). */
+bool compare_curves(compare_table *table, at_error *error);
+void compare_curves_free(compare_table *table);
+bool compare_pictures(compare_table *table, at_error *error);
+void compare_pictures_free(compare_table *table);
+/* A heat map as SVG; `named`: larger, with the words. */
+void compare_picture_write(FILE *stream, const compare_picture *picture, bool named);
 
 /* ---- Running -------------------------------------------------------------------------------------------------- */
 
@@ -215,12 +259,19 @@ void compare_runs_free(compare_table *table);
 /* "99.3 ± 0.4", or a dash if there is nothing to show. */
 enum { CELL_TEXT = 60 };
 char *compare_cell_text(const compare_table *table, int cell, int measure, char out[CELL_TEXT]);
+/* "heads", or "setting" for the rows; what stands for the values of a cell that has none: "not possible"; whether a column
+ * shows the spread. */
+const char *compare_axis_title(const compare_spec *spec, int axis);
+const char *compare_empty_text(const compare_run *run);
+bool compare_has_spread(const compare_measure *measure);
 /* The notes below a table: the meaning of ±, the seeds, the jobs and threads, and the training data. */
 void compare_notes(const compare_table *table, char *out, size_t size);
 
 void compare_print(const compare_table *table);
 /* Writers of cli_output; `context` is a table. */
 bool compare_write_json(FILE *stream, const void *context);
-bool compare_write_html(FILE *stream, const void *context);
+bool compare_write_html(FILE *stream, const void *context); /* with p, curves and pictures */
+bool compare_write_latex(FILE *stream, const void *context);
+bool compare_write_csv(FILE *stream, const void *context);
 
 #endif

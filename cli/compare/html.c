@@ -1,60 +1,50 @@
 /* The table of attend compare as one self-contained HTML page, without scripts, external fonts or images. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "compare/compare.h"
 
-static const char head[] =
-    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<style>\n"
-    "body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 75em; padding: 0 1em; color: #1a1a1a; "
-    "background: #fff }\n"
+static const char head[] = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                           "<meta name=\"color-scheme\" content=\"light dark\">\n<style>\n";
+static const char style[] =
+    ":root { --text: #1a1a1a; --ground: #fff; --rule: #ddd; --strong: #777; --track: #e6e6e6; --bar: #3b6ea5; "
+    "--bad: #8a1f11; --heat: #08468c }\n"
+    "@media (prefers-color-scheme: dark) { :root { --text: #ddd; --ground: #16181b; --rule: #383b40; --strong: #999; "
+    "--track: #33363b; --bar: #7db3ec; --bad: #ff9d8f; --heat: #9ccbff } }\n"
+    "@media print { :root { --text: #000; --ground: #fff; --rule: #ccc; --strong: #777; --track: #e6e6e6; "
+    "--bar: #3b6ea5; --bad: #8a1f11; --heat: #08468c } }\n"
+    "body { font: 15px/1.45 system-ui, sans-serif; margin: 1.5em 2em; color: var(--text); background: var(--ground) }\n"
     "h1 { font-size: 1.3em } h2 { font-size: 1.05em; margin-top: 2em }\n"
     ".wide { overflow-x: auto }\n"
-    "table { border-collapse: collapse; font-variant-numeric: tabular-nums }\n"
-    "th, td { padding: .25em .7em; text-align: right; border-bottom: 1px solid #ddd; white-space: nowrap }\n"
+    "table { border-collapse: collapse; font-size: 14px; font-variant-numeric: tabular-nums; width: 100% }\n"
+    "th, td { padding: .25em .5em; text-align: right; border-bottom: 1px solid var(--rule); white-space: nowrap }\n"
     "th.name, td.name { text-align: left }\n"
-    "thead th { border-bottom: 2px solid #888; vertical-align: bottom }\n"
+    "thead th { border-bottom: 2px solid var(--strong); vertical-align: bottom; white-space: normal }\n"
     "td.best { font-weight: 600 }\n"
-    "td.why { text-align: left; white-space: normal; color: #8a1f11 }\n"
+    "td.why { text-align: left; white-space: normal; color: var(--bad) }\n"
     "td svg { display: block; margin-left: auto }\n"
+    ".track { fill: var(--track) } .bar { fill: var(--bar) } .whisker { stroke: var(--text); fill: none }\n"
+    ".map { fill: var(--heat); font: 11px system-ui, sans-serif } .map text { fill: var(--text) }\n"
+    ".map .ground { fill: none; stroke: var(--rule) }\n"
+    ".plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(32em, 100%), 1fr)); gap: 0 2em }\n"
+    ".maps { display: flex; flex-wrap: wrap; gap: 1.5em } figure { margin: 0 } figcaption { font-size: .9em }\n"
     "code { font-size: .85em; overflow-wrap: anywhere }\n"
-    "@media print { body { margin: 0; max-width: none; font-size: 9pt } .wide { overflow: visible } "
-    "details { display: none } }\n"
-    "</style>\n";
-
-static void text(FILE *f, const char *words)
-{
-    for (; *words; words++)
-        switch (*words) {
-        case '&':
-            fputs("&amp;", f);
-            break;
-        case '<':
-            fputs("&lt;", f);
-            break;
-        case '>':
-            fputs("&gt;", f);
-            break;
-        case '"':
-            fputs("&quot;", f);
-            break;
-        default:
-            fputc(*words, f);
-        }
-}
+    "@media print { body { margin: 0; font-size: 9pt } .wide { overflow: visible } details { display: none } "
+    "figure, svg, tr { break-inside: avoid } }\n";
 
 static void element(FILE *f, const char *open, const char *words, const char *close)
 {
     fputs(open, f);
-    text(f, words);
+    markup_text(f, words);
     fputs(close, f);
 }
 
 /* "shaw:4, 8": the values of a cell. */
 static void label_of(const compare_spec *spec, int cell, char *out, size_t size)
 {
-    out[0] = 0;
+    snprintf(out, size, "%s", spec->axis_count ? "" : "all settings");
     for (int a = 0; a < spec->axis_count; a++) {
         size_t used = strlen(out);
         snprintf(out + used, size - used, "%s%s", a ? ", " : "", compare_value(spec, cell, a));
@@ -63,20 +53,36 @@ static void label_of(const compare_spec *spec, int cell, char *out, size_t size)
 
 /* ---- The table ------------------------------------------------------------------------------------------------ */
 
+/* A bar of 0 to 100, and a whisker of the spread on either side of its end. */
+static void write_bar(FILE *f, double mean, double spread)
+{
+    enum { BAR = 66, TALL = 8 };
+    const double scale = BAR / 100.0, end = scale * fmin(fmax(mean, 0), 100);
+    fprintf(f,
+            "<svg width=\"%d\" height=\"%d\" role=\"presentation\"><rect class=\"track\" y=\"2\" width=\"%d\" "
+            "height=\"4\"/><rect class=\"bar\" y=\"2\" width=\"%.1f\" height=\"4\"/>",
+            BAR, TALL, BAR, end);
+    if (spread > 0) {
+        const double low = scale * fmin(fmax(mean - spread, 0), 100), high = scale * fmin(fmax(mean + spread, 0), 100);
+        fprintf(f, "<path class=\"whisker\" d=\"M%.1f 1v6m0 -3H%.1fm0 -3v6\"/>", low, high);
+    }
+    fputs("</svg>", f);
+}
+
 static void write_cell(FILE *f, const compare_table *table, int cell, int m)
 {
-    enum { BAR = 70 };
     char words[CELL_TEXT];
     double mean, spread;
     compare_mean(table, cell, m, &mean, &spread);
     const bool best = table->measure[m].quality && compare_is_best(table, cell, m);
-    element(f, best ? "<td class=\"best\">" : "<td>", compare_cell_text(table, cell, m, words), "");
+    const double p = compare_p(table, cell, m);
+    if (isnan(p))
+        fputs(best ? "<td class=\"best\">" : "<td>", f);
+    else
+        fprintf(f, "<td%s title=\"p = %.3f\">", best ? " class=\"best\"" : "", p);
+    element(f, "", compare_cell_text(table, cell, m, words), compare_is_worse(table, cell, m) ? "<sup>†</sup>" : "");
     if (table->measure[m].quality && !isnan(mean))
-        fprintf(
-            f,
-            "<svg width=\"%d\" height=\"4\" role=\"presentation\"><rect width=\"%d\" height=\"4\" fill=\"#e6e6e6\"/>"
-            "<rect width=\"%.1f\" height=\"4\" fill=\"#3b6ea5\"/></svg>",
-            BAR, BAR, BAR * fmin(fmax(mean, 0), 100) / 100);
+        write_bar(f, mean, spread);
     fputs("</td>", f);
 }
 
@@ -89,13 +95,16 @@ static void write_row(FILE *f, const compare_table *table, int cell)
     for (int a = 0; a < spec->axis_count; a++)
         element(f, "<td class=\"name\">", compare_value(spec, cell, a), "</td>");
     if (compare_mean(table, cell, 0, &mean, &spread) == 0) {
-        fprintf(f, "<td class=\"why\" colspan=\"%d\">%s: ", table->measure_count,
-                run->state == RUN_REFUSED  ? "not possible"
-                : run->state == RUN_FAILED ? "failed"
-                                           : "not yet run");
+        fprintf(f, "<td class=\"why\" colspan=\"%d\">%s: ", table->measure_count + 1, compare_empty_text(run));
         element(f, "", run->why, "</td></tr>\n");
         return;
     }
+    fputs("<td>", f);
+    if (table->picture[cell].weights)
+        compare_picture_write(f, &table->picture[cell], false);
+    else
+        fputs("–", f);
+    fputs("</td>", f);
     for (int m = 0; m < table->measure_count; m++)
         write_cell(f, table, cell, m);
     fputs("</tr>\n", f);
@@ -106,23 +115,34 @@ static void write_table(FILE *f, const compare_table *table)
     const compare_spec *spec = table->spec;
     fputs("<div class=\"wide\"><table>\n<thead><tr>", f);
     for (int a = 0; a < spec->axis_count; a++)
-        element(f, "<th class=\"name\">", spec->axis[a].key ? spec->axis[a].key->option->name : "setting", "</th>");
-    for (int m = 0; m < table->measure_count; m++)
-        element(f, "<th>", table->measure[m].title, "</th>");
+        element(f, "<th class=\"name\">", compare_axis_title(spec, a), "</th>");
+    fputs("<th>attention</th>", f);
+    for (int m = 0; m < table->measure_count; m++) {
+        const int better = table->measure[m].better;
+        element(f, "<th>", table->measure[m].title,
+                better > 0   ? "&#160;<span title=\"more is better\">↑</span></th>"
+                : better < 0 ? "&#160;<span title=\"less is better\">↓</span></th>"
+                             : "</th>");
+    }
     fputs("</tr></thead>\n<tbody>\n", f);
     for (int cell = 0; cell < spec->cell_count; cell++)
         write_row(f, table, cell);
     fputs("</tbody></table></div>\n", f);
 }
 
-/* ---- Quality by length ---------------------------------------------------------------------------------------- */
+/* ---- Plots ---------------------------------------------------------------------------------------------------- */
 
-enum { WIDTH = 640, HEIGHT = 260, LEFT = 44, TOP = 12, BOTTOM = 30, NAMES = 240 };
+enum { MOST_LINES = 32 };
 
-/* The y coordinate of a value in the plot. */
-static double height_of(double value, double top)
+/* The names of the lines, one for each cell. */
+typedef struct labels {
+    char text[MOST_LINES][300];
+} labels;
+
+static void label_all(const compare_table *table, labels *names)
 {
-    return TOP + HEIGHT * (1 - value / top);
+    for (int cell = 0; cell < table->spec->cell_count; cell++)
+        label_of(table->spec, cell, names->text[cell], sizeof names->text[cell]);
 }
 
 /* The measures along the length: those of the first metric with lengths, then that of the set beyond. */
@@ -137,77 +157,109 @@ static int plotted(const compare_table *table, int points[MOST_BUCKETS + 1])
     return count;
 }
 
-static void write_line(FILE *f, const compare_table *table, int cell, const int *points, int count, double step,
-                       double top)
+static void write_lengths(FILE *f, const compare_table *table, const labels *names)
 {
-    static const char *const colours[] = {"#3b6ea5", "#b5482a", "#4a8c3f", "#7a4fa3",
-                                          "#a8791c", "#2a8c8c", "#a33b6e", "#555555"};
-    static const char *const dashes[] = {"", "7 3", "2 3", "9 3 2 3"};
-    const char *colour = colours[cell % 8], *dash = dashes[cell / 8 % 4];
-    char label[300], path[400] = "";
-    double mean, spread, last = 0;
-    label_of(table->spec, cell, label, sizeof label);
-    for (int i = 0; i < count; i++) {
-        compare_mean(table, cell, points[i], &mean, &spread);
-        if (isnan(mean))
-            return;
-        last = height_of(mean, top);
-        size_t used = strlen(path);
-        snprintf(path + used, sizeof path - used, "%.1f,%.1f ", LEFT + step * (i + 0.5), last);
+    enum { MOST = MOST_BUCKETS + 1 };
+    int points[MOST];
+    const int count = plotted(table, points);
+    const char *titles[MOST];
+    svg_line lines[MOST_LINES];
+    svg_point point[MOST_LINES][MOST];
+    svg_plot plot = {.x_title = "length of the source",
+                     .y_title = table->spec->metric[0],
+                     .x_names = titles,
+                     .x_count = count,
+                     .percent = true,
+                     .dots = true,
+                     .line = lines};
+    for (int i = 0; i < count; i++)
+        titles[i] = table->measure[points[i]].title;
+    for (int cell = 0; cell < table->spec->cell_count; cell++) {
+        int known = 0;
+        for (int i = 0; i < count; i++) {
+            svg_point *at = &point[cell][known];
+            at->x = i;
+            compare_mean(table, cell, points[i], &at->y, &at->error);
+            known += !isnan(at->y);
+        }
+        if (known)
+            lines[plot.lines++] = (svg_line){names->text[cell], cell, point[cell], known};
     }
-    fprintf(f,
-            "<polyline points=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"1.8\" stroke-dasharray=\"%s\">"
-            "<title>",
-            path, colour, dash);
-    text(f, label);
-    fputs("</title></polyline>\n", f);
-    const double row = TOP + 14 + 16 * cell;
-    fprintf(f, "<path d=\"M%d %.0f h28\" stroke=\"%s\" stroke-width=\"1.8\" stroke-dasharray=\"%s\"/>", WIDTH + 60,
-            row - 4, colour, dash);
-    fprintf(f, "<text x=\"%d\" y=\"%.0f\">", WIDTH + 94, row);
-    element(f, "", label, "</text>\n");
-}
-
-static void write_plot(FILE *f, const compare_table *table)
-{
-    enum { MOST_LINES = 32 };
-    int points[MOST_BUCKETS + 1];
-    const int count = plotted(table, points), cells = table->spec->cell_count;
-    const double step = (double)WIDTH / (count ? count : 1);
-    double top = 100, mean, spread;
     if (count < 2)
         return;
+    element(f, "<section><h2>", table->spec->metric[0], " by the length of the source</h2>\n");
+    svg_plot_write(f, &plot);
+    fputs("</section>\n", f);
+}
+
+/* The curves of all runs, those of a cell in one colour. False if there are none, or no memory for them. */
+static bool write_curves(FILE *f, const compare_table *table, const labels *names, bool valid)
+{
+    const int cells = table->spec->cell_count;
+    bool listed[MOST_LINES] = {false};
+    char title[100];
+    svg_line *lines = calloc((size_t)table->run_count, sizeof *lines);
+    svg_plot plot = {.x_title = "updates", .y_title = title, .line = lines};
+    snprintf(title, sizeof title, valid ? "validation: %s" : "training loss", table->valid_metric);
+    for (int i = 0; lines && i < table->run_count; i++) {
+        const compare_curve *curve = &table->curve[i];
+        const int cell = i % cells, count = valid ? curve->valids : curve->losses;
+        if (count < 2)
+            continue;
+        lines[plot.lines++] =
+            (svg_line){listed[cell] ? NULL : names->text[cell], cell, valid ? curve->valid : curve->loss, count};
+        listed[cell] = true;
+    }
+    if (plot.lines) {
+        element(f, "<section><h2>", valid ? "Validation while training" : "Loss while training", "</h2>\n");
+        svg_plot_write(f, &plot);
+        fputs("</section>\n", f);
+    }
+    free(lines);
+    return lines;
+}
+
+static bool write_plots(FILE *f, const compare_table *table)
+{
+    const int cells = table->spec->cell_count;
+    labels names;
     if (cells > MOST_LINES) {
-        fprintf(f, "<p>No plot: it has at most %d lines, and there are %d rows.</p>\n", MOST_LINES, cells);
-        return;
+        fprintf(f, "<p>No plots: they have at most %d lines, and there are %d rows.</p>\n", MOST_LINES, cells);
+        return true;
     }
-    for (int cell = 0; cell < cells; cell++)
-        for (int i = 0; i < count; i++)
-            if (compare_mean(table, cell, points[i], &mean, &spread) && mean > top)
-                top = mean;
-    const int tall = TOP + (16 * cells > HEIGHT ? 16 * cells : HEIGHT) + BOTTOM;
-    element(f, "<h2>", table->spec->metric[0], " by the length of the source</h2>\n");
-    fprintf(
-        f,
-        "<div class=\"wide\"><svg width=\"%d\" height=\"%d\" font-family=\"system-ui, sans-serif\" font-size=\"12\" "
-        "role=\"img\">\n",
-        LEFT + WIDTH + NAMES, tall);
-    for (int tick = 0; tick <= 4; tick++) {
-        const double value = top * tick / 4, y = height_of(value, top);
-        fprintf(f,
-                "<path d=\"M%d %.1f h%d\" stroke=\"#ddd\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.0f</text>\n",
-                LEFT, y, WIDTH, LEFT - 6, y + 4, value);
-    }
-    for (int i = 0; i < count; i++) {
-        fprintf(f, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">", LEFT + step * (i + 0.5), TOP + HEIGHT + 20);
-        element(f, "", table->measure[points[i]].title, "</text>\n");
-    }
-    for (int cell = 0; cell < cells; cell++)
-        write_line(f, table, cell, points, count, step, top);
-    fputs("</svg></div>\n", f);
+    label_all(table, &names);
+    fputs("<div class=\"plots\">\n", f);
+    write_lengths(f, table, &names);
+    const bool whole = write_curves(f, table, &names, false) && write_curves(f, table, &names, true);
+    fputs("</div>\n", f);
+    return whole;
 }
 
 /* ---- The page ------------------------------------------------------------------------------------------------- */
+
+static void write_maps(FILE *f, const compare_table *table)
+{
+    char label[300], line[600];
+    const at_line source = table->data->source[TEST]->line[table->pictured];
+    int shown = 0;
+    snprintf(line, sizeof line, "%.*s", (int)(source.size < 400 ? source.size : 400), source.text);
+    for (int cell = 0; cell < table->spec->cell_count; cell++) {
+        const compare_picture *picture = &table->picture[cell];
+        if (!picture->weights)
+            continue;
+        if (!shown++)
+            element(f, "<h2>Attention in “", line, "”</h2>\n<div class=\"maps\">\n");
+        label_of(table->spec, cell, label, sizeof label);
+        element(f, "<figure><figcaption>", label, "</figcaption>");
+        compare_picture_write(f, picture, true);
+        fputs("</figure>\n", f);
+    }
+    if (shown)
+        fprintf(f,
+                "</div>\n<p>Line %lld of the test set, by the model of the first seed: a row for each word it writes, "
+                "the mean over its layers and heads.</p>\n",
+                (long long)table->pictured + 1);
+}
 
 static void write_lines(FILE *f, const compare_table *table)
 {
@@ -225,14 +277,16 @@ bool compare_write_html(FILE *f, const void *context)
 {
     const compare_table *table = context;
     const char *title = table->spec->title ? table->spec->title : table->spec->path;
-    char notes[1000];
+    char notes[1500];
     compare_notes(table, notes, sizeof notes);
-    fputs(head, f);
+    fprintf(f, "%s%s%s</style>\n", head, svg_style, style);
     element(f, "<title>", title, "</title>\n</head>\n<body>\n");
     element(f, "<h1>", title, "</h1>\n");
     write_table(f, table);
-    element(f, "<p>", notes, "</p>\n");
-    write_plot(f, table);
+    element(f, "<p>", notes, "</p>\n<p>↑ more is better, ↓ less is better. † " COMPARE_WORSE "</p>\n");
+    if (!write_plots(f, table))
+        return false;
+    write_maps(f, table);
     write_lines(f, table);
     fprintf(f, "<p>attend %s, ", at_version());
     element(f, "<code>attend compare ", table->spec->path, "</code></p>\n</body>\n</html>\n");

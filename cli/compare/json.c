@@ -8,7 +8,7 @@
 #include "compare/compare.h"
 #include "text_file.h"
 
-static const char *const states[] = {"waiting", "done", "failed", "not possible"};
+const char *const compare_states[] = {"waiting", "done", "failed", "not possible"};
 
 /* JSON has no NaN. */
 static json_t *number(double value)
@@ -91,6 +91,7 @@ static json_t *spec_json(document *d)
     put(d, all, "spec", words(spec->path));
     put(d, all, "title", words(spec->title));
     put(d, all, "spread", json_string("standard deviation over the seeds, n - 1"));
+    put(d, all, "p", json_string("paired bootstrap against the best row, all seeds together; null: the best itself"));
     put(d, all, "jobs", json_integer(table->jobs));
     put(d, all, "threads", json_integer(table->threads));
     put(d, all, "seeds", seeds);
@@ -104,7 +105,7 @@ static json_t *run_json(document *d, const compare_run *run)
     const compare_table *table = d->table;
     json_t *one = json_object();
     put(d, one, "seed", json_integer(run->seed));
-    put(d, one, "state", json_string(states[run->state]));
+    put(d, one, "state", json_string(compare_states[run->state]));
     put(d, one, "line", words(run->line));
     put(d, one, "folder", words(run->folder));
     if (run->state == RUN_FAILED || run->state == RUN_REFUSED)
@@ -122,7 +123,7 @@ static json_t *row_json(document *d, int cell)
     const compare_table *table = d->table;
     const compare_spec *spec = table->spec;
     json_t *row = json_object(), *settings = json_object(), *means = json_object(), *spreads = json_object();
-    json_t *runs = json_array();
+    json_t *runs = json_array(), *p = json_object();
     for (int a = 0; a < spec->axis_count; a++)
         put(d, settings, spec->axis[a].key ? spec->axis[a].key->option->name : "row",
             words(compare_value(spec, cell, a)));
@@ -131,13 +132,16 @@ static json_t *row_json(document *d, int cell)
         compare_mean(table, cell, m, &mean, &spread);
         put(d, means, table->measure[m].name, number(mean));
         put(d, spreads, table->measure[m].name, number(spread));
+        if (table->measure[m].quality && !table->measure[m].part)
+            put(d, p, table->measure[m].name, number(compare_p(table, cell, m)));
     }
     for (int i = cell; i < table->run_count; i += spec->cell_count)
         append(d, runs, run_json(d, &table->run[i]));
     put(d, row, "settings", settings);
-    put(d, row, "state", json_string(states[compare_cell_run(table, cell)->state]));
+    put(d, row, "state", json_string(compare_states[compare_cell_run(table, cell)->state]));
     put(d, row, "mean", means);
     put(d, row, "spread", spreads);
+    put(d, row, "p", p);
     put(d, row, "runs", runs);
     return row;
 }

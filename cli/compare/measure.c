@@ -7,8 +7,7 @@
 
 /* ---- Lengths -------------------------------------------------------------------------------------------------- */
 
-/* Characters, or words separated by white space. */
-static int64_t length_of(at_line line, bool letters)
+int64_t compare_length(at_line line, bool letters)
 {
     int64_t count = 0;
     if (!letters)
@@ -41,7 +40,7 @@ static int split_lengths(const at_line_list *lines, bool letters, int64_t start[
         return 0;
     }
     for (int64_t i = 0; i < lines->count; i++)
-        length[i] = length_of(lines->line[i], letters);
+        length[i] = compare_length(lines->line[i], letters);
     qsort(length, (size_t)lines->count, sizeof *length, by_size);
     for (int b = 0; b < MOST_BUCKETS; b++) {
         int64_t from = length[lines->count * b / MOST_BUCKETS];
@@ -135,7 +134,7 @@ static double score_part(const compare_table *table, const compare_measure *m, c
         return NAN;
     }
     for (int64_t i = 0; i < source->count; i++) {
-        const int64_t length = length_of(source->line[i], table->data->letters);
+        const int64_t length = compare_length(source->line[i], table->data->letters);
         if (length >= m->least && length <= m->most)
             lines[count++] = i;
     }
@@ -158,8 +157,7 @@ static bool score(const compare_table *table, const compare_measure *m, const at
     return error->code == AT_OK;
 }
 
-/* The lines that a step wrote; NULL without an error if it recorded that the model has none. */
-static at_line_list *lines_of(const compare_run *run, const char *name, int64_t count, at_error *error)
+at_line_list *compare_run_lines(const compare_run *run, const char *name, int64_t count, at_error *error)
 {
     char path[PATH];
     snprintf(path, sizeof path, "%s/%s.json", run->folder, name);
@@ -257,9 +255,9 @@ bool compare_measure_run(compare_table *table, compare_run *run, at_error *error
     at_line_list *said[SETS] = {0}, *links = NULL;
     for (int s = 0; s < SETS && error->code == AT_OK; s++)
         if (data->source[s])
-            said[s] = lines_of(run, compare_set_names[s], data->source[s]->count, error);
+            said[s] = compare_run_lines(run, compare_set_names[s], data->source[s]->count, error);
     if (data->links[TEST] && error->code == AT_OK)
-        links = lines_of(run, "align", data->source[TEST]->count, error);
+        links = compare_run_lines(run, "align", data->source[TEST]->count, error);
     for (int i = 0; i < table->first_cost && error->code == AT_OK; i++) {
         const compare_measure *m = &table->measure[i];
         const at_line_list *lines = at_metric_named(m->metric)->alignments ? links : said[m->set];

@@ -8,7 +8,7 @@
 enum { GAP = 2, PLAIN_WIDTH = 100 };
 
 /* The deviation is printed for scores of a whole set; JSON has it for all measures. */
-static bool has_spread(const compare_measure *m)
+bool compare_has_spread(const compare_measure *m)
 {
     return m->quality && !m->part;
 }
@@ -20,11 +20,16 @@ char *compare_cell_text(const compare_table *table, int cell, int measure, char 
     compare_mean(table, cell, measure, &mean, &spread);
     if (isnan(mean))
         snprintf(out, CELL_TEXT, "-");
-    else if (isnan(spread) || !has_spread(m))
+    else if (isnan(spread) || !compare_has_spread(m))
         snprintf(out, CELL_TEXT, "%.*f", m->decimals, mean);
     else
         snprintf(out, CELL_TEXT, "%.*f ± %4.*f", m->decimals, mean, m->decimals, spread);
     return out;
+}
+
+const char *compare_empty_text(const compare_run *run)
+{
+    return run->state == RUN_REFUSED ? "not possible" : run->state == RUN_FAILED ? "failed" : "not yet run";
 }
 
 /* The same, or in the first column the state of a cell that has no values. */
@@ -34,21 +39,18 @@ static char *shown(const compare_table *table, int cell, int measure, char out[C
     double mean, spread;
     if (measure > 0 || compare_mean(table, cell, measure, &mean, &spread) > 0)
         return compare_cell_text(table, cell, measure, out);
-    snprintf(out, CELL_TEXT, "%s",
-             run->state == RUN_REFUSED  ? "not possible"
-             : run->state == RUN_FAILED ? "failed"
-                                        : "not yet run");
+    snprintf(out, CELL_TEXT, "%s", compare_empty_text(run));
     return out;
 }
 
-static const char *axis_title(const compare_spec *spec, int axis)
+const char *compare_axis_title(const compare_spec *spec, int axis)
 {
     return spec->axis[axis].key ? spec->axis[axis].key->option->name : "setting";
 }
 
 static int axis_width(const compare_spec *spec, int axis)
 {
-    int width = text_width(axis_title(spec, axis));
+    int width = text_width(compare_axis_title(spec, axis));
     for (int cell = 0; cell < spec->cell_count; cell++)
         if (text_width(compare_value(spec, cell, axis)) > width)
             width = text_width(compare_value(spec, cell, axis));
@@ -92,7 +94,7 @@ static void print_row(const compare_table *table, const widths *w, int cell, int
     const bool colour = colour_wanted();
     char text[CELL_TEXT];
     for (int a = 0; a < spec->axis_count; a++)
-        print_padded(stdout, cell < 0 ? axis_title(spec, a) : compare_value(spec, cell, a), w->axis[a]);
+        print_padded(stdout, cell < 0 ? compare_axis_title(spec, a) : compare_value(spec, cell, a), w->axis[a]);
     for (int m = first; m < last; m++)
         print_right(cell < 0 ? table->measure[m].title : shown(table, cell, m, text),
                     w->measure[m] - (spec->axis_count || m > first ? 0 : GAP),

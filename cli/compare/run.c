@@ -408,4 +408,5 @@ void compare_runs_free(compare_table *table)
         free(table->run[i].line);
     }
     free(table->run);
+    free(table->p);
 }

@@ -39,7 +39,7 @@ score-sentences: score bleu ter --reference few --sentence --json --threads 1
 score-links: score aer --reference links --threads 1
 perplexity: score perplexity -m m --source lines --reference lines --threads 1
 average: average m n -o mean --threads 1
-compare: compare spec --directory runs --json table.json --html table.html --jobs 1 --quiet
+compare: compare spec --directory runs --json table.json --html table.html --latex table.tex --csv table.csv --jobs 1 --quiet
 compare-print: compare --print luong
 demo: demo self-attention --threads 1
 demo-scores: demo scores --threads 1
@@ -126,7 +126,10 @@ compared()
     (cd "$1" && find . -type f | sort)
     (cd "$1" && find . -path './runs/*' \( -name model -o -name '*.txt' \) -exec cksum {} + | sort)
     [ ! -e "$1"/table.json ] || grep -vE '"(seconds|ms_per_update|words_per_second|peak_mb)"|"(mean|value)": [0-9]' "$1"/table.json
-    [ ! -e "$1"/table.html ] || sed 's/[0-9][0-9.]*/N/g' "$1"/table.html
+    local table
+    for table in html tex csv; do
+        [ ! -e "$1"/table.$table ] || sed 's/[0-9][0-9.]*/N/g' "$1"/table.$table
+    done
 }
 
 # ---- Judging them ---------------------------------------------------------------------------------------------------

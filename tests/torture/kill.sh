@@ -220,7 +220,7 @@ attack_streams() # NAME
 
 # ---- Comparisons ----------------------------------------------------------------------------------------------------
 
-comparison=("$attend" compare spec --directory run/runs --json run/table.json --html run/table.html --threads 1 --jobs 2)
+comparison=("$attend" compare spec --directory run/runs --json run/table.json --html run/table.html --latex run/table.tex --csv run/table.csv --threads 1 --jobs 2)
 cat >spec <<'END'
 task = copy
 train-lines = 200

@@ -142,7 +142,7 @@ END
 # train, translate and align, runs above.
 call 1 compare spec --jobs 1
 "$attend" compare spec --quiet >said 2>&1 || found "compare: $(cat said)"
-call 0 compare spec --json table.json --html table.html
+call 0 compare spec --json table.json --html table.html --latex table.tex --csv table.csv
 call 0 compare luong --print
 call 0 demo self-attention
 for demo in $("$attend" list demos | sed -n 's/^  \([a-z-]*\)  .*/\1/p'); do
