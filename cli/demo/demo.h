@@ -155,6 +155,8 @@ typedef struct demo_call {
     double *grad_query, *grad_key, *grad_value; /* with grad_out */
 } demo_call;
 bool demo_attend(const demo_call *call, at_error *error);
+/* w_j = exp(e_j) / Σ_k exp(e_k), by hand. */
+void demo_softmax(const double *e, int count, double *w);
 /* The operator must return what was computed by hand: differences up to `tolerance`, relative for numbers above 1. */
 bool demo_agrees(const double *by_hand, const double *returned, int count, double tolerance, at_error *error);
 

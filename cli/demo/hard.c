@@ -32,17 +32,6 @@ static double log_right(double z)
 
 /* ---- Learning ------------------------------------------------------------------------------------------------- */
 
-static void softmax(const double *e, int n, double *w)
-{
-    double top = e[0], sum = 0;
-    for (int j = 1; j < n; j++)
-        top = fmax(top, e[j]);
-    for (int j = 0; j < n; j++)
-        sum += w[j] = exp(e[j] - top);
-    for (int j = 0; j < n; j++)
-        w[j] /= sum;
-}
-
 static demo_call call_of(const state *s, const char *normaliser, const double *e, const double *identity)
 {
     return (demo_call){.settings = {.score = "dot", .normaliser = normaliser},
@@ -68,7 +57,7 @@ static bool learn_softly(state *s, at_error *error)
     write_identity(s->n, identity);
     for (int u = 0; u <= UPDATES; u++) {
         double *w = s->soft + u * s->n, z = 0, returned[MOST], gradient[MOST], by_hand[MOST], out;
-        softmax(e, s->n, w);
+        demo_softmax(e, s->n, w);
         for (int j = 0; j < s->n; j++)
             z += w[j] * s->a[j];
         if (u == UPDATES)
@@ -122,7 +111,7 @@ static bool learn_by_drawing(state *s, at_error *error)
         double *w = s->hard + u * s->n, gradient[MOST], by_hand[MOST];
         const uint64_t seed = s->seed * UPDATES + (uint64_t)u;
         int place = 0, again = 0;
-        softmax(e, s->n, w);
+        demo_softmax(e, s->n, w);
         if (u == UPDATES)
             return true;
         if (!draw(s, e, seed, 0, &place, NULL, error))

@@ -28,15 +28,6 @@ static int larger_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-static void softmax(const double *e, int count, double top, double *w)
-{
-    double sum = 0;
-    for (int j = 0; j < count; j++)
-        sum += w[j] = exp(e[j] - top);
-    for (int j = 0; j < count; j++)
-        w[j] /= sum;
-}
-
 /* τ = (Σ of the k largest − 1) / k, k the largest number with 1 + k e_(k) > Σ of the k largest */
 static double sparsemax_threshold(const double *sorted, int count, int *k)
 {
@@ -78,7 +69,7 @@ static void by_hand(state *s)
     memcpy(s->sorted, s->e, sizeof s->e);
     qsort(s->sorted, (size_t)n, sizeof *s->sorted, larger_first);
     const double sparse = sparsemax_threshold(s->sorted, n, &k), ent = entmax_threshold(s->sorted, n, &k);
-    softmax(s->e, n, s->sorted[0], s->w[SOFTMAX]);
+    demo_softmax(s->e, n, s->w[SOFTMAX]);
     for (int j = 0; j < n; j++) {
         positive += fmax(0, s->e[j]);
         best = s->e[j] > s->e[best] ? j : best;

@@ -106,6 +106,17 @@ bool demo_attend(const demo_call *call, at_error *error)
     return done;
 }
 
+void demo_softmax(const double *e, int count, double *w)
+{
+    double top = e[0], sum = 0;
+    for (int j = 1; j < count; j++)
+        top = fmax(top, e[j]);
+    for (int j = 0; j < count; j++)
+        sum += w[j] = exp(e[j] - top);
+    for (int j = 0; j < count; j++)
+        w[j] /= sum;
+}
+
 bool demo_agrees(const double *by_hand, const double *returned, int count, double tolerance, at_error *error)
 {
     for (int i = 0; i < count; i++)

@@ -45,15 +45,8 @@ static void transpose(const double *a, int rows, int columns, double *t)
 
 static void softmax_rows(const double *e, int rows, int columns, double *w)
 {
-    for (int i = 0; i < rows; i++) {
-        double top = e[i * columns], sum = 0;
-        for (int j = 0; j < columns; j++)
-            top = fmax(top, e[i * columns + j]);
-        for (int j = 0; j < columns; j++)
-            sum += w[i * columns + j] = exp(e[i * columns + j] - top);
-        for (int j = 0; j < columns; j++)
-            w[i * columns + j] /= sum;
-    }
+    for (int i = 0; i < rows; i++)
+        demo_softmax(e + i * columns, columns, w + i * columns);
 }
 
 static bool begin(void *context, const demo_options *options, at_error *error)

@@ -156,17 +156,6 @@ static void copy_row(const state *s, const char *name, int row, double *out)
         out[k] = (double)((const float *)w->data)[row * N + k];
 }
 
-static void softmax(const double *e, int count, double *w)
-{
-    double top = e[0], sum = 0;
-    for (int j = 1; j < count; j++)
-        top = fmax(top, e[j]);
-    for (int j = 0; j < count; j++)
-        sum += w[j] = exp(e[j] - top);
-    for (int j = 0; j < count; j++)
-        w[j] /= sum;
-}
-
 /* e_j = v_aᵀ tanh(W_a s + U_a h_j), a = softmax(e), c = Σ_j a_j h_j; the operator must return the same a and c. */
 static bool attend_by_hand(const state *s, step *at, at_error *error)
 {
@@ -179,7 +168,7 @@ static bool attend_by_hand(const state *s, step *at, at_error *error)
     for (int j = 0; j < WORDS; j++)
         for (int k = 0; k < N; k++)
             at->e[j] += v[k] * tanh(at->query[k] + s->keys[j * N + k]);
-    softmax(at->e, WORDS, at->a);
+    demo_softmax(at->e, WORDS, at->a);
     for (int j = 0; j < WORDS; j++)
         for (int k = 0; k < 2 * N; k++)
             at->c[k] += at->a[j] * s->h[j * 2 * N + k];
@@ -231,7 +220,7 @@ static void output(const state *s, step *at)
         at->t[k] = fmax(at->before[2 * k], at->before[2 * k + 1]);
     add_product(s, "output.W_o.W", 0, words, at->t, logits);
     add_product(s, "output.W_o.b", 0, words, NULL, logits);
-    softmax(logits, words, at->p);
+    demo_softmax(logits, words, at->p);
     at->best = 3;
     for (int id = 3; id < words; id++) /* neither <pad> nor <unk> nor <s> can be written */
         at->best = at->p[id] > at->p[at->best] ? id : at->best;
