@@ -1,5 +1,5 @@
-# Small runs of every command, and what must hold after one of them was disturbed. For allocation.sh and system_calls.sh,
-# which source it after support.bash.
+# Small runs of every command, and what must hold after one of them was disturbed. For allocation.sh, system_calls.sh and
+# power.sh, which source it after support.bash.
 
 small="--embedding 4 --hidden 4 --attention 4 --maxout 4 --batch-size 8 --save-every 2 --threads 1 --quiet"
 narrow="--model transformer --hidden 4 --heads 2 --ffn 4 --layers 1 --batch-size 8 --updates 2 --quiet"
@@ -16,6 +16,8 @@ attention: attention --query q.npy --key k.npy --value k.npy --out o.npy --weigh
 attention-grads: attention --query q.npy --grad-out q.npy --grads grads --threads 1
 attention-plain: attention --query q.npy --score general --position alibi --param W=W.npy --plain --out o.npy --threads 1
 train: train $pairs $valid $small --updates 4 --output new
+train-overwrite: train $pairs $valid $small --updates 4 --seed 3 --overwrite --output old
+train-keep: train $pairs $valid $small --updates 4 --keep-previous --output new
 train-twice: train $pairs $small --updates 3 --ema 0.9 --output twice --threads 2
 train-average: train --tsv pairs --valid-tsv pairs --valid-every 1 $small --updates 3 --average 2 --valid-metric bleu --output mean.of
 train-transformer: train $pairs $narrow --config config --threads 1 --output other
@@ -33,6 +35,7 @@ encode-mean: encode -m t --mean -o features.npy --threads 1
 info: info s
 info-lm: info lm
 show: show -m t a --threads 1
+show-file: show -m t a -o maps.safetensors --threads 1
 score: score bleu chrf++ ter wer cer accuracy --reference few --confidence 20 --compare other.few --threads 1
 score-lengths: score bleu chrf --reference few --by-length 2 --lowercase --threads 1
 score-sentences: score bleu ter --reference few --sentence --json --threads 1
@@ -72,6 +75,7 @@ hidden = 4
 updates = 2
 batch-size = 10
 score = additive general
+seeds = 1
 metrics = accuracy
 END
     make_arrays
@@ -198,9 +202,12 @@ old_or_new()
 # go_on NAME FAULT: the command is run again, a training resumed, and ends as if nothing had happened.
 go_on()
 {
-    local file left resume=
-    case $1 in train*) resume=--resume ;; esac
-    (cd run && "$attend" ${arguments[$1]} $resume <few >../printed 2>../said) || found "$2: cannot go on: $(cat said)"
+    local file left again=${arguments[$1]}
+    case $1 in
+    train-overwrite) cmp -s run/old.state start/old.state || again=${again/--overwrite/--resume} ;;
+    train*) again="$again --resume" ;;
+    esac
+    (cd run && "$attend" $again <few >../printed 2>../said) || found "$2: cannot go on: $(cat said)"
     left=$(find run -name '.attend-*' -o -name '*.previous.new')
     [ -z "$left" ] || found "$2: leaves $left for ever"
     if [ "$1" = compare ]; then
