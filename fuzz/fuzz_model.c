@@ -44,9 +44,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     at_threads_set(1);
     at_translator *model = at_translator_load(path, &error);
     expect_message(model, &error);
-    if (model)
-        use(model);
+    at_error from_memory = {0};
+    at_translator *same = at_translator_load_memory(bytes, size, &from_memory);
+    expect_message(same, &from_memory);
+    EXPECT(!model == !same);
+    at_translator *clone = model ? at_translator_clone(model, &error) : NULL;
     at_translator_free(model);
+    if (clone)
+        use(clone);
+    at_translator_free(clone);
+    at_translator_free(same);
     close(file);
     return 0;
 }

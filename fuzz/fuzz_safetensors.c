@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "io/dtype.h"
-#include "io/parse_internal.h"
+#include "io/parse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {

@@ -351,8 +351,8 @@ AT_API bool at_training_run(at_training *training, at_train_listener *listener, 
  * an ensemble of such models.
  *
  * Threads: calls on different translators may run at the same time. Of calls on one translator only the const ones
- * (_has_source, _heads, _guided, _info) may; at_translate, at_translate_stream, at_align, at_maps_new,
- * at_encode and at_translator_add need it for themselves. All translators share the worker threads of at_threads_set.
+ * (_has_source, _heads, _guided, _info, _longest, _clone) may; at_translate, at_translate_stream, at_align, at_maps_new,
+ * at_encode and at_translator_add need it for themselves: a clone for each thread. All translators share the worker threads of at_threads_set.
  *
  * Failures common to all: AT_MEMORY. What else a function can fail with is written beside it. */
 typedef struct at_translator at_translator;
@@ -360,6 +360,14 @@ typedef struct at_translator at_translator;
 /* Reads a model file. AT_FILE: it cannot be opened or read; AT_UNSUPPORTED: no reader knows its format, or another
  * version of attend wrote it; AT_FORMAT: truncated, damaged, or its parts do not fit together. */
 AT_API at_translator *at_translator_load(const char *path, at_error *error);
+/* The same from memory, which holds the bytes of a file of attend train; they are not needed any more afterwards. Checked
+ * as a file is, checksum included; fails with AT_FORMAT and AT_UNSUPPORTED. */
+AT_API at_translator *at_translator_load_memory(const void *bytes, size_t size, at_error *error);
+/* Another translator with the same models, for another thread: parameters and vocabularies are shared and not copied, so
+ * that a clone takes almost no memory. Its results have the same bits. Clones and the original may be used at the same
+ * time and released in any order; what at_translator_add adds is not shared. Must not run at the same time as
+ * at_translator_add or at_translator_free of the same translator. */
+AT_API at_translator *at_translator_clone(const at_translator *translator, at_error *error);
 AT_API void at_translator_free(at_translator *translator);
 /* Compares the contents of a model file or a training state with the checksum that attend stores in it, which loading
  * and resuming do as well. *has_checksum is false for a file without one (those of an older attend, or of a program that

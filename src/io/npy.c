@@ -5,7 +5,7 @@
 #include "base/files.h"
 #include "base/utf8.h"
 #include "io/dtype.h"
-#include "io/parse_internal.h"
+#include "io/parse.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "io/dtype.h"
-#include "io/parse_internal.h"
+#include "io/parse.h"
 #include "io/tensors_internal.h"
 
 #include <limits.h>

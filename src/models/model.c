@@ -162,7 +162,7 @@ at_model *at_model_blank(const at_model_settings *settings, int64_t most, at_err
     if (model && at_params_count(model->params) > most)
         at_fail(error, AT_FORMAT, "its settings and vocabularies need %lld parameters, and it can hold %lld",
                 (long long)at_params_count(model->params), (long long)most);
-    if (model && at_params_fix(model->params, error))
+    if (model && at_params_fix_values(model->params, error))
         return model;
     at_model_free(model);
     return NULL;
@@ -170,7 +170,11 @@ at_model *at_model_blank(const at_model_settings *settings, int64_t most, at_err
 
 at_model *at_model_new(const at_model_settings *settings, uint64_t seed, at_error *error)
 {
-    at_model *model = at_model_blank(settings, INT64_MAX, error);
+    at_model *model = at_model_declare(settings, error);
+    if (model && !at_params_fix(model->params, error)) {
+        at_model_free(model);
+        return NULL;
+    }
     if (model)
         at_init_all(model->params, seed);
     if (model && model->kind->initialise)
@@ -178,9 +182,15 @@ at_model *at_model_new(const at_model_settings *settings, uint64_t seed, at_erro
     return model;
 }
 
+at_model *at_model_share(at_model *model)
+{
+    __atomic_add_fetch(&model->shares, 1, __ATOMIC_RELAXED);
+    return model;
+}
+
 void at_model_free(at_model *model)
 {
-    if (!model)
+    if (!model || __atomic_fetch_sub(&model->shares, 1, __ATOMIC_ACQ_REL) > 0)
         return;
     at_params_free(model->params);
     free(model->extra);

@@ -150,17 +150,20 @@ struct at_model {
     int guided_layer, guided_head; /* both from 1; 0: none */
     at_params *params;
     void *extra; /* the kind's own record of parameter indices; released with free */
+    int shares;  /* further owners, of at_model_share */
 };
 
 /* Whether these settings fit together with any vocabularies, checked before the data is read. */
 bool at_model_possible(const at_model_settings *settings, at_error *error);
 /* A model with random initial parameters, drawn from the seed. */
 at_model *at_model_new(const at_model_settings *settings, uint64_t seed, at_error *error);
-/* The same with zeros, to be read from a file. The settings come from the file as well, and are not believed: more than
+/* The same with zeros and without gradients, to be read from a file. The settings come from the file as well, and are not believed: more than
  * `most` parameters, which is how many a file of its size can hold, are refused before memory is allocated. */
 at_model *at_model_blank(const at_model_settings *settings, int64_t most, at_error *error);
 /* The same without memory for the values: the parameters have names and shapes only, until at_params_fix. */
 at_model *at_model_declare(const at_model_settings *settings, at_error *error);
+/* Another owner of the same model, which is not changed any more; each of them calls at_model_free. */
+at_model *at_model_share(at_model *model);
 void at_model_free(at_model *model);
 /* The guided head, both from 1; false if there is none. */
 bool at_model_guided(const at_model *model, int *layer, int *head);

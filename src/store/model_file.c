@@ -158,7 +158,8 @@ static bool params_fit(const at_params *params, const at_tensors *file, const ch
 bool at_params_take(at_params *params, const at_tensors *file, const char *path, const char *other_prefix,
                     at_error *error)
 {
-    if (error->code != AT_OK || !params_fit(params, file, path, other_prefix, error) || !at_params_fix(params, error))
+    if (error->code != AT_OK || !params_fit(params, file, path, other_prefix, error) ||
+        !at_params_fix_values(params, error))
         return false;
     for (int i = 0; i < at_params_number(params); i++) {
         const at_array *array = at_tensors_get(file, at_params_name(params, i));

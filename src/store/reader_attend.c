@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
+#include "io/parse.h"
 #include "models/kinds.h"
 #include "store/model_file.h"
 #include "store/replace_file.h"
@@ -225,12 +226,31 @@ static bool load_parts(at_translator *t, const at_tensors *file, const char *pat
     return at_params_take(t->model->params, file, path, SUBWORDS, error);
 }
 
-static bool load(at_translator *translator, const char *path, at_error *error)
+/* `name` is for error messages. Releases the tensors. */
+static bool load_tensors(at_translator *translator, at_tensors *file, const char *name, at_error *error)
 {
-    at_tensors *file = at_tensors_read(path, error);
-    const bool done = file && at_file_check(file, "model", path, error) && load_parts(translator, file, path, error);
+    const bool done = file && at_file_check(file, "model", name, error) && load_parts(translator, file, name, error);
     at_tensors_free(file);
     return done;
+}
+
+static bool load(at_translator *translator, const char *path, at_error *error)
+{
+    return load_tensors(translator, at_tensors_read(path, error), path, error);
+}
+
+at_translator *at_translator_load_memory(const void *bytes, size_t size, at_error *error)
+{
+    static const char name[] = "the model in memory";
+    if (error->code != AT_OK)
+        return NULL;
+    at_translator *translator = calloc(1, sizeof *translator);
+    if (!translator)
+        at_no_memory(error, name);
+    if (translator && load_tensors(translator, at_tensors_parse(bytes, size, name, error), name, error))
+        return translator;
+    at_translator_free(translator);
+    return NULL;
 }
 
 const at_reader at_reader_attend = {"attend", "the files of attend train", knows, load};

@@ -2,6 +2,7 @@
 #include "store/translator.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "models/kinds.h"
 
@@ -46,6 +47,32 @@ bool at_translator_add(at_translator *translator, const char *path, at_error *er
     }
     at_translator_free(other);
     return more;
+}
+
+at_translator *at_translator_clone(const at_translator *translator, at_error *error)
+{
+    if (error->code != AT_OK)
+        return NULL;
+    at_translator *clone = calloc(1, sizeof *clone);
+    at_model **more = calloc((size_t)translator->more_count + 1, sizeof *more);
+    char *history = translator->history ? strdup(translator->history) : NULL;
+    if (!clone || !more || (translator->history && !history)) {
+        free(history);
+        free(more);
+        free(clone);
+        at_no_memory(error, "a clone of a translator");
+        return NULL;
+    }
+    for (int i = 0; i < translator->more_count; i++)
+        more[i] = at_model_share(translator->more[i]);
+    *clone = (at_translator){.model = at_model_share(translator->model),
+                             .source = at_vocabulary_share(translator->source),
+                             .target = at_vocabulary_share(translator->target),
+                             .history = history,
+                             .max_length = translator->max_length,
+                             .more = more,
+                             .more_count = translator->more_count};
+    return clone;
 }
 
 void at_translator_free(at_translator *translator)

@@ -1,5 +1,6 @@
 #include "tape/params.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,8 +26,9 @@ struct at_params {
     int number;
     size_t room;
     int64_t count;
-    at_real *values, *grads; /* [count]; NULL until fixed */
+    at_real *values, *grads; /* [count]; NULL until fixed, grads also if nothing is to be trained */
     uint64_t version;        /* counts at_params_changed, from 1 */
+    pthread_mutex_t packing; /* several threads may read the parameters; the first that needs a packing makes it */
 };
 
 at_params *at_params_new(void)
@@ -36,7 +38,8 @@ at_params *at_params_new(void)
         return NULL;
     params->version = 1;
     params->arena = at_arena_new();
-    if (!params->arena) {
+    if (!params->arena || pthread_mutex_init(&params->packing, NULL) != 0) {
+        at_arena_free(params->arena);
         free(params);
         return NULL;
     }
@@ -47,6 +50,7 @@ void at_params_free(at_params *params)
 {
     if (!params)
         return;
+    pthread_mutex_destroy(&params->packing);
     at_arena_free(params->arena);
     free(params->entries);
     free(params);
@@ -82,20 +86,25 @@ int at_params_add(at_params *params, const char *name, at_shape shape, at_error 
     return params->number++;
 }
 
+static bool make_block(at_params *params, at_real **block)
+{
+    size_t bytes;
+    if (!*block && !__builtin_mul_overflow((size_t)params->count, sizeof(at_real), &bytes))
+        *block = at_arena_zeros(params->arena, bytes);
+    return *block;
+}
+
+bool at_params_fix_values(at_params *params, at_error *error)
+{
+    return error->code == AT_OK &&
+           (make_block(params, &params->values) || at_no_memory(error, "%lld parameters", (long long)params->count));
+}
+
 bool at_params_fix(at_params *params, at_error *error)
 {
-    if (error->code != AT_OK)
-        return false;
-    if (params->values)
-        return true;
-    size_t bytes;
-    if (!__builtin_mul_overflow((size_t)params->count, sizeof(at_real), &bytes)) {
-        params->grads = at_arena_zeros(params->arena, bytes);
-        params->values = params->grads ? at_arena_zeros(params->arena, bytes) : NULL;
-    }
-    if (!params->values)
-        return at_no_memory(error, "%lld parameters and their gradients", (long long)params->count);
-    return true;
+    return error->code == AT_OK &&
+           ((make_block(params, &params->grads) && make_block(params, &params->values)) ||
+            at_no_memory(error, "%lld parameters and their gradients", (long long)params->count));
 }
 
 int at_params_number(const at_params *params)
@@ -162,7 +171,8 @@ at_tensor *at_param(at_tape *tape, at_params *params, int index)
         return NULL;
     }
     entry *e = &params->entries[index];
-    at_tensor *leaf = at_leaf(tape, e->shape, params->values + e->offset, params->grads + e->offset, true);
+    at_real *grad = params->grads ? params->grads + e->offset : NULL;
+    at_tensor *leaf = at_leaf(tape, e->shape, params->values + e->offset, grad, grad);
     if (leaf) {
         leaf->params = params;
         leaf->param = index;
@@ -171,15 +181,11 @@ at_tensor *at_param(at_tape *tape, at_params *params, int index)
 }
 
 /* The parameter W [rows,columns] as the B of a product: B = W^T when transposed (x W^T), else B = W. */
-const at_real *at_params_packed(at_params *params, int index, bool transposed)
+static const at_real *pack(at_params *params, const entry *e, packing *p, bool transposed)
 {
-    entry *e = &params->entries[index];
-    if (e->shape.rank != 2 || !params->values)
-        return NULL;
-    packing *p = &e->packed[transposed];
     int64_t rows = e->shape.dim[0], columns = e->shape.dim[1];
     int64_t k = transposed ? columns : rows, n = transposed ? rows : columns;
-    if (p->version == params->version)
+    if (p->version == params->version) /* another thread was faster */
         return p->numbers;
     if (!p->numbers)
         p->numbers = at_arena_take(params->arena, (size_t)at_gemm_packed_size(k, n) * sizeof(at_real));
@@ -187,8 +193,22 @@ const at_real *at_params_packed(at_params *params, int index, bool transposed)
         return NULL;
     const at_real *w = params->values + e->offset;
     at_gemm_pack(w, transposed ? 1 : columns, transposed ? columns : 1, k, n, p->numbers);
-    p->version = params->version;
+    __atomic_store_n(&p->version, params->version, __ATOMIC_RELEASE);
     return p->numbers;
+}
+
+const at_real *at_params_packed(at_params *params, int index, bool transposed)
+{
+    entry *e = &params->entries[index];
+    if (e->shape.rank != 2 || !params->values)
+        return NULL;
+    packing *p = &e->packed[transposed];
+    if (__atomic_load_n(&p->version, __ATOMIC_ACQUIRE) == params->version)
+        return p->numbers;
+    pthread_mutex_lock(&params->packing);
+    const at_real *numbers = pack(params, e, p, transposed);
+    pthread_mutex_unlock(&params->packing);
+    return numbers;
 }
 
 void at_params_changed(at_params *params)

@@ -217,9 +217,16 @@ bool at_vocabulary_kind_known(const char *kind, at_error *error)
     return error->code == AT_OK;
 }
 
+at_vocabulary *at_vocabulary_share(at_vocabulary *vocabulary)
+{
+    if (vocabulary)
+        __atomic_add_fetch(&vocabulary->shares, 1, __ATOMIC_RELAXED);
+    return vocabulary;
+}
+
 void at_vocabulary_free(at_vocabulary *vocabulary)
 {
-    if (!vocabulary)
+    if (!vocabulary || __atomic_fetch_sub(&vocabulary->shares, 1, __ATOMIC_ACQ_REL) > 0)
         return;
     at_buffer_free(&vocabulary->text);
     free(vocabulary->word);

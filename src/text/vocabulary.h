@@ -20,6 +20,8 @@ typedef struct at_vocabulary at_vocabulary;
 at_vocabulary *at_vocabulary_new(const char *kind, at_error *error);
 /* Whether there is such a kind; a file is not opened. */
 bool at_vocabulary_kind_known(const char *kind, at_error *error);
+/* Another owner of the same vocabulary, which is fixed; NULL for NULL. Each of them calls at_vocabulary_free. */
+at_vocabulary *at_vocabulary_share(at_vocabulary *vocabulary);
 void at_vocabulary_free(at_vocabulary *vocabulary);
 /* Sets how every line is cleaned; before any is counted. */
 void at_vocabulary_normalise(at_vocabulary *vocabulary, at_cleaning cleaning);

@@ -27,6 +27,7 @@ struct at_vocabulary {
     int32_t count;
     size_t room;
     at_table table; /* from a unit to its index in `word` */
+    int shares;     /* further owners, of at_vocabulary_share */
 };
 
 /* The index of a unit among the words, -1 if it is none of them. */

@@ -81,7 +81,7 @@ static bool make_block(at_real **block, bool wanted, int64_t count)
 
 at_optimiser *at_optimiser_new(const at_optimiser_settings *settings, at_params *params, at_error *error)
 {
-    if (error->code != AT_OK || !check(settings, error))
+    if (error->code != AT_OK || !check(settings, error) || !at_params_fix(params, error))
         return NULL;
     at_optimiser *o = calloc(1, sizeof *o);
     bool allocated = o;

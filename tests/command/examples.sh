@@ -52,6 +52,9 @@ try_all()
 1.0000 1.5401 2.7226
 1.0000 2.8642 2.0000
 EXPECTED
+    ./threads model <lines >output || fail "threads exits with $?"
+    "$attend" translate model <lines | cmp - output >&2 || fail "threads prints $(cat output)"
+    refuses 1 "is too short|is not|truncated" threads lines
     prints arrays <<'EXPECTED'
 the first six halves: rank 2, 2 x 3
 0 0\.5 1 1\.5 2 2\.5

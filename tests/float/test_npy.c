@@ -2,7 +2,7 @@
  * results in an error message. */
 #include "base/utf8.h"
 #include "io/dtype.h"
-#include "io/parse_internal.h"
+#include "io/parse.h"
 
 #include <math.h>
 #include <setjmp.h>

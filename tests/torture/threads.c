@@ -253,6 +253,31 @@ static uint64_t translate_stream(int thread)
     return s.hash;
 }
 
+/* Clones of one translator, each made and used by its own thread; and the same model from memory. */
+static uint64_t translate_by_clones(int thread)
+{
+    (void)thread;
+    uint64_t hash[2] = {1, 1};
+    int stop = 0;
+    at_error error = {0};
+    at_search_settings search = {.beam = 2, .max_length = 8, .stop = &stop};
+    long size = 0;
+    FILE *file = fopen(models[TRANSFORMER], "rb");
+    must(file && fseek(file, 0, SEEK_END) == 0 && (size = ftell(file)) > 0, "the size of a model", NULL);
+    rewind(file);
+    void *bytes = malloc((size_t)size);
+    must(bytes && fread(bytes, 1, (size_t)size, file) == (size_t)size, "the bytes of a model", NULL);
+    fclose(file);
+    at_translator *own[2] = {at_translator_clone(shared_translator, &error),
+                             at_translator_load_memory(bytes, (size_t)size, &error)};
+    free(bytes);
+    for (int i = 0; i < 2; i++) {
+        must(own[i] && at_translate(own[i], &search, sources, 12, add_result, &hash[i], &error), "a clone", &error);
+        at_translator_free(own[i]);
+    }
+    return hash[0] ^ hash[1] << 1;
+}
+
 static uint64_t align_and_encode(int thread)
 {
     (void)thread;
@@ -512,6 +537,7 @@ static const struct {
                   {"train_until_stopped", train_until_stopped},
                   {"translate", translate},
                   {"translate_stream", translate_stream},
+                  {"translate_by_clones", translate_by_clones},
                   {"align_and_encode", align_and_encode},
                   {"draw_maps", draw_maps},
                   {"describe", describe},

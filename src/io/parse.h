@@ -1,7 +1,7 @@
 /* The parsers: they read a block of memory, so that no test or fuzzer needs a file. `name` is the name of the file for
  * error messages. */
-#ifndef AT_PARSE_INTERNAL_H
-#define AT_PARSE_INTERNAL_H
+#ifndef AT_PARSE_H
+#define AT_PARSE_H
 
 #include "attend.h"
 
