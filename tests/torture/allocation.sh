@@ -20,8 +20,8 @@ failed=0 survived=0
 turns()
 {
     local most step
-    most=$(count ${SHORT:-25} 999999)
-    [ "$1" != train-spm ] || most=$(count 25 400) # SentencePiece makes 130,000 for twenty lines
+    most=$(count ${SHORT:-3} 999999)
+    [ "$1" != train-spm ] || most=$(count 5 400) # SentencePiece makes 130,000 for twenty lines
     step=$((($2 + most - 1) / most))
     random 1 $step
     seq $random $step "$2"

@@ -7,8 +7,7 @@ cd "$(dirname "$0")"
 . ./support.bash
 . ../cases.bash
 build=$top/build/check # that of `make test`
-cmake -S "$top" -B "$build" -DCMAKE_TARGET_MESSAGES=OFF -DAT_TESTS=ON -DAT_SANITIZE=ON >/dev/null &&
-    cmake --build "$build" -j "$jobs" --target attend torture_commands >/dev/null || exit 1
+build_in "$build" "attend torture_commands" -DAT_TESTS=ON -DAT_SANITIZE=ON
 found=$top/build/torture/found
 mkdir -p "$found"
 enter

@@ -1,14 +1,28 @@
 # For the scripts of this folder; they source it first.
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 jobs=${JOBS:-$(nproc)}
+TORTURE=${TORTURE:-full}
 
 # build NAME CMAKE-ARGUMENT...: builds the command and what the arguments ask for in build/torture/NAME; sets $build and $attend.
 build()
 {
     build=$top/build/torture/$1
     shift
-    cmake -S "$top" -B "$build" -DCMAKE_TARGET_MESSAGES=OFF -DAT_BENCH=OFF "$@" >/dev/null && cmake --build "$build" -j "$jobs" >/dev/null || exit 1
+    build_in "$build" "" -DAT_BENCH=OFF "$@"
     attend=$build/attend
+}
+
+# build_in FOLDER TARGETS CMAKE-ARGUMENT...: one script at a time, as several may need the same build.
+build_in()
+{
+    local folder=$1 targets=$2
+    shift 2
+    mkdir -p "$folder"
+    {
+        flock 9
+        cmake -S "$top" -B "$folder" -DCMAKE_TARGET_MESSAGES=OFF "$@" 9>&- >/dev/null &&
+            cmake --build "$folder" -j "$jobs" ${targets:+--target $targets} 9>&- >/dev/null || exit 1
+    } 9>"$folder/torture.lock"
 }
 
 # count SHORT FULL: prints the count that $TORTURE asks for.
@@ -27,8 +41,9 @@ enter()
     cd "$work" || exit 1
 }
 
-# The random choices of a script follow from SEED, which it prints with what it finds.
-SEED=${SEED:-$RANDOM}
+# The random choices of a script follow from SEED, which it prints with what it finds; the short form makes the same ones
+# every time.
+SEED=${SEED:-$([ "$TORTURE" = short ] && echo 1 || echo $RANDOM)}
 RANDOM=$SEED
 
 # found MESSAGE: counts and prints what should not be.
@@ -54,8 +69,8 @@ sleep_at_most()
 }
 
 # same_log ONE OTHER: whether two logs of training are the same apart from times.
+times='s/"seconds":[^,]*,"words_per_second":[^,]*,//'
 same_log()
 {
-    local times='s/"seconds":[^,]*,"words_per_second":[^,]*,//'
     cmp -s <(sed "$times" "$1") <(sed "$times" "$2")
 }

@@ -49,7 +49,7 @@ attack()
     shift 2
     undisturbed "$name" ../fail_call "$calls" ../counted 0
     most=$(cat counted)
-    step=$(count $((1 + most / 2)) 1)
+    step=$(count $((most > 0 ? most : 1)) 1) # one of them, or all
     for fault; do
         random 1 "$step"
         for ((n = random; n <= most; n += step)); do
