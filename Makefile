@@ -5,11 +5,11 @@
 #   make demo       deps, build, then self-attention step by step and three small models that are trained on the spot
 #   make test       deps, a build with the sanitizers in build/check, every test
 #   make check-long the tests on the optimised release build, with more models and a million lines, the ABI
-#                   against the stored one, and the unit tests on aarch64 under qemu
+#                   against the stored one, the unit tests on aarch64 under qemu, and make torture
 #   make abi        replaces the stored ABI (tests/abi/libattend.abi), for a new minor version
 #   make clang      builds the command and the tests with clang in build/clang
-#   make torture    attacks the command and the library for hours; TORTURE=short takes a minute or two for
-#                   each, ATTACKS='kill resume' runs only these
+#   make torture    attacks the command and the library for hours; TORTURE=short takes less than a minute for
+#                   each, ATTACKS='kill resume' runs only these; JOBS of them at the same time
 #   make fuzz       20 seconds of each fuzzer (FUZZ_SECONDS), or FUZZ_RUNS inputs, built with clang in build/fuzz
 #   make bench      times matrix products, attention, and a recurrent layer against attention
 #   make peers      installs the libraries that they are compared with
@@ -69,6 +69,7 @@ check-long: test
 	@$(CONFIGURE) -B build/check-release $(CHECK) -DAT_LONG=ON >/dev/null
 	@cmake --build build/check-release -j $(JOBS)
 	@ATTEND_LONG=1 bash tests/run.sh build/check-release
+	@$(MAKE) torture
 
 abi:
 	@bash cmake/packages.sh abigail-tools $(PACKAGES)

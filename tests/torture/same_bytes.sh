@@ -12,9 +12,9 @@ enter
 make_corpus
 export LC_ALL=C # the lines are bytes
 orders=$(count 1 3)
-settings=$(count 40 600)
+settings=$(count 16 600)
 models="plain bahdanau luong luong-entmax transformer transformer-shaw transformer-spm lm"
-[ "$TORTURE" = full ] || models="bahdanau transformer-shaw lm"
+[ "$TORTURE" = full ] || models="bahdanau transformer-shaw"
 batches="1 2 3 7 16 64 101"
 runs=0 compared=0
 
@@ -109,7 +109,7 @@ attack_model()
         for ((i = 0; i < orders; i++)); do
             for threads in 1 2 3 4 5 6 7 8; do
                 for batch in $batches; do
-                    random 0 "$(count 18 0)" # all of them, or a few
+                    random 0 "$(count 40 0)" # all of them, or a few
                     [ "$random" = 0 ] || continue
                     case $operation in
                     sample | arrays | perplexity) ;; # they depend on the numbers of the lines, or are a sum over them

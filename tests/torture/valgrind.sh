@@ -78,7 +78,7 @@ also 0 attention --query q.npy --normaliser hard --sample 3 --position rope --ou
 call 1 attention --query few.tsv --out o.npy
 also 1 attention --query q.npy --key w.npy --out o.npy
 
-models="bahdanau transformer lm"
+models="bahdanau lm"
 [ "$TORTURE" = short ] || models=$(cases | sed 's/:.*//')
 for name in $models; do
     call 0 train $(few "$name") --output "$name"
