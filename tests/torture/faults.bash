@@ -54,6 +54,10 @@ arguments_of() { commands | sed -n "s/^$1: //p"; }
 # make_start: the folder start/ with what the commands read, and older versions of what some of them write.
 make_start()
 {
+    local command
+    for command in $("$attend" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
+        [ "$command" = bench ] || grep -q ": $command\b" <(commands) || found "no run of attend $command here"
+    done
     mkdir start done
     cd start || exit 1
     awk 'BEGIN { srand(7); for (i = 0; i < 20; i++) { n = 2 + int(rand() * 4); l = "";

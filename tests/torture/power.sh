@@ -35,6 +35,7 @@ whole()
             compare:./runs/*/model* | train*:* | resume:*) "$attend" info --verify run/"$file" >said 2>&1 || found "$2: $file is broken: $(cat said)" ;;
             compare:./table.json | compare:./runs/*/result.json) grep -q '^}$' run/"$file" || found "$2: $file is not whole" ;;
             compare:./table.html) grep -q '^</html>$' run/"$file" || found "$2: $file is not whole" ;;
+            compare:./table.*) [ "$(tail -c 1 run/"$file" | od -An -tx1)" = " 0a" ] || found "$2: $file is not whole" ;;
             compare:./runs/*) ;; # shown to be good by what goes on from it
             *) found "$2: $file is neither the old nor the new one" ;;
             esac
