@@ -18,8 +18,9 @@ at_model *model_case_new(const model_case *c)
                            .layers = c->layers,
                            .heads = c->heads,
                            .ffn = c->ffn,
-                           .share_embeddings = c->heads > 0, /* one joint vocabulary */
-                           .reset = AT_RESET_AFTER,          /* as in PyTorch's nn.GRU */
+                           .norm = c->heads > 0 ? AT_POST_NORM : AT_NORM_UNSET, /* as the rivals have it */
+                           .share_embeddings = c->heads > 0,                    /* one joint vocabulary */
+                           .reset = AT_RESET_AFTER,                             /* as in PyTorch's nn.GRU */
                            .output_bias = c->output_bias,
                            .source_size = c->words,
                            .target_size = c->words};

@@ -282,11 +282,14 @@ typedef struct at_training_option {
     const char *group;    /* "The data", "The model" ...: options of a group follow each other */
     const char *name;     /* "learning-rate" */
     const char *argument; /* "RATE"; NULL for a switch, whose value is true or false */
-    const char *fallback; /* the default, as one would type it; NULL: none */
+    const char *fallback; /* the default, as one would type it; NULL: none. A model may have another */
     const char *help;
 } at_training_option;
 /* In a fixed order; NULL past the last. */
 AT_API const at_training_option *at_training_option_at(int index);
+/* The default of an option for a model, as one would type it, or "" if it has none; false if there is no such model or
+ * option, or if this model does not use the option. */
+AT_API bool at_training_default(const char *model, const char *name, char *text, size_t size);
 /* Sets one by name; AT_USAGE if there is no such name or the value does not fit it. */
 AT_API bool at_training_set(at_training *training, const char *name, const char *value, at_error *error);
 

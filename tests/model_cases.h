@@ -60,28 +60,33 @@ static const char *const model_cases[] = {
     "rnn-encdec reset=after",
     "rnn-encdec cell=lstm",
     "rnn-encdec cell=rnn dropout=0.2",
-    "transformer layers=2 heads=2 dropout=0",
+    "transformer layers=2 heads=2 norm=post dropout=0",
     "transformer layers=2 heads=2 norm=pre activation=gelu position=learned tie=false output-bias=true dropout=0",
     "transformer layers=1 heads=2 kv-heads=1 norm=pre final-norm=false activation=swish position=shaw:1 dropout=0.2",
-    "transformer layers=1 heads=2 decoder-layers=2 share-embeddings=true final-norm=true position=rope dropout=0",
-    "transformer layers=1 heads=1 normaliser=sparsemax window=sliding:1 position=alibi activation=gelu dropout=0",
-    "transformer layers=1 heads=2 position=t5:4 score=general cross-attention=additive,local-p:1 dropout=0",
-    "transformer layers=1 heads=2 score=additive encoder-attention=dot,entmax15,local-m:1 position-layout=halves "
+    "transformer layers=1 heads=2 norm=post decoder-layers=2 share-embeddings=true final-norm=true position=rope "
+    "dropout=0",
+    "transformer layers=1 heads=1 norm=post normaliser=sparsemax window=sliding:1 position=alibi activation=gelu "
+    "dropout=0",
+    "transformer layers=1 heads=2 norm=post position=t5:4 score=general cross-attention=additive,local-p:1 dropout=0",
+    "transformer layers=1 heads=2 norm=post score=additive encoder-attention=dot,entmax15,local-m:1 "
+    "position-layout=halves "
     "position-denominator=half-1 first-position=1 scale-embedding=false dropout=0",
-    "transformer layers=1 heads=2 position=none dropout=0",
-    "transformer layers=1 heads=2 position=shaw:1:keys cross-attention=shaw:1:values dropout=0",
+    "transformer layers=1 heads=2 norm=post position=none dropout=0",
+    "transformer layers=1 heads=2 norm=post position=shaw:1:keys cross-attention=shaw:1:values dropout=0",
     "transformer layers=1 heads=2 position=shaw:2:values norm=pre decoder-attention=rope cross-attention=alibi "
     "dropout=0",
-    "transformer layers=1 heads=2 kv-heads=1 position=learned positions=8 first-position=1 decoder-attention=t5:4 "
+    "transformer layers=1 heads=2 norm=post kv-heads=1 position=learned positions=8 first-position=1 "
+    "decoder-attention=t5:4 "
     "dropout=0",
-    "transformer layers=1 heads=2 kv-heads=1 attention-dropout=0.3 ffn-dropout=0.4 activation=gelu dropout=0",
-    "transformer layers=1 heads=2 position=shaw:1 attention-dropout=0.2 ffn-dropout=0 activation=gelu dropout=0.3",
-    "transformer-lm layers=2 heads=2 activation=gelu dropout=0",
-    "transformer-lm layers=1 heads=2 activation=gelu attention-dropout=0.25 dropout=0",
-    "transformer-lm layers=1 heads=2 position=shaw:1 activation=gelu dropout=0",
-    "transformer-lm layers=1 heads=2 position=alibi activation=gelu dropout=0",
+    "transformer layers=1 heads=2 norm=post kv-heads=1 attention-dropout=0.3 ffn-dropout=0.4 activation=gelu dropout=0",
+    "transformer layers=1 heads=2 norm=post position=shaw:1 attention-dropout=0.2 ffn-dropout=0 activation=gelu "
+    "dropout=0.3",
+    "transformer-lm layers=2 heads=2 norm=post activation=gelu dropout=0",
+    "transformer-lm layers=1 heads=2 norm=post activation=gelu attention-dropout=0.25 dropout=0",
+    "transformer-lm layers=1 heads=2 norm=post position=shaw:1 activation=gelu dropout=0",
+    "transformer-lm layers=1 heads=2 norm=post position=alibi activation=gelu dropout=0",
     "transformer-lm layers=1 heads=2 position=t5:4 norm=pre dropout=0",
-    "transformer-lm layers=1 heads=2 position=learned activation=gelu dropout=0",
+    "transformer-lm layers=1 heads=2 norm=post position=learned activation=gelu dropout=0",
     "transformer-lm layers=1 heads=2 norm=pre normaliser=relu position=rope decoder-attention=sliding:1 dropout=0",
 };
 enum { MODEL_CASES = sizeof model_cases / sizeof *model_cases };

@@ -94,7 +94,7 @@ static void check(json_t *spec, const char *kernels)
         if (target[i] >= 0)
             target[counted++] = target[i];
 
-    at_model *model = model_of("transformer", json_string_value(json_object_get(spec, "settings")), words, words, 1);
+    at_model *model = model_of("transformer norm=post", json_string_value(json_object_get(spec, "settings")), words, words, 1);
     for (int i = 0; i < at_params_number(model->params); i++)
         fill_random(model->params, i);
     at_params_changed(model->params);
@@ -132,7 +132,7 @@ static void no_parameter_is_missing(void **state)
 {
     const char *name = json_string_value(json_object_get(*state, "name"));
     const int64_t words = json_integer_value(json_object_get(batch, "words"));
-    at_model *model = model_of("transformer", json_string_value(json_object_get(*state, "settings")), words, words, 1);
+    at_model *model = model_of("transformer norm=post", json_string_value(json_object_get(*state, "settings")), words, words, 1);
     int count = 0;
     const size_t length = strlen(name);
     for (int i = 0; i < at_tensors_count(reference); i++) {

@@ -129,7 +129,8 @@ static bool look(void *context, at_error *error)
 static const demo_model models[] = {
     {"bahdanau", "hidden=64 embedding=32 attention=64 maxout=64", "updates=800"},
     {"luong", "hidden=64 embedding=32 attention=64", "updates=1200"},
-    {"transformer", "hidden=64 ffn=128 layers=1 heads=4 dropout=0 norm=pre position=shaw:16", "updates=800 warmup=100"},
+    {"transformer", "hidden=64 ffn=128 layers=1 heads=4 dropout=0 norm=pre position=shaw:16",
+     "updates=800 warmup=100 label-smoothing=0"},
     {"rnn-attention", "hidden=64 attention=64 cell=gru dropout=0", "updates=1600"},
     {"rnn-encdec", "hidden=128 embedding=32 maxout=64", "updates=1600"},
     {"rnn-plain", "hidden=128 cell=gru dropout=0", "updates=2400"},

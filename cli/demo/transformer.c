@@ -263,7 +263,7 @@ static bool heads_page(void *context, at_error *error)
 }
 
 static const demo_model models[] = {
-    {"transformer", "hidden=32 ffn=64 layers=2 heads=2 dropout=0 norm=pre", "updates=1000 warmup=100"}, {0}};
+    {"transformer", "hidden=32 ffn=64 layers=2 heads=2 dropout=0 norm=pre", "updates=1000 warmup=100 label-smoothing=0"}, {0}};
 
 const cli_demo demo_transformer = {
     .name = "transformer",

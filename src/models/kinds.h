@@ -10,6 +10,10 @@ bool at_model_uses(const at_model_kind *kind, const char *setting);
 /* Whether the setting has an effect on a model with these settings: `reset` has none on a cell without a reset gate. */
 bool at_model_says(const at_model_settings *settings, const at_model_kind *kind, const at_setting *row);
 const at_model_kind *at_model_kind_find(const char *name, at_error *error);
+/* The default of a setting, of the model or of training, for this kind of model: its own if it has one, else the row's;
+ * "" if neither has one. The first returns false for a kind without a default of its own. */
+bool at_model_own_default(const at_model_kind *kind, const at_setting *row, char *text, size_t size);
+void at_model_default(const at_model_kind *kind, const at_setting *row, char *text, size_t size);
 
 /* model.c */
 bool at_model_attention(const at_model_settings *settings, const at_model_kind *kind, at_attention *attention,

@@ -122,7 +122,7 @@ typedef enum at_added { AT_ADDED_NONE, AT_ADDED_SINUSOIDAL, AT_ADDED_LEARNED } a
 typedef struct at_model_kind {
     const char *name, *formula, *paper;
     const char *fields;   /* names of the settings it uses, blank between */
-    const char *defaults; /* "cell=lstm score=general": where it differs from the table of settings */
+    const char *defaults; /* "cell=lstm warmup=200": where it differs from the tables of settings, training's too */
     bool has_source;      /* false: a language model */
     bool has_attention;   /* it uses score, normaliser and window: over the source, or over a language model's tokens */
     bool has_cross_layers; /* every layer of the decoder attends to the source, not the decoder once */

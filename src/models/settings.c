@@ -137,13 +137,17 @@ bool at_model_says(const at_model_settings *settings, const at_model_kind *kind,
     return at_model_uses(kind, row->name) && !(may_be_empty && at_setting_is_zero(row, settings));
 }
 
-/* The kind's own default if it has one, else the table's; "" if neither has one. */
-static void default_of(const at_model_kind *kind, const at_setting *row, char *text, size_t size)
+bool at_model_own_default(const at_model_kind *kind, const at_setting *row, char *text, size_t size)
 {
     const char *own = find_word(kind->defaults, row->name);
     if (own && *own == '=')
         snprintf(text, size, "%.*s", (int)strcspn(own + 1, " "), own + 1);
-    else
+    return own && *own == '=';
+}
+
+void at_model_default(const at_model_kind *kind, const at_setting *row, char *text, size_t size)
+{
+    if (!at_model_own_default(kind, row, text, size))
         snprintf(text, size, "%s", row->fallback ? row->fallback : "");
 }
 
@@ -176,7 +180,7 @@ static bool fill_in(at_model_settings *settings, const at_model_kind *kind, cons
             settings->reset = AT_RESET_UNSET; /* the cell has no reset gate */
             continue;
         }
-        default_of(kind, &rows[i], text, sizeof text);
+        at_model_default(kind, &rows[i], text, sizeof text);
         if (uses && !given->row[i] && *text && at_setting_is_zero(&rows[i], settings) &&
             !at_setting_parse(&rows[i], NULL, text, settings, error))
             return false;

@@ -352,8 +352,10 @@ static at_tensor *encode_only(const at_model *model, const at_pass *pass, const 
     "layers hidden ffn heads kv-heads attention dropout attention-dropout ffn-dropout activation norm norm-epsilon "   \
     "final-norm score normaliser "                                                                                     \
     "window position positions position-layout position-denominator first-position scale-embedding tie output-bias "
+/* Layer norm first, and a warm-up: without either, a few thousand pairs teach it no more than how frequent words are. */
 #define DEFAULTS                                                                                                       \
-    "layers=3 score=scaled heads=4 position=sinusoidal tie=true scale-embedding=true attention=64 dropout=0.1"
+    "layers=3 score=scaled heads=4 position=sinusoidal tie=true scale-embedding=true attention=64 dropout=0.1 "        \
+    "norm=pre schedule=inverse-sqrt learning-rate=0.002 warmup=200 label-smoothing=0.1"
 
 const at_model_kind at_transformer = {
     .name = "transformer",

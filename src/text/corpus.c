@@ -1,6 +1,7 @@
 #include "base/grow.h"
 #include "text/pairs_internal.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,4 +149,24 @@ void at_corpus_free(at_corpus *corpus)
 int64_t at_corpus_count(const at_corpus *corpus)
 {
     return corpus->count;
+}
+
+/* q_v = (1 - s) n_v / N + s / V, H = -sum q_v log q_v */
+bool at_corpus_entropy(const at_corpus *corpus, int64_t vocabulary, double smoothing, double *entropy, at_error *error)
+{
+    const at_pairs_side *targets = &corpus->side[1];
+    const int64_t ids = targets->start[corpus->count], total = ids + corpus->count;
+    int64_t *times = calloc((size_t)vocabulary + 1, sizeof *times);
+    if (!times)
+        return at_no_memory(error, "the counts of %lld units", (long long)vocabulary);
+    for (int64_t i = 0; i < ids; i++)
+        times[targets->ids[i]]++;
+    times[AT_END] += corpus->count;
+    *entropy = 0;
+    for (int64_t v = 0; v < vocabulary; v++) {
+        const double q = (1 - smoothing) * (double)times[v] / (double)total + smoothing / (double)vocabulary;
+        *entropy -= q > 0 ? q * log(q) : 0;
+    }
+    free(times);
+    return true;
 }

@@ -51,6 +51,9 @@ at_corpus *at_corpus_new(const at_lines *lines, const at_vocabulary *source, con
                          const at_corpus_limits *limits, at_corpus_report *report, at_error *error);
 void at_corpus_free(at_corpus *corpus);
 int64_t at_corpus_count(const at_corpus *corpus);
+/* The entropy of the target units and ends, in nats: the least loss of a model that knows only how frequent each unit
+ * of the vocabulary is, under this label smoothing. */
+bool at_corpus_entropy(const at_corpus *corpus, int64_t vocabulary, double smoothing, double *entropy, at_error *error);
 
 /* One batch. Its memory belongs to the batches and is valid until the next one. */
 typedef struct at_batch {

@@ -106,6 +106,10 @@ bool at_training_run(at_training *training, at_train_listener *listener, void *c
     if (error->code != AT_OK)
         return false;
     at_train_settings settings = training->settings;
-    return at_train_settings_complete(&settings, &training->given, error) &&
-           at_train(&settings, listener, context, stop, result, error);
+    at_stored stored;
+    const bool done = at_stored_take(&settings, &training->given, &stored, error) &&
+                      at_train_settings_complete(&settings, &training->given, &stored.row, error) &&
+                      at_train(&settings, listener, context, stop, result, error);
+    at_stored_free(&stored);
+    return done;
 }

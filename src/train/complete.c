@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "models/kinds.h"
 #include "train/train_internal.h"
 
 static bool is_set(const at_given *given, const char *name)
@@ -151,13 +152,51 @@ static bool check_use(const at_train_settings *s, const at_given *given, at_erro
 
 /* ---- Defaults that depend on other settings ------------------------------------------------------------------- */
 
-static void complete_updates(at_train_settings *s, const at_given *given)
+/* Whether the setting has another value than the model's own default, or than the table's. */
+static bool is_changed(const at_train_settings *s, const at_model_kind *kind, const char *name)
+{
+    const at_setting *row = at_training_setting(at_setting_find(at_training_setting, name));
+    char own[64], text[64];
+    at_model_default(kind, row, own, sizeof own);
+    return strcmp(at_setting_text(row, s, text, sizeof text), own) != 0;
+}
+
+/* Whether another setting, which is known, decides instead of the model's own default: a batch has one measure, and a
+ * model's schedule, learning rate and warm-up belong together and to its optimiser. */
+static bool is_decided(const at_train_settings *s, const at_model_kind *kind, const at_given *known, const char *name)
+{
+    if (strncmp(name, "batch-", 6) == 0)
+        return is_set(known, "batch-size") || is_set(known, "batch-tokens");
+    const bool of_rate = strcmp(name, "learning-rate") == 0 || strcmp(name, "warmup") == 0;
+    return ((of_rate || strcmp(name, "schedule") == 0) && is_set(known, "optimiser") &&
+            is_changed(s, kind, "optimiser")) ||
+           (of_rate && is_set(known, "schedule") && is_changed(s, kind, "schedule"));
+}
+
+/* The model's own defaults of training, and with them all that is known. */
+static bool complete_own(at_train_settings *s, const at_model_kind *kind, at_given *known, at_error *error)
+{
+    const at_given before = *known;
+    for (int i = 0; at_training_setting(i); i++) {
+        const at_setting *row = at_training_setting(i);
+        char text[64];
+        if (before.row[i] || at_training_fields(s, i) != s || !at_model_own_default(kind, row, text, sizeof text) ||
+            is_decided(s, kind, &before, row->name))
+            continue;
+        if (!at_setting_parse(row, NULL, text, s, error))
+            return false;
+        known->row[i] = true;
+    }
+    return true;
+}
+
+static void complete_updates(at_train_settings *s, const at_given *known)
 {
     at_optimiser_settings *o = &s->optimiser;
     const bool noam = o->schedule == AT_NOAM, adadelta = o->kind == AT_ADADELTA;
-    if (!is_set(given, "learning-rate"))
+    if (!is_set(known, "learning-rate"))
         o->learning_rate = noam || adadelta ? 1 : o->kind == AT_SGD ? 0.1 : 0.001;
-    if (!is_set(given, "warmup"))
+    if (!is_set(known, "warmup"))
         o->warmup = noam ? 4000 : 0;
     o->beta1 = adadelta ? 0.95 : 0.9;
     o->beta2 = noam ? 0.98 : 0.999;
@@ -179,12 +218,14 @@ static void complete_guided_head(at_train_settings *s)
         snprintf(m->guided_head, sizeof m->guided_head, "%d.1", layers > 1 && layers < 100 ? (int)layers - 1 : 1);
 }
 
-bool at_train_settings_complete(at_train_settings *s, const at_given *given, at_error *error)
+bool at_train_settings_complete(at_train_settings *s, const at_given *given, const at_given *stored, at_error *error)
 {
-    at_given of_model = {0};
+    at_given known = *given, of_model = {0};
+    for (int i = 0; at_training_setting(i); i++)
+        known.row[i] = given->row[i] || stored->row[i];
     for (int i = 0; at_model_setting(i); i++)
-        of_model.row[i] = given->row[at_training_first_of_model() + i];
-    if ((s->init && !at_train_settings_from_init(s, given, error)) || !complete_files(s, given, error) ||
+        of_model.row[i] = known.row[at_training_first_of_model() + i];
+    if ((s->init && !at_train_settings_from_init(s, &known, error)) || !complete_files(s, given, error) ||
         !check_use(s, given, error) || (!s->init && !at_model_settings_complete(&s->model, &of_model, error)))
         return false;
     if (!at_model_possible(&s->model, error)) {
@@ -192,7 +233,9 @@ bool at_train_settings_complete(at_train_settings *s, const at_given *given, at_
             error->code = AT_USAGE;
         return false;
     }
-    complete_updates(s, given);
+    if (!complete_own(s, at_model_kind_find(s->model.model, error), &known, error))
+        return false;
+    complete_updates(s, &known);
     complete_guided_head(s);
     return true;
 }

@@ -1,4 +1,7 @@
 /* The settings of training: what can be set, its limits, defaults and help, and whether a resumed run must share it. */
+#include <string.h>
+
+#include "models/kinds.h"
 #include "train/train_internal.h"
 
 #define ROW(group_, type_, name_, member_, resume_, ...)                                                               \
@@ -178,4 +181,35 @@ const at_training_option *at_training_option_at(int index)
     options[index] =
         (at_training_option){row->group, row->name, row->argument, row->argument ? row->fallback : NULL, row->help};
     return &options[index];
+}
+
+static bool is_among(const char *name, const char *const *names)
+{
+    while (*names && strcmp(*names, name) != 0)
+        names++;
+    return *names;
+}
+
+/* Whether the setting has an effect on the training of such a model. */
+static bool is_used(const at_model_kind *kind, const char *name)
+{
+    static const char *const of_source[] = {"source", "valid-source", "source-vocab", "joint-vocab", "max-ratio", NULL};
+    static const char *const of_guide[] = {"guided-alignment", "guided-weight", NULL};
+    static const char *const of_hard[] = {"reinforce", "entropy", NULL};
+    if (at_setting_find(at_model_setting, name) > 0)
+        return at_model_uses(kind, name);
+    return (kind->has_source || !is_among(name, of_source)) &&
+           (at_model_uses(kind, "guided-head") || !is_among(name, of_guide)) &&
+           (at_model_uses(kind, "normaliser") || !is_among(name, of_hard));
+}
+
+bool at_training_default(const char *model, const char *name, char *text, size_t size)
+{
+    at_error ignored = {0};
+    const int index = at_setting_find(at_training_setting, name);
+    const at_model_kind *kind = at_model_kind_find(model, &ignored);
+    if (index < 0 || !kind || !is_used(kind, name))
+        return false;
+    at_model_default(kind, at_training_setting(index), text, size);
+    return true;
 }

@@ -80,6 +80,7 @@ static bool update(at_run *run, bool *has_batch, bool *skipped, at_error *error)
     t->progress.report_tokens += tokens;
     t->progress.unreported++;
     run->timed_tokens += tokens;
+    at_run_watch(run, cost, tokens);
     return true;
 }
 

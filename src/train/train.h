@@ -64,8 +64,9 @@ static inline bool at_train_validates(const at_train_settings *settings)
 }
 
 /* Checks that the settings can be used together and fills in the defaults that depend on others, those of the model
- * among them. `given`: by the index of at_training_setting. */
-bool at_train_settings_complete(at_train_settings *settings, const at_given *given, at_error *error);
+ * among them. `given`: by the index of at_training_setting, like `stored`, what a resumed run has from its state. */
+bool at_train_settings_complete(at_train_settings *settings, const at_given *given, const at_given *stored,
+                                at_error *error);
 
 /* Trains until a limit is reached. `stop` (may be NULL) is checked between updates: not 0 ends the run after a save. */
 bool at_train(const at_train_settings *settings, at_train_listener *listener, void *context, const volatile int *stop,

@@ -101,6 +101,8 @@ bool at_trainer_prepare_data(at_trainer *trainer, at_error *error)
     at_lines_free(lines);
     if (error->code != AT_OK)
         return false;
+    if (!at_corpus_entropy(trainer->train, at_vocabulary_size(t->target), s->label_smoothing, &trainer->entropy, error))
+        return false;
     trainer->batches = at_batches_new(trainer->train, s->batch_size, s->batch_tokens, s->seed, true, error);
     if (at_train_validates(s)) {
         trainer->valid_lines = lines_of(&s->lines[AT_VALID], &s->valid, error);

@@ -1,7 +1,7 @@
 /* A trainer in memory, and what each file does with it:
  *
  *     settings.c       the table of settings                         complete.c     valid combinations and defaults
- *     identity.c       what a resumed run must share
+ *     identity.c       what a resumed run must share                 stored.c       what it takes from its state
  *     train_prepare.c  checks the settings and makes the trainer     loss.c         the loss of a batch and its gradients
  *     train_data.c     vocabularies, corpora and batches             train_valid.c  the score of the validation data
  *     train.c          the loop                                      train_state.c  models and the state on disk
@@ -65,6 +65,7 @@ typedef struct at_trainer {
     at_progress progress;
     at_checkpoints checkpoints;
     int64_t saved;         /* the update of the last save; -1: none */
+    double entropy;        /* of the target units: the loss of a model that knows their frequencies only */
     double seconds_before; /* from the last report to the end of the run that is resumed; 0: unknown */
     bool has_begun;        /* the files are those of this run, as it has saved or resumed */
     bool replaces;         /* there is a model or a state of another run, to stay until the first save */
@@ -80,11 +81,14 @@ typedef struct at_trainer {
 typedef struct at_run {
     at_trainer *trainer;
     const volatile int *stop;
-    double started, reported; /* at_seconds_now() at the start and at the last report */
-    int64_t first_update;     /* updates before this run */
-    double timed_tokens;      /* since `reported` */
-    double all_tokens;        /* of the run */
-    bool unsaved;             /* something changed since the last save */
+    double started, reported;            /* at_seconds_now() at the start and at the last report */
+    int64_t first_update;                /* updates before this run */
+    double timed_tokens;                 /* since `reported` */
+    double all_tokens;                   /* of the run */
+    bool unsaved;                        /* something changed since the last save */
+    double watched_cost, watched_tokens; /* of at_run_watch, like the next two */
+    int64_t watched;
+    bool has_warned;
     at_train_result *result;
 } at_run;
 
@@ -110,6 +114,8 @@ void at_trainer_note(at_trainer *trainer, const char *format, ...) __attribute__
 at_train_news at_run_news(const at_run *run, int what);
 /* The sums since the last report, to the listener and the log. */
 bool at_run_report(at_run *run, at_error *error);
+/* After an update: warns once if the loss stays at that of the frequencies of the target units. */
+void at_run_watch(at_run *run, double cost, double tokens);
 /* A validation's line for the log, and its entry in the history that model files contain. */
 bool at_run_log_validation(at_run *run, double score, bool better, at_error *error);
 bool at_run_add_history(at_run *run, double score, at_error *error);
@@ -159,6 +165,15 @@ bool at_trainer_identify(at_trainer *trainer, at_error *error);
 bool at_trainer_same(const at_trainer *trainer, const char *then, at_error *error);
 const char *at_identity_text(const at_identity *identity);
 void at_identity_free(at_identity *identity);
+
+/* stored.c: if the run is resumed, sets what is not given to the values in its state, unless what is given contradicts
+ * them. `stored` belongs to the settings then. */
+typedef struct at_stored {
+    char *text;
+    at_given row; /* by the index of at_training_setting: which were taken */
+} at_stored;
+bool at_stored_take(at_train_settings *settings, const at_given *given, at_stored *stored, at_error *error);
+void at_stored_free(at_stored *stored);
 
 /* train_state.c */
 bool at_state_has_updates(const char *path); /* whether a state is there that a run can continue from */

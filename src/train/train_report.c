@@ -118,3 +118,31 @@ bool at_run_add_history(at_run *run, double score, at_error *error)
                     json_number(value, score));
     return !t->history.failed || at_no_memory(error, "the history of the validations");
 }
+
+/* Windows of so many updates, from the end of the warm-up and the first updates on; and how near the loss may be. */
+enum { WATCHED = 50, FIRST_UPDATES = 100 };
+#define NEAR 0.97
+
+void at_run_watch(at_run *run, double cost, double tokens)
+{
+    const at_trainer *t = run->trainer;
+    const int64_t now = at_optimiser_steps(t->optimiser), warmup = t->settings->optimiser.warmup;
+    if (run->has_warned || now <= FIRST_UPDATES || now <= warmup)
+        return;
+    run->watched_cost += cost;
+    run->watched_tokens += tokens;
+    if (++run->watched < WATCHED)
+        return;
+    const double loss = run->watched_cost / run->watched_tokens;
+    run->watched_cost = run->watched_tokens = 0;
+    run->watched = 0;
+    if (!(loss >= NEAR * t->entropy))
+        return;
+    run->has_warned = true;
+    at_trainer_note(run->trainer,
+                    "the model has not learned more than the frequency of the target units: its loss per unit in the "
+                    "updates %lld to %lld is %.2f, and that of the frequencies alone %.2f; a lower `learning-rate` "
+                    "or more `warmup`%s may help",
+                    (long long)now - WATCHED + 1, (long long)now, loss, t->entropy,
+                    t->settings->model.norm == AT_POST_NORM ? ", or `norm` pre," : "");
+}

@@ -10,7 +10,7 @@ train() {
     "$attend" train --source source --target target --output "$@" --hidden 32 --batch-size 20 --learning-rate 0.005 \
         --quiet 2>said || fail "training says $(cat said)"
 }
-small="--model transformer --layers 2 --heads 2 --ffn 64"
+small="--model transformer --layers 2 --heads 2 --ffn 64 --norm post --schedule constant --label-smoothing 0"
 train free $small --epochs 16
 train guided $small --epochs 16 --guided-alignment links --guided-weight 1
 equal "guided-head      1.1" "$("$attend" info guided | grep guided)" "the guided head in the model"

@@ -6,7 +6,7 @@ awk 'BEGIN { srand(7); split("a b c d e|b c d e f|f g h|h g f e", s, "|"); for (
 head -350 all >text
 tail -50 all >valid
 train() {
-    "$attend" train --model transformer-lm --output "$@" --layers 1 --hidden 16 --ffn 32 --heads 2 --batch-size 20 \
+    "$attend" train --model transformer-lm --output "$@" --norm post --schedule constant --label-smoothing 0 --layers 1 --hidden 16 --ffn 32 --heads 2 --batch-size 20 \
         --learning-rate 0.01 --quiet 2>said || fail "training says $(cat said)"
 }
 train lm --target text --valid-target valid --valid-metric perplexity --epochs 4

@@ -2,8 +2,6 @@
 # is resumed, in the very bytes of a run that was left alone.
 . "$(dirname "$0")/support.bash"
 
-golden help_train.txt train --help
-
 # A language of eight words; the target is the source.
 awk 'BEGIN { srand(7); for (i = 0; i < 300; i++) { n = 2 + int(rand() * 4); l = ""; for (w = 0; w < n; w++) l = l (w ? " " : "") sprintf("%c", 97 + int(rand() * 8)); print l } }' >lines
 head -40 lines >few
@@ -84,9 +82,9 @@ run train $data $small --output b --valid-every 5 --average 2 --updates 20 --qui
 same_file a b
 same_file a.last b.last
 code=0
-"$attend" train $data $small --output a --valid-every 5 --updates 20 --resume 2>said || code=$?
+"$attend" train $data $small --output a --valid-every 5 --average 3 --updates 20 --resume 2>said || code=$?
 equal 1 "$code" "another mean"
-equal "attend: cannot resume from 'a.state', which was written with --ema 0 --average 2 and not with --ema 0; train as before, or from the start with --overwrite" \
+equal "attend: cannot resume from 'a.state', which was written with --average 2 and not with --average 3; train as before, or from the start with --overwrite" \
     "$(cat said)" "another mean"
 run average a b.last -o mean
 equal 40 "$("$attend" translate -m mean --quiet <few | wc -l)" "lines by a mean"

@@ -3,6 +3,7 @@
 #include "base/rng.h"
 #include "text/corpus.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -269,6 +270,25 @@ static void test_ratios(void **state)
 /* ---- Batches -------------------------------------------------------------------------------------------------- */
 
 enum { SENTENCES = 1000 };
+
+/* Two lines "a a b" and "b": a twice, b twice, the end twice, so 1/3 each; 4 specials and 2 words are 6 entries. */
+static void test_entropy(void **state)
+{
+    (void)state;
+    at_error error = {0};
+    at_corpus_report report;
+    double entropy;
+    put("s", "x\nx\n");
+    put("t", "a a b\nb\n");
+    at_corpus *corpus = read_corpus(0, AT_TOO_LONG_KEEP, &report, &error);
+    assert_true(at_corpus_entropy(corpus, 6, 0, &entropy, &error));
+    assert_true(fabs(entropy - log(3)) < 1e-12);
+    /* with 0.3 spread over six entries: three of 0.7 / 3 + 0.05 and three of 0.05 */
+    const double often = 0.7 / 3 + 0.05, seldom = 0.05;
+    assert_true(at_corpus_entropy(corpus, 6, 0.3, &entropy, &error));
+    assert_true(fabs(entropy + 3 * often * log(often) + 3 * seldom * log(seldom)) < 1e-12);
+    at_corpus_free(corpus);
+}
 
 /* Sentences of 1 to 12 words and 1 to 9, line n has only the words sNUMBER and tNUMBER. */
 static at_corpus *numbered_corpus(at_error *error)
@@ -565,6 +585,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_line_refusals, enter, leave),
         cmocka_unit_test_setup_teardown(test_reports, enter, leave),
         cmocka_unit_test_setup_teardown(test_ratios, enter, leave),
+        cmocka_unit_test_setup_teardown(test_entropy, enter, leave),
         cmocka_unit_test_setup_teardown(test_every_sentence_once, enter, leave),
         cmocka_unit_test_setup_teardown(test_sizes_and_padding, enter, leave),
         cmocka_unit_test_setup_teardown(test_order_by_seed_and_epoch, enter, leave),

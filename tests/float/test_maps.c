@@ -13,7 +13,7 @@
 #include "search/search.h"
 #include "translator_of.h"
 
-#define TRANSFORMER "transformer layers=2 heads=2 hidden=8 ffn=12"
+#define TRANSFORMER "transformer layers=2 heads=2 hidden=8 ffn=12 norm=post"
 
 static at_line line_of(const char *text)
 {
@@ -199,7 +199,7 @@ static void check_all_layers(const at_translator *t, const at_maps *maps, const 
 static void test_weights_are_those_of_the_equations(void **unused)
 {
     (void)unused;
-    static const char *const kinds[] = {TRANSFORMER, "transformer-lm layers=2 heads=2 hidden=8 ffn=12"};
+    static const char *const kinds[] = {TRANSFORMER, "transformer-lm layers=2 heads=2 hidden=8 ffn=12 norm=post"};
     for (int i = 0; i < 2; i++) {
         at_translator *t = translator_of(kinds[i], 5);
         at_maps *maps = maps_of(t, &(at_search_settings){0}, i ? NULL : "abac dh", "it rained on the mat");

@@ -208,6 +208,7 @@ static const change changes[] = {
     {"kv-heads", "model transformer hidden 8 ffn 8 heads 2", NULL, "1"},
     {"decoder-layers", "model transformer hidden 8 ffn 8 heads 2 layers 2", NULL, "1"},
     {"first-position", "model transformer hidden 8 ffn 8 heads 2", NULL, "1"},
+    {"norm", "", NULL, "post"},
     {"positions", "model transformer hidden 8 ffn 8 heads 2 position learned", NULL, "300"},
     {"share-embeddings", "model transformer hidden 8 ffn 8 heads 2 joint-vocab true", NULL, "true"},
     {"encoder-attention", "model transformer hidden 8 ffn 8 heads 2", NULL, "sliding:2"},
