@@ -3,6 +3,7 @@
 
 #include "compare/compare.h"
 #include "demo/demo.h"
+#include "help.h"
 
 /* A topic shows the entries of one axis of the catalogue, the models, the demos, or the comparisons that come with attend. */
 static const struct topic {
@@ -22,7 +23,8 @@ typedef struct table_line {
 
 static const char *topic_at(int index)
 {
-    return index < TOPICS ? topics[index].name : NULL;
+    const at_entry *model = index < TOPICS ? NULL : at_model_entry(index - TOPICS);
+    return index < TOPICS ? topics[index].name : model ? model->name : NULL;
 }
 
 /* The index-th entry of an axis; NULL past the last. */
@@ -125,22 +127,45 @@ static void print_topic(const struct topic *topic)
             print_cells(&line, width);
 }
 
+/* The name of a model: what it is, its options and its defaults. */
+static bool is_model(const char *name)
+{
+    for (int i = 0; at_model_entry(i); i++)
+        if (strcmp(at_model_entry(i)->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Neither a topic nor a model: the nearest of both, or all topics. */
+static bool no_topic(const char *word, at_error *error)
+{
+    const char *names[MOST_OPTIONS];
+    char near[200];
+    int count = 0;
+    for (int t = 0; t < TOPICS; t++)
+        names[count++] = topics[t].name;
+    for (int i = 0; at_model_entry(i) && count < MOST_OPTIONS; i++)
+        names[count++] = at_model_entry(i)->name;
+    at_suggest(word, names, count, near, sizeof near);
+    return near[0] ? fail(error, AT_USAGE, "no topic '%s'%s", word, near)
+                   : at_unknown("topic", word, names, TOPICS, error);
+}
+
 static int run(void *options, int word_count, char **words)
 {
     (void)options;
-    const char *names[TOPICS];
-    for (int t = 0; t < TOPICS; t++) {
-        names[t] = topics[t].name;
-        if (word_count && strcmp(words[0], names[t]) == 0) {
+    at_error error = {0};
+    for (int t = 0; word_count && t < TOPICS; t++)
+        if (strcmp(words[0], topics[t].name) == 0) {
             print_topic(&topics[t]);
             return EXIT_DONE;
         }
-    }
-    if (word_count) {
-        at_error error = {0};
-        at_unknown("topic", words[0], names, TOPICS, &error);
+    if (word_count && is_model(words[0]))
+        help_variant(&command_train, words[0], &error);
+    else if (word_count)
+        no_topic(words[0], &error);
+    if (word_count)
         return report(&error);
-    }
     for (int t = 0; t < TOPICS; t++) {
         if (t)
             putchar('\n');
@@ -152,13 +177,14 @@ static int run(void *options, int word_count, char **words)
 
 const cli_command command_list = {
     .name = "list",
-    .words = "[TOPIC]",
+    .words = "[TOPIC|MODEL]",
     .most_words = 1,
     .word_at = topic_at,
     .line = "show what there is to choose from, with formulas and papers",
     .text = "Lists the scores, normalisers, windows and positions that attention is composed of, the models, the demos "
             "and the comparisons: name, formula, parameters, paper. TOPIC is scores, normalisers, windows, positions, "
-            "models, demos or compares; without it all are shown. A name takes its number after a colon, as in "
+            "models, demos or compares; without it all are shown. The name of a model, such as transformer, shows its "
+            "options and their defaults. A name takes its number after a colon, as in "
             "sliding:4; a parameter with a ? is optional.",
     .size = sizeof(cli_common),
     .run = run,

@@ -9,49 +9,7 @@
 #include "commands.h"
 #include "program.h"
 #include "progress.h"
-
-enum { MOST = 128, HELP = 300 };
-
-typedef struct train_options {
-    cli_common common;
-    const char *value[MOST]; /* by the index of at_training_setting; NULL: not given */
-    bool flag[MOST];
-} train_options;
-
-/* ---- Options: the library's, under its headings --------------------------------------------------------------- */
-
-/* The library's row, whose value is taken as text and parsed by at_training_set. A default is told in the help and not
- * set here: the library fills in the defaults, as they depend on the model. */
-static void make_option(int index, const at_setting *row, char *help, at_setting *option)
-{
-    *option = *row;
-    option->type = row->argument ? AT_SETTING_TEXT : AT_SETTING_SWITCH;
-    option->offset = row->argument ? offsetof(train_options, value) + (size_t)index * sizeof(const char *)
-                                   : offsetof(train_options, flag) + (size_t)index * sizeof(bool);
-    option->known = NULL;
-    option->fallback = NULL;
-    option->help = help;
-    snprintf(help, HELP, row->argument && row->fallback ? "%s (default: %s)" : "%s", row->help, row->fallback);
-}
-
-static const at_setting *list_options(void)
-{
-    static at_setting options[2 * MOST + 1];
-    static char help[MOST][HELP];
-    if (options[0].help)
-        return options;
-    const char *group = "";
-    int count = 0;
-    for (int i = 0; i < MOST && at_training_setting(i); i++) {
-        const at_setting *row = at_training_setting(i);
-        if (row->type == AT_SETTING_SEED) /* an option of every command */
-            continue;
-        if (strcmp(row->group, group) != 0)
-            options[count++] = (at_setting){.type = AT_SETTING_HEADING, .help = group = row->group};
-        make_option(i, row, help[i], &options[count++]);
-    }
-    return options;
-}
+#include "train_options.h"
 
 /* ---- The run -------------------------------------------------------------------------------------------------- */
 
@@ -109,7 +67,7 @@ static bool hand_over(at_training *training, const train_options *options, chose
 {
     char seed[32];
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)options->common.seed);
-    for (int i = 0; i < MOST && at_training_setting(i); i++) {
+    for (int i = 0; i < MOST_SETTINGS && at_training_setting(i); i++) {
         const at_setting *row = at_training_setting(i);
         const char *value = options->flag[i] ? "true" : options->value[i];
         if (strcmp(row->name, "output") == 0)
@@ -165,7 +123,10 @@ const cli_command command_train = {
                 "  attend train --model transformer-lm --target tales.txt --output tales.safetensors\n"
                 "  attend train --tsv words.tsv --columns 1,2 --source-vocab char --target-vocab char \\\n"
                 "      --output words.safetensors --epochs 30 --resume",
-    .list = list_options,
+    .often = "source target valid-source valid-target output model source-vocab target-vocab epochs minutes "
+             "resume overwrite",
+    .list = train_options_all,
+    .variants = &train_variants,
     .size = sizeof(train_options),
     .run = run_train,
 };

@@ -30,7 +30,7 @@ static const cli_command *find(const char *name, at_error *error)
     return NULL;
 }
 
-/* attend help [COMMAND | --man [COMMAND] | --completion SHELL] */
+/* attend help [COMMAND [GROUP] | --man [COMMAND] | --completion SHELL] */
 static int help(int argc, char **argv)
 {
     at_error error = {0};
@@ -44,8 +44,10 @@ static int help(int argc, char **argv)
         manual_overview(table, COMMANDS);
     } else {
         const cli_command *command = find(argv[manual ? 2 : 1], &error);
-        if (command)
-            (manual ? manual_command : help_command)(command);
+        if (command && manual)
+            manual_command(command);
+        else if (command)
+            help_command(command, NULL, argc > 2 ? argv[2] : NULL, &error);
     }
     return report(&error);
 }

@@ -21,15 +21,20 @@ const at_setting common_options[] = {
     {AT_SETTING_SWITCH, "quiet", .offset = offsetof(cli_common, quiet), .help = "write only errors to stderr"},
     {AT_SETTING_SWITCH, "verbose", .offset = offsetof(cli_common, verbose),
      .help = "write to stderr what was done and how long it took"},
-    {AT_SETTING_SWITCH, "help", .offset = offsetof(cli_common, help), .help = "show this text"},
+    {AT_SETTING_SWITCH, "help", "[GROUP]", offsetof(cli_common, help), .implied = "true",
+     .help = "show this text, or the options of one group only; all: of every group"},
     {AT_SETTING_SWITCH, "version", .offset = offsetof(cli_common, version), .help = "show the version"},
     {0},
 };
 
-const at_setting *option_at(const cli_command *command, int index)
+const at_setting *own_options(const cli_command *command)
 {
     static const at_setting none = {0};
-    const at_setting *own = command->list ? command->list() : command->options ? command->options : &none;
+    return command->list ? command->list() : command->options ? command->options : &none;
+}
+
+const at_setting *option_after(const at_setting *own, int index)
+{
     while (own->help && index > 0) {
         own++;
         index--;
@@ -40,6 +45,11 @@ const at_setting *option_at(const cli_command *command, int index)
         if (index-- == 0)
             return shared;
     return NULL;
+}
+
+const at_setting *option_at(const cli_command *command, int index)
+{
+    return option_after(own_options(command), index);
 }
 
 int option_names(const cli_command *command, const char **names)

@@ -17,6 +17,16 @@ typedef struct cli_common {
     char *config_text; /* what the values read from --config point into */
 } cli_common;
 
+/* The options of a command may depend on the value of one of them: those of attend train on --model. */
+typedef struct cli_variants {
+    const char *option;                                   /* "model" */
+    const char *group;                                    /* the heading of the options that differ most */
+    const char *(*name_at)(int index);                    /* the values; NULL past the last */
+    const at_setting *(*list)(const char *name);          /* the options of one; NULL: there is no such value */
+    bool (*is_own)(const char *name, const char *option); /* whether its default differs from the usual one */
+    void (*introduce)(const char *name, int right);       /* prints what it is, in lines of `right` columns */
+} cli_variants;
+
 typedef struct cli_command {
     const char *name;
     const char *words;                 /* "[TOPIC]": what may stand after the name, for the usage line */
@@ -25,7 +35,9 @@ typedef struct cli_command {
     const char *line;                  /* what it does, in one line */
     const char *text;                  /* more about it; NULL: what make_text returns */
     const char *(*make_text)(void);
-    const char *examples;      /* lines of shell, or NULL */
+    const char *examples; /* lines of shell, or NULL */
+    const char *often;    /* the options that --help alone describes, blank between; NULL: it describes all */
+    const cli_variants *variants;
     const at_setting *options; /* its own, ended by a record with neither name nor help; NULL: none */
     size_t size;               /* of its struct of options */
     /* Or this returns the options, for a command whose options the library lists. */
@@ -42,6 +54,8 @@ void options_free(const cli_command *command, void *options);
 
 /* The command's own options, then the common ones; NULL past the last. Headings come too. */
 const at_setting *option_at(const cli_command *command, int index);
+const at_setting *own_options(const cli_command *command);
+const at_setting *option_after(const at_setting *own, int index); /* option_at for other options than the command's */
 
 /* One of them by its name; NULL if there is none. And the names of all, MOST_OPTIONS at most; returns their count. */
 enum { MOST_OPTIONS = 160 };

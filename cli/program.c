@@ -36,6 +36,13 @@ static bool choose_kernels(at_error *error)
     return !name || !*name || at_kernels_set(name, &why) || fail(error, why.code, "ATTEND_ISA: %s", why.text);
 }
 
+/* The value of the option that the command's other options depend on; NULL: it was not given. */
+static const char *variant_of(const cli_command *command, const void *options)
+{
+    const at_setting *option = command->variants ? option_named(command, command->variants->option) : NULL;
+    return option ? *(const char *const *)((const char *)options + option->offset) : NULL;
+}
+
 int program_run(const cli_command *command, int argc, char **argv)
 {
     at_error error = {0};
@@ -48,8 +55,8 @@ int program_run(const cli_command *command, int argc, char **argv)
     if (!options_parse(command, argc, argv, options, &first_word, &error)) {
         code = report(&error);
     } else if (options->help) {
-        help_command(command);
-        code = EXIT_DONE;
+        help_command(command, variant_of(command, options), first_word < argc ? argv[first_word] : NULL, &error);
+        code = report(&error);
     } else if (options->version) {
         program_version();
         code = EXIT_DONE;

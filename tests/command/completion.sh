@@ -37,7 +37,7 @@ completes "fold.txt folder" attend translate -m fo
 completes "" attend translate --beam ''
 # Every option of every command is offered.
 for command in $("$attend" help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do
-    completes "$("$attend" help "$command" | sed -n 's/^  \(--[a-z-]*\).*/\1/p' | LC_ALL=C sort | paste -sd ' ')" attend "$command" --
+    completes "$("$attend" help "$command" all | sed -n 's/^  \(--[a-z-]*\).*/\1/p' | LC_ALL=C sort | paste -sd ' ')" attend "$command" --
 done
 
 "$attend" help --completion zsh >_attend

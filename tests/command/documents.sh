@@ -61,7 +61,7 @@ command_lines() {
 }
 declare -A options
 options_of() { # COMMAND: its options, one a line
-    "$attend" "$1" --help | grep -oE '(^| )-(-[a-z][a-z0-9-]*|[a-z]( |$))' | tr -d ' ' | sort -u
+    "$attend" "$1" --help all | grep -oE '(^| )-(-[a-z][a-z0-9-]*|[a-z]( |$))' | tr -d ' ' | sort -u
 }
 commands=' '
 for name in list demo attention train translate align show score encode average info compare bench help; do

@@ -29,7 +29,7 @@ for command in $commands; do
     page=attend-$command.1
     "$attend" help --man "$command" >"$page"
     sound "$page" NAME SYNOPSIS DESCRIPTION OPTIONS ENVIRONMENT 'EXIT STATUS' 'SEE ALSO'
-    for option in $("$attend" help "$command" | grep -o '^  --[a-z-]*'); do
+    for option in $("$attend" help "$command" all | grep -o '^  --[a-z-]*'); do
         grep -q -- "^\.B ${option//-/\\\\-}\( \|,\|\$\)" "$page" || fail "$page lacks $option"
     done
 done

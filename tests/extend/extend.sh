@@ -19,7 +19,7 @@ window.patch     | 2 | list windows           | ahead:W
 position.patch   | 2 | list positions         | log-distance
 op.patch         | 2 | help                   | attend
 metric.patch     | 1 | score --help           | first-word
-option.patch     | 3 | train --help           | --rate-floor RATE
+option.patch     | 3 | train --help all       | --rate-floor RATE
 option.patch     | 3 | help --man train       | rate
 model.patch      | 2 | list models            | bag
 reader.patch     | 2 | help                   | attend
