@@ -2,7 +2,7 @@
  * plain path in double given the same numbers, over the whole product of settings.
  *
  * Compiled twice. The double program compares its own two paths, and as `PROGRAM write` it writes the plain path's
- * results to its standard output; the float program starts it so and reads them (REFERENCE is its path).
+ * results to its standard output; the float program starts it so and reads them (REFERENCE is the command).
  *
  * The score is a sum of rounded products, so an offset of 1e6 leaves no more than steps of 1/16 of the rest, whatever
  * comes after. The inputs are chosen such that every score is a multiple of 3/16: queries are multiples of 1/2, keys of
@@ -345,7 +345,7 @@ static void handle(attention_case *c, double root, double sign)
 
 static int start(void **state)
 {
-    reference = popen("'" REFERENCE "' write", "r");
+    reference = popen(REFERENCE " write", "r");
     return reference ? collect(state) : -1;
 }
 
