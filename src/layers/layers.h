@@ -3,6 +3,7 @@
 #ifndef AT_LAYERS_H
 #define AT_LAYERS_H
 
+#include "tape/grid.h"
 #include "tape/ops.h"
 #include "tape/params.h"
 
@@ -101,6 +102,27 @@ typedef struct at_ffn {
 at_ffn at_ffn_declare(at_params *params, const char *name, int64_t size, int64_t inner, at_ffn_act act,
                       at_error *error);
 at_tensor *at_ffn_apply(at_tape *tape, at_params *params, const at_ffn *ffn, at_tensor *x, at_real keep, at_rng *rng);
+
+/* An encoder of pictures (convolutions.c): layers of convolution, norm of each picture, relu and max-pooling, as a text
+ * such as "16x5s2,32x3p2" says: 16 channels, a window of 5 x 5, stride 2; then 32 channels, 3 x 3, and pooling over
+ * 2 x 2. The borders are padded, so that a layer without stride and pooling keeps the size. */
+enum { AT_MOST_CONVOLUTIONS = 16 };
+typedef struct at_convolution {
+    int64_t channels, window, stride, pool; /* stride, pool 1: none */
+    int w, gain, bias;                      /* NAME.1.W [channels, window * window * in], NAME.1.g, NAME.1.b */
+} at_convolution;
+typedef struct at_convolutions {
+    int count;
+    at_convolution layer[AT_MOST_CONVOLUTIONS];
+} at_convolutions;
+bool at_convolutions_parse(const char *text, at_convolutions *layers, at_error *error);
+/* Parameters for pictures of `in` channels. */
+bool at_convolutions_declare(at_params *params, const char *name, int64_t in, at_convolutions *layers, at_error *error);
+/* The size of the grid that a picture becomes: always at least 1 x 1. */
+void at_convolutions_size(const at_convolutions *layers, int64_t *height, int64_t *width);
+/* x [cells, in] -> [cells of *out, channels of the last layer]. groups: of the norm; 1 is layer norm of a picture. */
+at_tensor *at_convolutions_apply(at_tape *tape, at_params *params, const at_convolutions *layers, at_tensor *x,
+                                 const at_grids *in, int64_t groups, at_grids *out);
 
 /* Initial values, drawn from the seed and the name, so that adding a parameter changes no other: uniform in +-scale, or
  * normal. */

@@ -27,7 +27,16 @@ at_tensor *at_matmul(at_tensor *a, at_tensor *b, bool transpose_a,
                      bool transpose_b); /* [...,m,k] x [...,k,n]; batch dims broadcast */
 at_tensor *at_linear(at_tensor *x, at_tensor *w, at_tensor *b,
                      at_act act); /* act(x w^T + b): x [...,in], w [out,in], b [out] or NULL */
-/* For operations with weights [out,in] of their own, in the backward pass: dW += dz^T x, dz [rows,out], x
+/* For operations with weights [out,in] of their own. A product by the gemm, with the error on the tape; the weights
+ * packed for x W^T (transposed) or dz W, NULL if they are not a whole parameter. */
+bool at_product(at_tape *tape, const at_gemm *gemm);
+const at_real *at_weights_packed(at_tensor *weights, bool transposed);
+/* Their backward pass: y->grad [rows,size] *= act'(z), and its rows summed into b_grad, unless that is NULL. */
+void at_act_grad(at_tensor *y, int64_t rows, int64_t size, at_act act, at_real *b_grad);
+/* dW [out,in] += dz^T x, dz [rows,out], x [rows,in]. */
+void at_weights_product(at_tape *tape, at_real *w_grad, int64_t in, int64_t out, int64_t rows, const at_real *dz,
+                        const at_real *x);
+/* The same for a tensor of weights: dW += dz^T x, dz [rows,out], x
  * [rows,in]. For a parameter with few rows it is deferred to the end of the backward pass; dz and x must then stay. */
 void at_weights_grad(at_tape *tape, at_tensor *weights, int64_t rows, const at_real *dz, const at_real *x);
 bool at_weights_wait(const at_tensor *weights, int64_t rows);

@@ -7,7 +7,7 @@
 #include "tape/ops.h"
 #include "tape/params.h"
 
-static bool product(at_tape *tape, const at_gemm *gemm)
+bool at_product(at_tape *tape, const at_gemm *gemm)
 {
     return at_gemm_run(gemm, at_tape_arena(tape)) ||
            at_no_memory(at_tape_error(tape), "a product of %lld x %lld by %lld x %lld", (long long)gemm->m,
@@ -30,7 +30,7 @@ static bool for_batches(at_tape *tape, const matmul *x, at_gemm gemm, const int6
                         const int64_t *c_step, int depth)
 {
     if (depth == x->rank)
-        return product(tape, &gemm);
+        return at_product(tape, &gemm);
     if (depth == x->rank - 1 && c_step[depth] != 0)
         return at_gemm_batch(&gemm, x->dim[depth], a_step[depth], b_step[depth], c_step[depth], at_tape_arena(tape)) ||
                at_no_memory(at_tape_error(tape), "a batch of %lld products", (long long)x->dim[depth]);
@@ -226,7 +226,7 @@ at_tensor *at_matmul(at_tensor *a, at_tensor *b, bool transpose_a, bool transpos
 /* ---- linear: y = act(x w^T + b), x [...,in], w [out,in], b [out] ---- */
 
 /* Weights that are a whole parameter are packed once and serve every product until they change. */
-static const at_real *packed_weights(at_tensor *w, bool transposed)
+const at_real *at_weights_packed(at_tensor *w, bool transposed)
 {
     return w->params ? at_params_packed(w->params, w->param, transposed) : NULL;
 }
@@ -254,7 +254,7 @@ static void act_back_blocks(void *context, int64_t from, int64_t to)
     }
 }
 
-static void act_back(at_tensor *y, int64_t rows, int64_t size, at_act act, at_real *b_grad)
+void at_act_grad(at_tensor *y, int64_t rows, int64_t size, at_act act, at_real *b_grad)
 {
     act_job job = {.rows = rows, .size = size, .act = act, .g = y->grad, .y = y->value};
     int64_t blocks = (rows + BLOCK - 1) / BLOCK;
@@ -286,8 +286,8 @@ typedef struct deferred {
 
 enum { FEW_ROWS = 256 }; /* with more, a product pays by itself */
 
-static void weights_back(at_tape *tape, at_real *w_grad, int64_t in, int64_t out, int64_t rows, const at_real *dz,
-                         const at_real *x)
+void at_weights_product(at_tape *tape, at_real *w_grad, int64_t in, int64_t out, int64_t rows, const at_real *dz,
+                        const at_real *x)
 {
     at_gemm gemm = {.m = out,
                     .n = in,
@@ -301,7 +301,7 @@ static void weights_back(at_tape *tape, at_real *w_grad, int64_t in, int64_t out
                     .c = w_grad,
                     .c_row = in,
                     .accumulate = true};
-    product(tape, &gemm);
+    at_product(tape, &gemm);
 }
 
 /* Steps side by side, in the order they came, then one product for each matrix of weights. */
@@ -317,7 +317,7 @@ static void make_up(at_tape *tape, void *kept)
             memcpy(x + row * w->in, s->x, (size_t)(s->rows * w->in) * sizeof *x);
         }
         if (dz && x)
-            weights_back(tape, w->w_grad, w->in, w->out, w->rows, dz, x);
+            at_weights_product(tape, w->w_grad, w->in, w->out, w->rows, dz, x);
         at_arena_release(at_tape_arena(tape), mark);
     }
 }
@@ -334,7 +334,7 @@ void at_weights_grad(at_tape *tape, at_tensor *weights, int64_t rows, const at_r
     if (!w_grad)
         return;
     if (!at_weights_wait(weights, rows)) {
-        weights_back(tape, w_grad, in, out, rows, dz, x);
+        at_weights_product(tape, w_grad, in, out, rows, dz, x);
         return;
     }
     deferred **at = (deferred **)at_tape_defer(tape, make_up);
@@ -364,7 +364,7 @@ static void linear_backward(at_node *node)
     at_real *x_grad = at_tensor_grad_whole(x, &x_add), *b_grad = at_tensor_grad(b);
     int64_t in = w->shape.dim[1], out = w->shape.dim[0], rows = out ? at_shape_count(y->shape) / out : 0;
     at_tape *tape = y->tape;
-    act_back(y, rows, out, *act, b_grad);
+    at_act_grad(y, rows, out, *act, b_grad);
     const at_real *gz = y->grad; /* [rows,out] */
     if (x_grad) {
         at_gemm gemm = {.m = rows,
@@ -376,11 +376,11 @@ static void linear_backward(at_node *node)
                         .b = w->value,
                         .b_row = in,
                         .b_col = 1,
-                        .packed = packed_weights(w, false),
+                        .packed = at_weights_packed(w, false),
                         .c = x_grad,
                         .c_row = in,
                         .accumulate = x_add};
-        product(tape, &gemm);
+        at_product(tape, &gemm);
     }
     at_weights_grad(tape, w, rows, gz, x->value);
 }
@@ -418,12 +418,12 @@ at_tensor *at_linear(at_tensor *x, at_tensor *w, at_tensor *b, at_act act)
                     .b = w->value,
                     .b_row = 1,
                     .b_col = in,
-                    .packed = packed_weights(w, true),
+                    .packed = at_weights_packed(w, true),
                     .c = y->value,
                     .c_row = out,
                     .bias = b ? b->value : NULL,
                     .act = act};
-    if (!product(x->tape, &gemm))
+    if (!at_product(x->tape, &gemm))
         return NULL;
     y->spare = act == AT_ACT_NONE;
     return at_record_one(&linear_op, y, (at_tensor *[]){x, w, b}, 3, at_keep(x->tape, &act, sizeof act));

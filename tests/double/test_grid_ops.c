@@ -1,0 +1,315 @@
+/* Gradients of the operations on pictures: sizes that differ inside a batch, windows at and beyond the border, strides,
+ * channels below, at and above the width of a vector. And their values against loops that follow the definition. */
+#include "gradcheck.h"
+
+#include "layers/layers.h"
+
+enum { PICTURES = 3 };
+static const int64_t heights[PICTURES] = {4, 1, 5}, widths[PICTURES] = {3, 6, 2};
+enum { CELLS = 4 * 3 + 1 * 6 + 5 * 2 };
+
+typedef struct conv_case {
+    at_window window;
+    at_act act;
+    bool bias, square; /* square: x is read a second time */
+} conv_case;
+
+static at_tensor *conv(at_tape *tape, at_tensor *const *x, const void *context)
+{
+    const conv_case *how = context;
+    const at_grids in = at_grids_make(tape, PICTURES, heights, widths);
+    const at_grids out = at_grids_after(tape, &in, how->window, false);
+    at_tensor *y = at_conv(x[0], &in, how->window, x[1], how->bias ? x[2] : NULL, how->act, &out);
+    return how->square ? at_mul(y, y) : y;
+}
+
+static void convolutions(void **state)
+{
+    (void)state;
+    const conv_case cases[] = {{{3, 3, 1, 1}, AT_ACT_NONE, true, false}, {{3, 3, 2, 1}, AT_ACT_TANH, true, true},
+                               {{1, 1, 1, 0}, AT_ACT_NONE, false, true}, {{5, 5, 2, 2}, AT_ACT_SIGMOID, false, false},
+                               {{1, 2, 1, 0}, AT_ACT_NONE, true, false}, {{5, 3, 3, 2}, AT_ACT_NONE, true, true}};
+    const int64_t channels[] = {1, 3, 8, 17};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (size_t k = 0; k < sizeof channels / sizeof *channels; k++) {
+            const int64_t C = channels[k], patch = cases[i].window.height * cases[i].window.width * C;
+            gradcheck(&(gradcheck_case){.name = "op:conv",
+                                        .build = conv,
+                                        .context = &cases[i],
+                                        .inputs = cases[i].bias ? 3 : 2,
+                                        .shape = {AT_SHAPE(CELLS, C), AT_SHAPE(3, patch), AT_SHAPE(3)}});
+        }
+}
+
+static at_tensor *max_pool(at_tape *tape, at_tensor *const *x, const void *context)
+{
+    const at_window *window = context;
+    const at_grids in = at_grids_make(tape, PICTURES, heights, widths);
+    const at_grids out = at_grids_after(tape, &in, *window, true);
+    return at_max_pool(x[0], &in, *window, &out);
+}
+
+static void poolings(void **state)
+{
+    (void)state;
+    const at_window cases[] = {{2, 2, 2, 0}, {3, 3, 2, 1}, {2, 2, 1, 0}, {3, 3, 3, 0}, {1, 2, 2, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        gradcheck(&(gradcheck_case){.name = "op:max_pool",
+                                    .build = max_pool,
+                                    .context = &cases[i],
+                                    .inputs = 1,
+                                    .shape = {AT_SHAPE(CELLS, 5)}});
+}
+
+static at_tensor *group_norm(at_tape *tape, at_tensor *const *x, const void *context)
+{
+    const at_grids grids = at_grids_make(tape, PICTURES, heights, widths);
+    return at_group_norm(x[0], &grids, *(const int64_t *)context, x[1], x[2], 1e-5);
+}
+
+static void norms(void **state)
+{
+    (void)state;
+    const int64_t groups[] = {1, 2, 4, 8};
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+        gradcheck(&(gradcheck_case){.name = "op:group_norm",
+                                    .build = group_norm,
+                                    .context = &groups[i],
+                                    .inputs = 3,
+                                    .shape = {AT_SHAPE(CELLS, 8), AT_SHAPE(8), AT_SHAPE(8)}});
+}
+
+/* ---- The encoder ---- */
+
+typedef struct encoder {
+    at_params *params;
+    at_convolutions layers;
+} encoder;
+
+static at_tensor *encode(at_tape *tape, at_tensor *const *x, const void *context)
+{
+    const encoder *e = context;
+    const at_grids in = at_grids_make(tape, PICTURES, heights, widths);
+    at_grids out;
+    at_tensor *y = at_convolutions_apply(tape, e->params, &e->layers, x[0], &in, 2, &out);
+    for (int p = 0; y && p < PICTURES; p++) {
+        int64_t height = heights[p], width = widths[p];
+        at_convolutions_size(&e->layers, &height, &width);
+        assert_int_equal(out.height[p], height);
+        assert_int_equal(out.width[p], width);
+    }
+    return y;
+}
+
+static void encoders(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"4x3", "4x5s2,6x3", "6x3p2,4x1,8x3s2"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        at_error error = {0};
+        encoder e = {.params = at_params_new()};
+        assert_true(at_convolutions_parse(texts[i], &e.layers, &error));
+        assert_true(at_convolutions_declare(e.params, "encoder", 2, &e.layers, &error));
+        assert_true(at_params_fix(e.params, &error));
+        for (int k = 0; k < at_params_number(e.params); k++)
+            at_init_normal(e.params, k, 0.7, 3);
+        gradcheck(&(gradcheck_case){.name = texts[i],
+                                    .build = encode,
+                                    .context = &e,
+                                    .inputs = 1,
+                                    .shape = {AT_SHAPE(CELLS, 2)},
+                                    .params = e.params,
+                                    .seed = 2,
+                                    .tolerance = 1e-6});
+        at_params_free(e.params);
+    }
+}
+
+static void wrong_encoders(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "",       "16",       "16x",      "x3",
+        "16x4",   "0x3",      "16x3,",    "16x3s",
+        "16x3s0", "16x3p16",  "16x33",    "-1x3",
+        "16x3z",  "999999x3", "8x3 ,8x3", "1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        at_error error = {0};
+        at_convolutions layers;
+        assert_false(at_convolutions_parse(texts[i], &layers, &error));
+        assert_int_equal(error.code, AT_USAGE);
+        assert_non_null(strstr(error.text, "is not a list of at most 16 layers such as 16x5s2,32x3p2"));
+    }
+}
+
+/* ---- Values by the definition ---- */
+
+typedef struct values {
+    at_arena *arena;
+    at_tape *tape;
+    at_grids in;
+    at_tensor *x; /* [CELLS, 2] */
+} values;
+
+static values values_make(void)
+{
+    values v = {.arena = at_arena_new()};
+    v.tape = at_tape_new(v.arena, false);
+    v.in = at_grids_make(v.tape, PICTURES, heights, widths);
+    v.x = at_tensor_make(v.tape, AT_SHAPE(CELLS, 2));
+    for (int i = 0; i < 2 * CELLS; i++)
+        v.x->value[i] = sin(1.7 * i);
+    return v;
+}
+
+/* Channel c of cell (i, k) of picture p; `outside` where there is none. */
+static double cell_of(const values *v, int64_t p, int64_t i, int64_t k, int64_t c, double outside)
+{
+    if (i < 0 || i >= heights[p] || k < 0 || k >= widths[p])
+        return outside;
+    return v->x->value[(v->in.first[p] + i * widths[p] + k) * 2 + c];
+}
+
+static void values_of_a_convolution(void **state)
+{
+    (void)state;
+    const at_window w = {3, 3, 2, 1};
+    values v = values_make();
+    const at_grids out = at_grids_after(v.tape, &v.in, w, false);
+    at_tensor *weights = at_tensor_make(v.tape, AT_SHAPE(1, 18)), *bias = at_tensor_make(v.tape, AT_SHAPE(1));
+    for (int i = 0; i < 18; i++)
+        weights->value[i] = cos(0.9 * i);
+    *bias->value = 0.25;
+    at_tensor *y = at_conv(v.x, &v.in, w, weights, bias, AT_ACT_NONE, &out);
+    assert_non_null(y);
+    const int64_t sizes[PICTURES][2] = {{2, 2}, {1, 3}, {3, 1}};
+    for (int64_t p = 0, cell = 0; p < PICTURES; p++) {
+        assert_int_equal(out.height[p], sizes[p][0]);
+        assert_int_equal(out.width[p], sizes[p][1]);
+        for (int64_t i = 0; i < out.height[p]; i++)
+            for (int64_t k = 0; k < out.width[p]; k++, cell++) {
+                double sum = 0.25;
+                for (int q = 0; q < 18; q++)
+                    sum += weights->value[q] * cell_of(&v, p, 2 * i - 1 + q / 6, 2 * k - 1 + q / 2 % 3, q % 2, 0);
+                assert_float_equal(y->value[cell], sum, 1e-12);
+            }
+    }
+    at_arena_free(v.arena);
+}
+
+static void values_of_a_pooling(void **state)
+{
+    (void)state;
+    const at_window w = {2, 2, 2, 0};
+    values v = values_make();
+    const at_grids out = at_grids_after(v.tape, &v.in, w, true);
+    at_tensor *y = at_max_pool(v.x, &v.in, w, &out);
+    assert_non_null(y);
+    const int64_t sizes[PICTURES][2] = {{2, 2}, {1, 3}, {3, 1}}; /* rounded up: the last window may be partial */
+    for (int64_t p = 0, at = 0; p < PICTURES; p++) {
+        assert_int_equal(out.height[p], sizes[p][0]);
+        assert_int_equal(out.width[p], sizes[p][1]);
+        for (int64_t i = 0; i < out.height[p]; i++)
+            for (int64_t k = 0; k < out.width[p]; k++)
+                for (int64_t c = 0; c < 2; c++, at++) {
+                    double most = -9;
+                    for (int q = 0; q < 4; q++)
+                        most = fmax(most, cell_of(&v, p, 2 * i + q / 2, 2 * k + q % 2, c, -9));
+                    assert_true(y->value[at] == most);
+                }
+    }
+    at_arena_free(v.arena);
+}
+
+static void values_of_a_norm(void **state)
+{
+    (void)state;
+    values v = values_make();
+    at_tensor *gain = at_tensor_make(v.tape, AT_SHAPE(2)), *bias = at_tensor_make(v.tape, AT_SHAPE(2));
+    for (int c = 0; c < 2; c++) {
+        gain->value[c] = 2 + c;
+        bias->value[c] = c;
+    }
+    at_tensor *y = at_group_norm(v.x, &v.in, 2, gain, bias, 1e-5); /* a channel is a group */
+    assert_non_null(y);
+    for (int64_t p = 0; p < PICTURES; p++)
+        for (int64_t c = 0; c < 2; c++) {
+            const int64_t from = v.in.first[p], to = v.in.first[p + 1];
+            double mean = 0, square = 0;
+            for (int64_t i = from; i < to; i++)
+                mean += v.x->value[2 * i + c] / (double)(to - from);
+            for (int64_t i = from; i < to; i++)
+                square += pow(v.x->value[2 * i + c] - mean, 2) / (double)(to - from);
+            for (int64_t i = from; i < to; i++) {
+                const double n = (v.x->value[2 * i + c] - mean) / sqrt(square + 1e-5);
+                assert_float_equal(y->value[2 * i + c], (2 + (double)c) * n + (double)c, 1e-12);
+            }
+        }
+    at_arena_free(v.arena);
+}
+
+static void positions_of_a_grid(void **state)
+{
+    (void)state;
+    values v = values_make();
+    at_tensor *y = at_grid_positions(v.tape, &v.in, 8);
+    assert_non_null(y);
+    const double *cell = y->value + (v.in.first[2] + 3 * widths[2] + 1) * 8; /* row 3, column 1 */
+    const double expected[8] = {sin(3), cos(3), sin(0.03), cos(0.03), sin(1), cos(1), sin(0.01), cos(0.01)};
+    for (int i = 0; i < 8; i++)
+        assert_float_equal(cell[i], expected[i], 1e-12);
+    assert_null(at_grid_positions(v.tape, &v.in, 6));
+    assert_string_equal(at_tape_error(v.tape)->text, "2-D positions need a multiple of 4 channels, not 6");
+    at_arena_free(v.arena);
+}
+
+/* The message of the last refusal; the tape starts anew. */
+#define REFUSES(message, ...)                                                                                          \
+    do {                                                                                                               \
+        values v = values_make();                                                                                      \
+        const at_window w3 = {3, 3, 1, 1}, wide = {40, 40, 1, 20}, big = {16, 16, 1, 0};                               \
+        const at_grids same = at_grids_after(v.tape, &v.in, w3, false);                                                \
+        (void)wide, (void)big, (void)same;                                                                             \
+        assert_null(__VA_ARGS__);                                                                                      \
+        assert_string_equal(at_tape_error(v.tape)->text, message);                                                     \
+        at_arena_free(v.arena);                                                                                        \
+    } while (0)
+#define T(...) at_tensor_make(v.tape, AT_SHAPE(__VA_ARGS__))
+
+static void refusals(void **state)
+{
+    (void)state;
+    REFUSES("conv: the input is [5,2] and must be [28,channels], a row for each cell",
+            at_conv(T(5, 2), &v.in, w3, T(3, 18), NULL, AT_ACT_NONE, &same));
+    REFUSES("conv: the weights are [3,17] and must be [out,18], a window of 3 x 3 x 2",
+            at_conv(v.x, &v.in, w3, T(3, 17), NULL, AT_ACT_NONE, &same));
+    REFUSES("conv: the bias is [4] and must be [3], the first size of the weights [3,18]",
+            at_conv(v.x, &v.in, w3, T(3, 18), T(4), AT_ACT_NONE, &same));
+    REFUSES("conv: a window of 40 x 40 is larger than 31 x 31",
+            at_conv(v.x, &v.in, wide, T(3, 3200), NULL, AT_ACT_NONE, &same));
+    REFUSES("max_pool: a window of 16 x 16 has more than 255 cells", at_max_pool(v.x, &v.in, big, &same));
+    REFUSES("max_pool: the input is [28] and must be [28,channels], a row for each cell",
+            at_max_pool(T(28), &v.in, w3, &same));
+    REFUSES("group_norm: 2 channels cannot be divided into 3 groups", at_group_norm(v.x, &v.in, 3, T(2), T(2), 1e-5));
+    REFUSES("group_norm: the input is [28,2], so gain and bias must be [2]; they are [2] and [3]",
+            at_group_norm(v.x, &v.in, 1, T(2), T(3), 1e-5));
+    REFUSES("picture 2 of the batch is 1 x 6 here, which is smaller than the window of 2 x 2",
+            at_grids_after(v.tape, &v.in, (at_window){2, 2, 1, 0}, false).first);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(convolutions),
+        cmocka_unit_test(poolings),
+        cmocka_unit_test(norms),
+        cmocka_unit_test(values_of_a_convolution),
+        cmocka_unit_test(values_of_a_pooling),
+        cmocka_unit_test(values_of_a_norm),
+        cmocka_unit_test(positions_of_a_grid),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(encoders),
+        cmocka_unit_test(wrong_encoders),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
