@@ -90,6 +90,14 @@ for name in "$recipes"/*.sh; do
     checks=$((checks + 1))
 done
 
+# Every model with its defaults: a table, whose sizes are small here.
+mkdir captions6000
+for file in train.de train.en val.de val.en; do
+    printf 'a b c\nb c\nc a\n' | gzip -c >captions6000/$file.gz
+done
+said=$(MODELS='rnn-plain transformer-lm' bash "$recipes/defaults.sh" captions6000 --hidden 8 --updates 2 2>&1) || fail "defaults.sh: $said"
+matches $'model +updates +seconds +loss +perplexity +BLEU\nrnn-plain +2 +[0-9]+ +[0-9.]+ +[0-9.]+ +[0-9.]+\ntransformer-lm +2 +[0-9]+ +[0-9.]+ +[0-9.]+ +-' "$said"
+
 # Lemmas, forms and features; a form with a blank and one with a letter beyond ASCII.
 printf 'ablegen\tlegt ab\tV;3;SG\nTür\tTüren\tN;PL\nBär\tBären\tN;PL\nlegen\tlegt\tV;3;SG\n' | gzip -c >data/german-dev.gz
 cp data/german-dev.gz data/german-test.gz
