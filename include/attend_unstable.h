@@ -144,6 +144,36 @@ AT_API struct json_t *at_json_read(const char *text, size_t size, const char *wh
 /* As json_dumps, but NULL whenever memory ran out: json_dumps may leave out names then. */
 AT_API char *at_json_text(const struct json_t *value, size_t flags);
 
+/* ---- Vocabularies --------------------------------------------------------------------------------------------- */
+
+/* Units of text and their ids; those from 0 to 3 are special: padding, unknown, begin, end. */
+typedef struct at_vocabulary at_vocabulary;
+/* How lines are cleaned before they are cut into units: as the options of attend train of these names. */
+typedef struct at_vocabulary_text {
+    const char *normalise; /* "none", "nfc", "nfkc"; NULL: none */
+    bool lowercase;
+    const char *tokenise; /* "none", "moses-like"; NULL: none */
+} at_vocabulary_text;
+/* From the lines of files ("-": the standard input); `kind` as --source-vocab of attend train takes it. */
+AT_API at_vocabulary *at_vocabulary_make(const char *kind, const at_vocabulary_text *text, const char *const *paths,
+                                         int count, at_error *error);
+/* From a vocabulary file: FILE.spm, FILE.model or a text file with a unit in each line and, after a tab, its count; or
+ * from a model file, the vocabulary of `side` ("source" or "target"; NULL: the only one there is) with the cleaning of
+ * the model. */
+AT_API at_vocabulary *at_vocabulary_load(const char *path, const char *side, const at_vocabulary_text *text,
+                                         at_error *error);
+AT_API void at_vocabulary_free(at_vocabulary *vocabulary);
+/* Writes a vocabulary file: the bytes of a SentencePiece model, otherwise text. */
+AT_API bool at_vocabulary_save(const at_vocabulary *vocabulary, const char *path, at_error *error);
+AT_API bool at_vocabulary_has_subwords(const at_vocabulary *vocabulary);
+AT_API int64_t at_vocabulary_size(const at_vocabulary *vocabulary);                 /* with the special ones */
+AT_API const char *at_vocabulary_unit(const at_vocabulary *vocabulary, int32_t id); /* "<unk>" for special ones */
+AT_API int64_t at_vocabulary_frequency(const at_vocabulary *vocabulary, int32_t id);
+/* The units of a line with blanks between, also those that the vocabulary does not have; U+2581 stands for a blank among
+ * characters. And back. Release with at_text_free. */
+AT_API char *at_vocabulary_segment(const at_vocabulary *vocabulary, at_line line, at_error *error);
+AT_API char *at_vocabulary_join(const at_vocabulary *vocabulary, at_line line, at_error *error);
+
 /* ---- Listings ------------------------------------------------------------------------------------------------- */
 
 /* What the listings of textbooks do: a handful of pairs of equal length, ids of one small alphabet on both sides, one

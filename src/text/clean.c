@@ -91,6 +91,52 @@ static bool add_ascii(at_clean *clean, at_cleaning cleaning, const char *line, s
     return add(clean, &lower, 1, (span){(int32_t)at, (int32_t)at + 1});
 }
 
+/* ---- Tokens --------------------------------------------------------------------------------------------------- */
+
+/* Adds tokens to `to` from the text of `from`. */
+typedef struct token_job {
+    at_clean to;
+    const at_clean *from;
+    span last; /* the bytes of the line that the last byte came from */
+} token_job;
+
+static span origin_of(const at_clean *clean, size_t byte)
+{
+    return (span){clean->origin[2 * byte], clean->origin[2 * byte + 1]};
+}
+
+static bool add_token(void *context, const at_token *token)
+{
+    token_job *j = context;
+    const span first = origin_of(j->from, token->begin);
+    const int marks = token->literal + token->marked; /* the literal's own character is one of its two */
+    if ((token->marks_before && !add(&j->to, AT_MARK, AT_MARK_SIZE, j->last)) ||
+        (j->to.text.size > 0 && !add(&j->to, " ", 1, first)))
+        return false;
+    for (int i = 0; i < marks; i++)
+        if (!add(&j->to, AT_MARK, AT_MARK_SIZE, first))
+            return false;
+    for (size_t at = token->begin; at < token->end; at++)
+        if (!add(&j->to, j->from->text.bytes + at, 1, origin_of(j->from, at)))
+            return false;
+    j->last = origin_of(j->from, token->end - 1);
+    return true;
+}
+
+static bool cut_tokens(at_clean *clean)
+{
+    token_job j = {.from = clean, .to.replaced = clean->replaced};
+    at_buffer_add(&j.to.text, "", 0);
+    const bool done = at_tokens_cut(clean->text.bytes, clean->text.size, add_token, &j) && !j.to.text.failed;
+    if (!done) {
+        at_clean_free(&j.to);
+        return false;
+    }
+    at_clean_free(clean);
+    *clean = j.to;
+    return true;
+}
+
 bool at_clean_line(at_clean *clean, at_cleaning cleaning, const char *line, size_t size)
 {
     utf8proc_int32_t points[MOST_POINTS];
@@ -128,7 +174,7 @@ bool at_clean_line(at_clean *clean, at_cleaning cleaning, const char *line, size
         if (!add_points(clean, cleaning, points, count, from))
             return false;
     }
-    return !clean->text.failed;
+    return !clean->text.failed && (cleaning.tokens == AT_TOKENS_NONE || cut_tokens(clean));
 }
 
 void at_clean_free(at_clean *clean)

@@ -1,9 +1,10 @@
 /* Cleaning of a line before it is encoded: invalid bytes are replaced and, if set, a Unicode normal form and lower case
- * are applied. Both are settings of the model, so that training, translating and aligning do the same. */
+ * are applied, and words are split into tokens. These are settings of the model, so that training, translating and aligning do the same. */
 #ifndef AT_CLEAN_H
 #define AT_CLEAN_H
 
 #include "base/buffer.h"
+#include "text/tokens.h"
 
 typedef enum at_form { AT_FORM_NONE, AT_FORM_NFC, AT_FORM_NFKC } at_form;
 extern const char *const at_form_names[4]; /* "none", "nfc", "nfkc", NULL */
@@ -11,6 +12,7 @@ extern const char *const at_form_names[4]; /* "none", "nfc", "nfkc", NULL */
 typedef struct at_cleaning {
     at_form form;
     bool lowercase;
+    at_tokens tokens; /* words with their punctuation split off; of word vocabularies only */
 } at_cleaning;
 
 /* A line as valid UTF-8. Start from {0}; it is reused from line to line. */

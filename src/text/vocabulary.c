@@ -132,11 +132,11 @@ static bool not_a_kind(const char *kind, at_error *error)
         known = known || strcmp(name, names[i]) == 0;
     if (!known)
         at_suggest(name, names, 3, near, sizeof near);
-    return at_fail(error, AT_USAGE, "no vocabulary '%s'%s", at_shown(kind, shown, sizeof shown),
-                   near[0]
-                       ? near
-                       : "; there are 'char', 'word', 'word:8000', 'spm:8000', 'spm:8000:bpe' and files that end in "
-                         ".spm or .model");
+    return at_fail(
+        error, AT_USAGE, "no vocabulary '%s'%s", at_shown(kind, shown, sizeof shown),
+        near[0] ? near
+                : "; there are 'char', 'word', 'word:8000', 'spm:8000', 'spm:8000:bpe', files that end in .spm or "
+                  ".model, and files of units such as ./words or words.txt");
 }
 
 static bool ends_in(const char *text, const char *ending)
@@ -145,9 +145,15 @@ static bool ends_in(const char *text, const char *ending)
     return length > size && strcmp(text + length - size, ending) == 0;
 }
 
-static bool is_file(const char *kind)
+static bool is_subword_file(const char *kind)
 {
     return ends_in(kind, ".spm") || ends_in(kind, ".model");
+}
+
+/* No kind has a dot or a slash. */
+static bool is_file(const char *kind)
+{
+    return strpbrk(kind, "./");
 }
 
 /* "spm:8000" or "spm:8000:bpe" */
@@ -188,8 +194,10 @@ static bool read_kind(at_vocabulary *vocabulary, const char *kind, at_error *err
     vocabulary->words = length == 4 && strncmp(kind, "word", 4) == 0;
     if (length == 3 && strncmp(kind, "spm", 3) == 0)
         return read_subwords(vocabulary, kind, error);
-    if (is_file(kind))
+    if (is_subword_file(kind))
         return read_subwords_file(vocabulary, kind, error);
+    if (is_file(kind))
+        return at_vocabulary_read_units(vocabulary, kind, error);
     if (!vocabulary->words && !(length == 4 && strncmp(kind, "char", 4) == 0))
         return not_a_kind(kind, error);
     if (kind[length] == '\0')
@@ -238,6 +246,8 @@ void at_vocabulary_free(at_vocabulary *vocabulary)
 void at_vocabulary_normalise(at_vocabulary *vocabulary, at_cleaning cleaning)
 {
     vocabulary->cleaning = cleaning;
+    if (!vocabulary->words)
+        vocabulary->cleaning.tokens = AT_TOKENS_NONE;
 }
 
 bool at_vocabulary_take_pieces(at_vocabulary *vocabulary, at_error *error)
@@ -264,8 +274,8 @@ bool at_vocabulary_count(at_vocabulary *vocabulary, const char *line, size_t siz
 {
     if (error->code != AT_OK)
         return false;
-    if (vocabulary->subwords && vocabulary->subwords->spm)
-        return true; /* the pieces of a file are not counted */
+    if (vocabulary->given || (vocabulary->subwords && vocabulary->subwords->spm))
+        return true; /* the units of a file are not counted */
     if (vocabulary->fixed)
         return at_fail(error, AT_USAGE, "a fixed vocabulary cannot count more lines");
     if (!at_vocabulary_cleans(vocabulary))

@@ -3,34 +3,29 @@
 #ifndef AT_VOCABULARY_H
 #define AT_VOCABULARY_H
 
+#include "attend_unstable.h"
 #include "base/buffer.h"
 #include "base/error.h"
 #include "text/clean.h"
 
 enum { AT_PAD = 0, AT_UNKNOWN = 1, AT_BEGIN = 2, AT_END = 3, AT_SPECIALS = 4 };
 
-typedef struct at_vocabulary at_vocabulary;
-
 /* `kind`: "char" or "word"; "word:8000" keeps the 8000 most frequent units (of equally frequent ones the first
  * seen), the special ones not counted. First lines are counted, then the vocabulary is fixed: ids from AT_SPECIALS
  * on by descending frequency. Text that looks like a special unit is a unit like any other. "spm:8000" trains a
  * unigram model of 8000 pieces on the counted lines, "spm:8000:bpe" a BPE model; "FILE.spm" or "FILE.model" reads
- * one, and counts nothing. The id of a piece is its id in the model plus AT_SPECIALS, but the unknown piece is
+ * one, and counts nothing; "FILE" with a dot or a slash in its name is a text file of units (vocabulary_file.c). The id
+ * of a piece is its id in the model plus AT_SPECIALS, but the unknown piece is
  * AT_UNKNOWN. */
 at_vocabulary *at_vocabulary_new(const char *kind, at_error *error);
 /* Whether there is such a kind; a file is not opened. */
 bool at_vocabulary_kind_known(const char *kind, at_error *error);
 /* Another owner of the same vocabulary, which is fixed; NULL for NULL. Each of them calls at_vocabulary_free. */
 at_vocabulary *at_vocabulary_share(at_vocabulary *vocabulary);
-void at_vocabulary_free(at_vocabulary *vocabulary);
 /* Sets how every line is cleaned; before any is counted. */
 void at_vocabulary_normalise(at_vocabulary *vocabulary, at_cleaning cleaning);
 bool at_vocabulary_count(at_vocabulary *vocabulary, const char *line, size_t size, at_error *error);
 bool at_vocabulary_fix(at_vocabulary *vocabulary, at_error *error); /* an empty one (no unit seen) is refused */
-
-int64_t at_vocabulary_size(const at_vocabulary *vocabulary);                 /* with the specials */
-const char *at_vocabulary_unit(const at_vocabulary *vocabulary, int32_t id); /* "<unk>" ... for the specials */
-int64_t at_vocabulary_frequency(const at_vocabulary *vocabulary, int32_t id);
 
 /* Units of one line (no newline): ids into `ids` up to `room`; returns how many there are in all (may exceed room, and
  * the bytes of the line), -1 if out of memory. *replaced counts invalid byte sequences. No begin or end is added.
@@ -45,7 +40,7 @@ int64_t at_vocabulary_encode(const at_vocabulary *vocabulary, const char *line, 
 typedef bool at_reserve_units(void *context, int64_t count, int32_t **ids, int32_t **offsets);
 int64_t at_vocabulary_encode_line(const at_vocabulary *vocabulary, at_line line, at_reserve_units *reserve,
                                   void *context, int64_t *replaced);
-/* Adds the line as it is encoded: normalised and valid UTF-8. */
+/* Adds the line normalised, as valid UTF-8, not split into tokens: what the model's output is compared with. */
 bool at_vocabulary_clean(const at_vocabulary *vocabulary, const char *line, size_t size, at_buffer *text);
 bool at_vocabulary_cleans(const at_vocabulary *vocabulary); /* false: lines are encoded as they are */
 /* Adds the line as the subwords spell it, with U+2581 for blanks; only for subwords. */
@@ -62,7 +57,7 @@ bool at_vocabulary_write(const at_vocabulary *vocabulary, const int32_t *ids, in
 
 /* For a model file: one JSON text {"kind":"word","units":[...],"counts":[...]}, without the special units. Release with
  * free. Subwords are {"kind":"spm","hash":"..."}: the bytes of their model are stored separately, and must be passed to
- * _take_subwords before the vocabulary is used. "normalise":"nfkc" and "lowercase":true are there if they are set. */
+ * _take_subwords before the vocabulary is used. "normalise":"nfkc", "lowercase":true and "tokenise":"moses-like" are there if they are set. */
 char *at_vocabulary_to_json(const at_vocabulary *vocabulary, at_error *error);
 at_vocabulary *at_vocabulary_from_json(const char *json, at_error *error);
 const unsigned char *at_vocabulary_subwords(const at_vocabulary *vocabulary, size_t *size); /* NULL: none */

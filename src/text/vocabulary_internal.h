@@ -18,6 +18,7 @@ typedef struct at_word {
 
 struct at_vocabulary {
     bool words, fixed;
+    bool given; /* its units were read from a file, and lines are not counted */
     int64_t limit; /* units to keep; 0: all */
     at_cleaning cleaning;
     at_subwords *subwords; /* NULL unless the units are SentencePiece's; then its piece i is word i */
@@ -36,6 +37,8 @@ int32_t at_vocabulary_find(const at_vocabulary *vocabulary, at_unit unit);
 bool at_vocabulary_add(at_vocabulary *vocabulary, at_unit unit, int64_t times, at_error *error);
 /* The pieces of its subwords become its words, and it is fixed. */
 bool at_vocabulary_take_pieces(at_vocabulary *vocabulary, at_error *error);
+/* Reads the units of a text file, one a line. */
+bool at_vocabulary_read_units(at_vocabulary *vocabulary, const char *path, at_error *error);
 const char *at_vocabulary_kind_name(const at_vocabulary *vocabulary); /* "char", "word", "spm" */
 bool at_vocabulary_no_memory(at_error *error);
 

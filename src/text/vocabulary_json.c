@@ -53,6 +53,8 @@ char *at_vocabulary_to_json(const at_vocabulary *vocabulary, at_error *error)
         good = good && json_object_set_new(root, "normalise", json_string(at_form_names[cleaning->form])) == 0;
     if (cleaning->lowercase)
         good = good && json_object_set_new(root, "lowercase", json_true()) == 0;
+    if (cleaning->tokens != AT_TOKENS_NONE)
+        good = good && json_object_set_new(root, "tokenise", json_string(at_tokens_names[cleaning->tokens])) == 0;
     good = good && (vocabulary->subwords ? put_subwords(vocabulary->subwords, root) : put_units(vocabulary, root));
     char *text = good ? at_json_text(root, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
     json_decref(root);
@@ -86,8 +88,11 @@ static bool add_from_json(at_vocabulary *vocabulary, json_t *text, json_t *count
 static bool read_normaliser(at_vocabulary *vocabulary, json_t *root, at_error *error)
 {
     json_t *form = json_object_get(root, "normalise"), *lowercase = json_object_get(root, "lowercase");
-    at_cleaning cleaning = {.lowercase = json_is_true(lowercase)};
+    json_t *tokens = json_object_get(root, "tokenise");
+    at_cleaning cleaning = {.lowercase = json_is_true(lowercase), .tokens = tokens ? AT_TOKENS_MOSES_LIKE : 0};
     bool known = !form;
+    if (tokens && (!json_is_string(tokens) || strcmp(json_string_value(tokens), "moses-like") != 0))
+        return at_fail(error, AT_FORMAT, "a stored vocabulary has an unknown tokeniser");
     for (int i = 0; i < 3 && json_is_string(form); i++)
         if (strcmp(json_string_value(form), at_form_names[i]) == 0) {
             cleaning.form = (at_form)i;
@@ -211,9 +216,9 @@ void at_vocabulary_describe(const at_vocabulary *vocabulary, char *text, size_t 
 {
     static const char *const models[] = {"", " (unigram)", " (bpe)", " (word)", " (char)"};
     const at_cleaning *cleaning = &vocabulary->cleaning;
-    snprintf(text, size, "%s%s%s%s%s", at_vocabulary_kind_name(vocabulary),
+    snprintf(text, size, "%s%s%s%s%s%s", at_vocabulary_kind_name(vocabulary),
              vocabulary->subwords ? models[vocabulary->subwords->info.model] : "",
              cleaning->form != AT_FORM_NONE ? ", " : "",
              cleaning->form != AT_FORM_NONE ? at_form_names[cleaning->form] : "",
-             cleaning->lowercase ? ", lower case" : "");
+             cleaning->lowercase ? ", lower case" : "", cleaning->tokens != AT_TOKENS_NONE ? ", moses-like" : "");
 }

@@ -33,7 +33,9 @@ int64_t at_vocabulary_frequency(const at_vocabulary *vocabulary, int32_t id)
 
 bool at_vocabulary_cleans(const at_vocabulary *vocabulary)
 {
-    return vocabulary->subwords || vocabulary->cleaning.form != AT_FORM_NONE || vocabulary->cleaning.lowercase;
+    const at_cleaning *cleaning = &vocabulary->cleaning;
+    return vocabulary->subwords || cleaning->form != AT_FORM_NONE || cleaning->lowercase ||
+           cleaning->tokens != AT_TOKENS_NONE;
 }
 
 static int64_t encode_units(const at_vocabulary *vocabulary, const char *line, size_t size, int32_t *ids, int64_t room,
@@ -102,7 +104,9 @@ int64_t at_vocabulary_encode_line(const at_vocabulary *vocabulary, at_line line,
 bool at_vocabulary_clean(const at_vocabulary *vocabulary, const char *line, size_t size, at_buffer *text)
 {
     at_clean clean = {0};
-    bool good = at_clean_line(&clean, vocabulary->cleaning, line, size);
+    at_cleaning cleaning = vocabulary->cleaning;
+    cleaning.tokens = AT_TOKENS_NONE;
+    bool good = at_clean_line(&clean, cleaning, line, size);
     if (good)
         at_buffer_add(text, clean.text.bytes, clean.text.size);
     at_clean_free(&clean);
@@ -175,6 +179,8 @@ bool at_vocabulary_write(const at_vocabulary *vocabulary, const int32_t *ids, in
             at_buffer_print(text, "%s", special_names[AT_UNKNOWN]);
         first = false;
     }
+    if (vocabulary->cleaning.tokens != AT_TOKENS_NONE)
+        at_tokens_join(text, start);
     if (vocabulary->subwords && !text->failed) {
         trim(vocabulary, text, start);
         make_clean(text, start);

@@ -115,6 +115,12 @@ static bool complete_files(at_train_settings *s, const at_given *given, at_error
 
 /* ---- Which settings can be used together ------------------------------------------------------------------------ */
 
+/* Neither characters nor subwords, as far as the name tells. */
+static bool may_be_words(const char *vocabulary)
+{
+    return strncmp(vocabulary, "char", 4) != 0 && strncmp(vocabulary, "spm:", 4) != 0;
+}
+
 /* A setting without an effect is probably a mistake. */
 static bool check_use(const at_train_settings *s, const at_given *given, at_error *error)
 {
@@ -145,6 +151,10 @@ static bool check_use(const at_train_settings *s, const at_given *given, at_erro
         if (is_set(given, of_validation[i]))
             return at_fail(error, AT_USAGE, "`%s` needs %s`valid-target`, or `valid-tsv`", of_validation[i],
                            s->train.target_only ? "" : "`valid-source` and ");
+    if (s->cleaning.tokens != AT_TOKENS_NONE && !may_be_words(s->target_vocabulary) &&
+        (s->train.target_only || !may_be_words(s->source_vocabulary)))
+        return at_fail(error, AT_USAGE, "`tokenise` is for vocabularies of words, and `target-vocab` is '%s'",
+                       s->target_vocabulary);
     if (s->joint_vocabulary && strcmp(s->source_vocabulary, s->target_vocabulary) != 0)
         return at_fail(error, AT_USAGE, "`joint-vocab` needs `source-vocab` and `target-vocab` to be the same");
     return true;

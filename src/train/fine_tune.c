@@ -61,7 +61,8 @@ static bool check_given(const at_train_settings *s, const at_model_settings *mod
                            "model",
                            row->name, wanted, s->init, row->name, *has ? has : "none");
     }
-    static const char *const of_text[] = {"source-vocab", "target-vocab", "joint-vocab", "normalise", "lowercase"};
+    static const char *const of_text[] = {"source-vocab", "target-vocab", "joint-vocab",
+                                          "normalise",    "lowercase",    "tokenise"};
     for (size_t i = 0; i < sizeof of_text / sizeof *of_text; i++)
         if (given->row[at_setting_find(at_training_setting, of_text[i])])
             return at_fail(error, AT_USAGE, "`%s` cannot be given with `init`: the vocabularies are those of '%s'",

@@ -54,7 +54,8 @@ static const at_setting after[] = {
             .known = at_vocabulary_kind_known,
             .help =
                 "char, word, or word:SIZE for the SIZE most frequent words; spm:SIZE trains a SentencePiece unigram "
-                "model on the text, spm:SIZE:bpe a BPE model; FILE.spm is an existing SentencePiece model"),
+                "model on the text, spm:SIZE:bpe a BPE model; FILE.spm is an existing SentencePiece model, FILE.txt a "
+                "list of units, one a line"),
     OF_TEXT(TEXT, "target-vocab", target_vocabulary, DATA, .argument = "KIND", .fallback = "word",
             .known = at_vocabulary_kind_known, .help = "the same for the target"),
     OF_TEXT(SWITCH, "joint-vocab", joint_vocabulary, DATA, .help = "one vocabulary, built from both sides"),
@@ -62,6 +63,10 @@ static const at_setting after[] = {
             .help = "Unicode normalisation of both sides, stored in the model: none | nfc | nfkc"),
     OF_TEXT(SWITCH, "lowercase", cleaning.lowercase, DATA,
             .help = "lower-case both sides, in training and whenever the model is used"),
+    OF_TEXT(CHOICE, "tokenise", cleaning.tokens, DATA, .argument = "RULES", .fallback = "none",
+            .choices = at_tokens_names,
+            .help = "words of raw text, stored in the model: none splits at blanks; moses-like also splits off "
+                    "punctuation, which the output has joined again"),
     OF_TEXT(NUMBER, "subword-sampling", subword_sampling, SAME, .argument = "A", .fallback = "0", .most = 1,
             .help =
                 "sample the segmentation of spm in each epoch: a unigram model samples by probability to the power A, "

@@ -69,7 +69,7 @@ static void expect_back(const at_vocabulary *vocabulary, const char *line, const
 static void expect_clean(at_form form, bool lowercase, const char *line, const char *expected)
 {
     at_clean clean = {0};
-    assert_true(at_clean_line(&clean, (at_cleaning){form, lowercase}, line, strlen(line)));
+    assert_true(at_clean_line(&clean, (at_cleaning){.form = form, .lowercase = lowercase}, line, strlen(line)));
     assert_string_equal(clean.text.bytes, expected);
     at_clean_free(&clean);
 }
@@ -102,7 +102,7 @@ static void test_cleaning_any_line(void **state)
         line[size] = '\0';
         for (int form = 1; form < 3; form++) {
             at_clean clean = {0};
-            assert_true(at_clean_line(&clean, (at_cleaning){(at_form)form, false}, line, size));
+            assert_true(at_clean_line(&clean, (at_cleaning){.form = (at_form)form, .lowercase = false}, line, size));
             utf8proc_uint8_t *whole =
                 form == AT_FORM_NFC ? utf8proc_NFC((utf8proc_uint8_t *)line) : utf8proc_NFKC((utf8proc_uint8_t *)line);
             assert_string_equal(clean.text.bytes, (char *)whole);
@@ -123,12 +123,12 @@ static void test_cleaned_units(void **state)
     (void)state;
     at_error error = {0};
     at_vocabulary *words = at_vocabulary_new("word", &error);
-    at_vocabulary_normalise(words, (at_cleaning){AT_FORM_NFKC, true});
+    at_vocabulary_normalise(words, (at_cleaning){.form = AT_FORM_NFKC, .lowercase = true});
     assert_true(at_vocabulary_count(words, "Caf\u00e9 \ufb01re", 11, &error) && at_vocabulary_fix(words, &error));
     expect_units(words, "CAFE\u0301\u00a0FIRE", true, "caf\u00e9 0-6|fire 8-12");
     at_vocabulary_free(words);
     at_vocabulary *chars = at_vocabulary_new("char", &error);
-    at_vocabulary_normalise(chars, (at_cleaning){AT_FORM_NFKC, false});
+    at_vocabulary_normalise(chars, (at_cleaning){.form = AT_FORM_NFKC, .lowercase = false});
     assert_true(at_vocabulary_count(chars, "fi\u00e9 ", 5, &error) && at_vocabulary_fix(chars, &error));
     expect_units(chars, "\ufb01e\u0301", true, "f 0-3|i 0-3|\u00e9 3-6");
     at_vocabulary_free(chars);
@@ -202,7 +202,8 @@ static void test_stored(void **state)
 {
     (void)state;
     at_error error = {0};
-    at_vocabulary *one = learn_file("spm:200", TEXT_FILE, (at_cleaning){AT_FORM_NFC, true}), *other = learn("spm:201");
+    at_vocabulary *one = learn_file("spm:200", TEXT_FILE, (at_cleaning){.form = AT_FORM_NFC, .lowercase = true}),
+                  *other = learn("spm:201");
     char *json = at_vocabulary_to_json(one, &error), *again;
     at_vocabulary *stored = at_vocabulary_from_json(json, &error);
     size_t size;
