@@ -22,6 +22,7 @@ encdec: --model rnn-encdec $small --maxout 12
 rnnatt: --model rnn-attention ${small#--embedding 16 } --optimiser sgd
 bahdanau: --model bahdanau $small --attention 12 --maxout 12 --ema 0.9 --label-smoothing 0.1
 bahdanau-sparse: --model bahdanau $small --normaliser sparsemax --average 2 --optimiser adadelta
+bahdanau-corpora: --model bahdanau $small --corpus-weights 0.5,2.25 --freeze encoder,target.E --optimiser adamw
 bahdanau-hard: --model bahdanau $small --normaliser hard --reinforce 0.5
 luong: --model luong $small --cell lstm --layers 2 --window local-p:3 --input-feeding --dropout 0.1
 luong-local-m: --model luong $small --cell gru --window local-m:2 --score additive --valid-metric bleu
@@ -39,6 +40,7 @@ END
 # data_of NAME: the data of a case, as options of attend train.
 data_of() {
     case $1 in
+    *-corpora) echo "--tsv train.tsv,valid.tsv --valid-tsv valid.tsv" ;;
     lm) echo "--tsv train.tsv --valid-tsv valid.tsv --columns 2" ;;
     *) echo "--tsv train.tsv --valid-tsv valid.tsv" ;;
     esac

@@ -14,10 +14,13 @@ struct at_batches {
     int64_t sentences, tokens, pool; /* pool: in sentences */
     uint64_t seed;
     bool shuffle;
+    at_corpus_part *part; /* [parts] */
+    int parts;
+    int64_t total; /* sentences of an epoch */
 
-    int32_t *order, *scratch; /* [count] sentences in the order of this epoch; memory for sorting */
-    int32_t *first;           /* [count + 1] batch b is order[first[b] .. first[b + 1]) */
-    int32_t *batch_order;     /* [count] batch numbers in the order of this epoch */
+    int32_t *order, *scratch; /* [total] sentences in the order of this epoch; memory for sorting */
+    int32_t *first;           /* [total + 1] batch b is order[first[b] .. first[b + 1]) */
+    int32_t *batch_order;     /* [total] batch numbers in the order of this epoch */
     int64_t count, next;      /* batches of this epoch, and the index of the next */
 
     int32_t *source, *input, *target; /* the arrays of the last batch */
@@ -95,16 +98,51 @@ static void cut_batches(at_batches *batches, int64_t begin, int64_t end)
     }
 }
 
+/* How many sentences of an epoch come from a part with `count` of them. */
+static int64_t share_of(double weight, int64_t count)
+{
+    const double share = weight * (double)count + 0.5;
+    return count == 0 ? 0 : share < 1 ? 1 : share < INT32_MAX ? (int64_t)share : INT32_MAX;
+}
+
+/* The sentences of a part, as often as all of them occur, then some of them once more; returns how many. */
+static int64_t add_part(at_batches *batches, int64_t from, int64_t to, double weight, int64_t at, at_rng *rng)
+{
+    const int64_t count = to - from, share = share_of(weight, count);
+    int64_t used = 0;
+    for (; used + count <= share && count > 0; used += count)
+        for (int64_t i = 0; i < count; i++)
+            batches->order[at + used + i] = (int32_t)(from + i);
+    if (used == share)
+        return share;
+    for (int64_t i = 0; i < count; i++)
+        batches->scratch[i] = (int32_t)(from + i);
+    for (int64_t i = 0; used < share; i++, used++) { /* Fisher-Yates, as far as it is needed */
+        const int64_t j = i + at_rng_below(rng, (uint32_t)(count - i));
+        batches->order[at + used] = batches->scratch[j];
+        batches->scratch[j] = batches->scratch[i];
+    }
+    return share;
+}
+
+static void add_sentences(at_batches *batches, at_rng *rng)
+{
+    int64_t at = 0, from = 0;
+    for (int i = 0; i < batches->parts; i++) {
+        at += add_part(batches, from, batches->part[i].end, batches->part[i].weight, at, rng);
+        from = batches->part[i].end;
+    }
+}
+
 static void plan(at_batches *batches, int64_t epoch)
 {
-    int64_t count = batches->corpus->count;
-    for (int64_t i = 0; i < count; i++)
-        batches->order[i] = (int32_t)i;
+    const int64_t count = batches->total;
     batches->count = 0;
     /* A random stream for the epoch, independent of the other streams of the same seed. */
     uint32_t word[4];
     at_philox(batches->seed, (uint64_t)epoch, UINT64_C(0x62617463686573), word);
     at_rng rng = {(uint64_t)word[1] << 32 | word[0], 0};
+    add_sentences(batches, &rng);
     if (batches->shuffle)
         shuffle(batches->order, count, &rng);
     for (int64_t begin = 0, end; begin < count; begin = end) {
@@ -187,15 +225,39 @@ static bool reserve_arrays(at_batches *batches, at_error *error)
 /* ---- Batches -------------------------------------------------------------------------------------------------- */
 
 /* A pool in sentences: POOL batches, each of as many sentences of average length as fit. */
-static int64_t pool_size(const at_corpus *corpus, int64_t sentences, int64_t tokens)
+static int64_t pool_size(const at_corpus *corpus, int64_t total, int64_t sentences, int64_t tokens)
 {
     double average = (double)corpus->side[1].used / (double)corpus->count + 1;
     double pool = POOL * (tokens > 0 ? (double)tokens / average : (double)sentences);
-    return pool >= (double)corpus->count ? corpus->count : pool < 1 ? 1 : (int64_t)pool;
+    return pool >= (double)total ? total : pool < 1 ? 1 : (int64_t)pool;
 }
 
-at_batches *at_batches_new(const at_corpus *corpus, int64_t sentences, int64_t tokens, uint64_t seed, bool shuffled,
-                           at_error *error)
+/* The parts and the arrays of an epoch. */
+static bool reserve_order(at_batches *batches, const at_corpus_part *parts, int count, at_error *error)
+{
+    int64_t from = 0;
+    batches->part = malloc((size_t)count * sizeof *batches->part);
+    batches->parts = batches->part ? count : 0;
+    for (int i = 0; i < batches->parts; i++) {
+        batches->part[i] = parts[i];
+        batches->total += share_of(parts[i].weight, parts[i].end - from);
+        from = parts[i].end;
+    }
+    if (batches->total >= INT32_MAX)
+        return at_fail(error, AT_UNSUPPORTED, "an epoch holds at most %d sentences, and the weights make more of them",
+                       INT32_MAX - 1);
+    const int64_t most = batches->total > batches->corpus->count ? batches->total : batches->corpus->count;
+    const size_t room = (size_t)most + 1;
+    batches->order = malloc(room * sizeof *batches->order);
+    batches->scratch = malloc(room * sizeof *batches->scratch);
+    batches->first = malloc(room * sizeof *batches->first);
+    batches->batch_order = malloc(room * sizeof *batches->batch_order);
+    return (batches->part && batches->order && batches->scratch && batches->first && batches->batch_order) ||
+           at_no_memory(error, "batches");
+}
+
+static at_batches *make_batches(const at_corpus *corpus, const at_corpus_part *parts, int count, int64_t sentences,
+                                int64_t tokens, uint64_t seed, bool shuffled, at_error *error)
 {
     if (error->code != AT_OK)
         return NULL;
@@ -211,31 +273,36 @@ at_batches *at_batches_new(const at_corpus *corpus, int64_t sentences, int64_t t
     batches->corpus = corpus;
     batches->sentences = sentences;
     batches->tokens = tokens;
-    batches->pool = pool_size(corpus, sentences, tokens);
     batches->seed = seed;
     batches->shuffle = shuffled;
-    size_t room = (size_t)corpus->count + 1;
-    batches->order = malloc(room * sizeof *batches->order);
-    batches->scratch = malloc(room * sizeof *batches->scratch);
-    batches->first = malloc(room * sizeof *batches->first);
-    batches->batch_order = malloc(room * sizeof *batches->batch_order);
-    bool good = batches->order && batches->scratch && batches->first && batches->batch_order;
-    if (!good)
-        at_no_memory(error, "batches");
-    if (good && at_batches_seek(batches, 0, 0, error))
+    const bool reserved = reserve_order(batches, parts, count, error);
+    batches->pool = pool_size(corpus, batches->total, sentences, tokens);
+    if (reserved && at_batches_seek(batches, 0, 0, error))
         return batches;
     at_batches_free(batches);
     return NULL;
+}
+
+at_batches *at_batches_new(const at_corpus *corpus, int64_t sentences, int64_t tokens, uint64_t seed, bool shuffled,
+                           at_error *error)
+{
+    const at_corpus_part all = {corpus ? corpus->count : 0, 1};
+    return make_batches(corpus, &all, 1, sentences, tokens, seed, shuffled, error);
+}
+
+at_batches *at_batches_new_weighted(const at_corpus *corpus, const at_corpus_part *parts, int count, int64_t sentences,
+                                    int64_t tokens, uint64_t seed, at_error *error)
+{
+    return make_batches(corpus, parts, count, sentences, tokens, seed, true, error);
 }
 
 void at_batches_free(at_batches *batches)
 {
     if (!batches)
         return;
-    void *blocks[] = {
-        batches->order, batches->scratch,        batches->first,          batches->batch_order, batches->source,
-        batches->input, batches->source_lengths, batches->target_lengths, batches->lines,       batches->target,
-        batches};
+    void *blocks[] = {batches->part,           batches->order,  batches->scratch, batches->first,
+                      batches->batch_order,    batches->source, batches->input,   batches->source_lengths,
+                      batches->target_lengths, batches->lines,  batches->target,  batches};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         free(blocks[i]);
 }

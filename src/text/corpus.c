@@ -146,6 +146,14 @@ void at_corpus_free(at_corpus *corpus)
     free(corpus);
 }
 
+int64_t at_corpus_up_to(const at_corpus *corpus, int64_t line)
+{
+    int64_t count = 0;
+    while (count < corpus->count && corpus->line[count] <= line)
+        count++;
+    return count;
+}
+
 int64_t at_corpus_count(const at_corpus *corpus)
 {
     return corpus->count;

@@ -8,8 +8,8 @@
 typedef enum at_too_long { AT_TOO_LONG_KEEP, AT_TOO_LONG_CUT, AT_TOO_LONG_SKIP } at_too_long;
 
 typedef struct at_corpus_files {
-    const char *source, *target;      /* parallel files; or */
-    const char *tsv;                  /* one tab-separated file with */
+    const char *source, *target;      /* parallel files, or several of each with commas between; or */
+    const char *tsv;                  /* tab-separated files with */
     int source_column, target_column; /* these columns, counted from 1 */
     bool target_only;                 /* there is no source, only the target file or the target's column */
 } at_corpus_files;
@@ -35,13 +35,18 @@ typedef struct at_corpus_report {
 typedef struct at_lines {
     const at_line *side[2]; /* [count] each: source, target; the source NULL if there is none */
     int64_t count;
-    at_line_list *file[2]; /* what they point into */
-    at_line *cells;        /* the columns of a tab-separated file */
+    at_line_list *file[2];  /* what they point into */
+    at_line *cells;         /* the columns of a tab-separated file, or the lines of all parts */
+    struct at_lines **part; /* [parts] several corpora, one after the other; NULL: one */
+    char **part_name;       /* [parts] the file of each, of the target if there are two */
+    int parts;
 } at_lines;
 at_lines *at_lines_read(const at_corpus_files *files, at_error *error);
 /* Lines in memory, which must stay as long as the result; sources NULL: there are none. */
 at_lines *at_lines_of(const at_line *sources, const at_line *targets, int64_t count, at_error *error);
 void at_lines_free(at_lines *lines);
+/* The file and the number there of line `number`, from 1; NULL and the same number if there is one corpus only. */
+const char *at_lines_place(const at_lines *lines, int64_t number, int64_t *there);
 bool at_lines_count_units(const at_lines *lines, int side, at_vocabulary *vocabulary, at_error *error);
 
 typedef struct at_corpus at_corpus;
@@ -51,6 +56,7 @@ at_corpus *at_corpus_new(const at_lines *lines, const at_vocabulary *source, con
                          const at_corpus_limits *limits, at_corpus_report *report, at_error *error);
 void at_corpus_free(at_corpus *corpus);
 int64_t at_corpus_count(const at_corpus *corpus);
+int64_t at_corpus_up_to(const at_corpus *corpus, int64_t line); /* pairs of the lines up to number `line` */
 /* The entropy of the target units and ends, in nats: the least loss of a model that knows only how frequent each unit
  * of the vocabulary is, under this label smoothing. */
 bool at_corpus_entropy(const at_corpus *corpus, int64_t vocabulary, double smoothing, double *entropy, at_error *error);
@@ -75,6 +81,15 @@ typedef struct at_batch {
 typedef struct at_batches at_batches;
 at_batches *at_batches_new(const at_corpus *corpus, int64_t sentences, int64_t tokens, uint64_t seed, bool shuffle,
                            at_error *error);
+/* The same for a corpus of several parts: in every epoch a pair of a part occurs `weight` times. Of a weight that is not
+ * whole, 2.5, some pairs occur 2 and some 3 times, chosen anew in each epoch; an epoch has round(weight * pairs) of each
+ * part, and at least 1. */
+typedef struct at_corpus_part {
+    int64_t end; /* the number of pairs in this part and those before it */
+    double weight;
+} at_corpus_part;
+at_batches *at_batches_new_weighted(const at_corpus *corpus, const at_corpus_part *parts, int count, int64_t sentences,
+                                    int64_t tokens, uint64_t seed, at_error *error);
 void at_batches_free(at_batches *batches);
 bool at_batches_seek(at_batches *batches, int64_t epoch, int64_t index, at_error *error); /* sets the next batch */
 /* The next batch; false at the end of the epoch. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "text/corpus.h"
+#include "text/file_list.h"
 
 static const char *name_of(const char *path)
 {
@@ -100,16 +101,113 @@ static bool check_empty(const at_lines *lines, const at_corpus_files *files, at_
     return true;
 }
 
-at_lines *at_lines_read(const at_corpus_files *files, at_error *error)
+static at_lines *read_corpus(const at_corpus_files *files, at_error *error)
 {
-    if (error->code != AT_OK)
-        return NULL;
     at_lines *lines = calloc(1, sizeof *lines);
     if (!lines)
         at_no_memory(error, "the lines of a corpus");
     else if (read_files(lines, files, error) && check_empty(lines, files, error))
         return lines;
     at_lines_free(lines);
+    return NULL;
+}
+
+/* ---- Several corpora ------------------------------------------------------------------------------------------ */
+
+typedef struct name_lists {
+    at_file_list source, target, tsv;
+} name_lists;
+
+/* How many corpora there are; 0 with an error if the sides do not match. */
+static int count_parts(const name_lists *lists, at_error *error)
+{
+    const int sources = lists->source.count, targets = lists->target.count;
+    if (sources > 0 && targets > 0 && sources != targets)
+        at_fail(error, AT_USAGE, "there are %d source files and %d target files; each source file has its target file",
+                sources, targets);
+    const int most = sources > targets ? sources : targets;
+    return error->code != AT_OK ? 0 : most > lists->tsv.count ? most : lists->tsv.count;
+}
+
+static const char *name_at(const at_file_list *list, int index)
+{
+    return index < list->count ? list->path[index] : NULL;
+}
+
+static bool read_parts(at_lines *lines, const at_corpus_files *files, const name_lists *lists, int count,
+                       at_error *error)
+{
+    lines->part = calloc((size_t)count, sizeof *lines->part);
+    lines->part_name = calloc((size_t)count, sizeof *lines->part_name);
+    if (!lines->part || !lines->part_name)
+        return at_no_memory(error, "the lines of %d corpora", count);
+    for (int i = 0; i < count; i++) {
+        at_corpus_files one = *files;
+        one.source = name_at(&lists->source, i);
+        one.target = name_at(&lists->target, i);
+        one.tsv = name_at(&lists->tsv, i);
+        lines->part[i] = read_corpus(&one, error);
+        lines->parts = i + 1;
+        if (!lines->part[i])
+            return false;
+        lines->part_name[i] = strdup(one.tsv ? one.tsv : one.target);
+        if (!lines->part_name[i])
+            return at_no_memory(error, "the names of %d corpora", count);
+        lines->count += lines->part[i]->count;
+    }
+    return true;
+}
+
+/* The lines of all parts, one after the other. */
+static bool join_parts(at_lines *lines, at_error *error)
+{
+    lines->cells = malloc(((size_t)lines->count + 1) * 2 * sizeof *lines->cells);
+    if (!lines->cells)
+        return at_no_memory(error, "%lld lines", (long long)lines->count);
+    for (int side = 0; side < 2; side++) {
+        at_line *to = lines->cells + side * lines->count;
+        if (!lines->part[0]->side[side])
+            continue;
+        lines->side[side] = to;
+        for (int i = 0; i < lines->parts; to += lines->part[i++]->count)
+            memcpy(to, lines->part[i]->side[side], (size_t)lines->part[i]->count * sizeof *to);
+    }
+    return true;
+}
+
+at_lines *at_lines_read(const at_corpus_files *files, at_error *error)
+{
+    name_lists lists = {0};
+    at_lines *lines = NULL;
+    const bool split = error->code == AT_OK && at_file_list_split(files->source, &lists.source, error) &&
+                       at_file_list_split(files->target, &lists.target, error) &&
+                       at_file_list_split(files->tsv, &lists.tsv, error);
+    const int count = split ? count_parts(&lists, error) : 0;
+    if (error->code == AT_OK && count <= 1) {
+        lines = read_corpus(files, error);
+    } else if (error->code == AT_OK) {
+        lines = calloc(1, sizeof *lines);
+        if (!lines)
+            at_no_memory(error, "the lines of %d corpora", count);
+        else if (!read_parts(lines, files, &lists, count, error) || !join_parts(lines, error)) {
+            at_lines_free(lines);
+            lines = NULL;
+        }
+    }
+    at_file_list_free(&lists.source);
+    at_file_list_free(&lists.target);
+    at_file_list_free(&lists.tsv);
+    return lines;
+}
+
+const char *at_lines_place(const at_lines *lines, int64_t number, int64_t *there)
+{
+    *there = number;
+    for (int i = 0; i < lines->parts; i++) {
+        if (*there <= lines->part[i]->count)
+            return lines->part_name[i];
+        *there -= lines->part[i]->count;
+    }
     return NULL;
 }
 
@@ -129,6 +227,12 @@ void at_lines_free(at_lines *lines)
         return;
     at_line_list_free(lines->file[0]);
     at_line_list_free(lines->file[1]);
+    for (int i = 0; i < lines->parts; i++) {
+        at_lines_free(lines->part[i]);
+        free(lines->part_name[i]);
+    }
+    free(lines->part);
+    free(lines->part_name);
     free(lines->cells);
     free(lines);
 }

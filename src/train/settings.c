@@ -23,10 +23,13 @@ static const char *const schedules[] = {"constant", "noam", "inverse-sqrt", "cos
 /* The model's rows come between these two tables. */
 static const at_setting before[] = {
     OF_DATA(TEXT, "source", train.source, DATA, .argument = "FILE",
-            .help = "source sentences, one per line; a language model has none"),
+            .help = "source sentences, one per line; several files with commas between; a language model has none"),
     OF_DATA(TEXT, "target", train.target, DATA, .argument = "FILE",
-            .help = "target sentences, one for each line of the source"),
+            .help = "target sentences, one for each line of the source; as many files"),
     OF_DATA(TEXT, "tsv", train.tsv, DATA, .argument = "FILE", .help = "both sides in one tab-separated file instead"),
+    OF_DATA(TEXT, "corpus-weights", corpus_weights, SAME, .argument = "W,W...", .known = at_corpus_weights_known,
+            .help = "of several files: how often each pair of a file occurs in an epoch, as in 1,3 or 0.5,2 (default: "
+                    "once)"),
     OF_DATA(COLUMNS, "columns", columns, DATA, .argument = "S,T", .fallback = "1,2",
             .help = "the columns of source and target in tab-separated files; of a language model T"),
     OF_DATA(TEXT, "valid-source", valid.source, FREE, .argument = "FILE", .help = "source sentences for validation"),

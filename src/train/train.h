@@ -28,8 +28,9 @@ typedef struct at_train_settings {
     const char *output;           /* the best model; OUTPUT.last, OUTPUT.state, OUTPUT.log.jsonl beside it */
     at_columns columns;           /* of both, if they are tab-separated */
     at_model_settings model;
-    const char *init;   /* the model file to start from, or NULL */
-    const char *freeze; /* patterns of the names of parameters that stay as they are, commas between; or NULL */
+    const char *corpus_weights; /* "1,3": how often the pairs of each training corpus occur in an epoch; NULL: once */
+    const char *init;           /* the model file to start from, or NULL */
+    const char *freeze;         /* patterns of the names of parameters that stay as they are, commas between; or NULL */
     const char *source_vocabulary, *target_vocabulary; /* "char", "word:8000", "spm:8000", "FILE.spm" */
     bool joint_vocabulary;
     at_cleaning cleaning;    /* of both sides */

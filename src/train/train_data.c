@@ -1,31 +1,49 @@
 /* From lines of text to batches: vocabularies, corpora, batches, and notes about lines that are skipped. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "train/guide_internal.h"
 #include "train/train_internal.h"
 
-static void note_report(at_trainer *trainer, const char *what, const at_corpus_report *r)
+/* "line 7", or "line 7 of 'b.de'" if there are several corpora. */
+typedef struct place {
+    char text[200];
+} place;
+
+static place place_of(const at_lines *lines, int64_t number)
+{
+    place p;
+    int64_t there;
+    const char *name = at_lines_place(lines, number, &there);
+    snprintf(p.text, sizeof p.text, name ? "line %lld of '%s'" : "line %lld", (long long)there, name);
+    return p;
+}
+
+static void note_report(at_trainer *trainer, const char *what, const at_lines *lines, const at_corpus_report *r)
 {
     static const char *const rules[] = {"kept", "cut", "skipped"};
     const bool one_sided = trainer->settings->train.target_only;
     if (r->empty > 0)
-        at_trainer_note(trainer, "%lld of the %lld %s %s and are skipped, the first in line %lld", (long long)r->empty,
+        at_trainer_note(trainer, "%lld of the %lld %s %s and are skipped, the first in %s", (long long)r->empty,
                         (long long)r->lines, what, one_sided ? "lines are empty" : "pairs have an empty side",
-                        (long long)r->first_empty);
+                        place_of(lines, r->first_empty).text);
     if (r->too_long > 0)
-        at_trainer_note(trainer, "%lld of the %lld %s %s are longer than %lld units and are %s, the first in line %lld",
+        at_trainer_note(trainer, "%lld of the %lld %s %s are longer than %lld units and are %s, the first in %s",
                         (long long)r->too_long, (long long)r->lines, what, one_sided ? "lines" : "pairs",
                         (long long)trainer->settings->limits.max_length, rules[trainer->settings->limits.rule],
-                        (long long)r->first_too_long);
+                        place_of(lines, r->first_too_long).text);
     if (r->over_ratio > 0)
         at_trainer_note(trainer,
                         "%lld of the %lld %s pairs have a side more than %g times as long as the other and are "
-                        "skipped, the first in line %lld",
+                        "skipped, the first in %s",
                         (long long)r->over_ratio, (long long)r->lines, what, trainer->settings->limits.max_ratio,
-                        (long long)r->first_over_ratio);
+                        place_of(lines, r->first_over_ratio).text);
     if (r->replaced > 0)
         at_trainer_note(trainer,
-                        "%lld of the %lld %s %s hold bytes that are not UTF-8, read as U+FFFD, the first in line %lld",
+                        "%lld of the %lld %s %s hold bytes that are not UTF-8, read as U+FFFD, the first in %s",
                         (long long)r->replaced, (long long)r->lines, what, one_sided ? "lines" : "pairs",
-                        (long long)r->first_replaced);
+                        place_of(lines, r->first_replaced).text);
 }
 
 /* Prefixes an error message with what it is about. */
@@ -61,7 +79,7 @@ static at_corpus *make_corpus(at_trainer *trainer, const at_lines *lines, const 
     at_corpus *corpus =
         at_corpus_new(lines, trainer->translator.source, trainer->translator.target, &limits, &report, error);
     if (corpus)
-        note_report(trainer, what, &report);
+        note_report(trainer, what, lines, &report);
     else if (error->code != AT_OK)
         prefix_error(what, error);
     if (corpus && at_corpus_count(corpus) == 0)
@@ -73,6 +91,59 @@ static at_lines *lines_of(const at_line_pairs *pairs, const at_corpus_files *fil
 {
     return pairs->targets ? at_lines_of(pairs->sources, pairs->targets, pairs->count, error)
                           : at_lines_read(files, error);
+}
+
+/* ---- Several corpora ------------------------------------------------------------------------------------------ */
+
+/* The next of several weights, all above 0, with commas between. */
+static bool next_weight(const char **at, double *weight)
+{
+    char *end;
+    *weight = strtod(*at, &end);
+    const bool good = end > *at && isfinite(*weight) && *weight > 0 && (*end == '\0' || (*end == ',' && end[1]));
+    *at = end + (*end == ',');
+    return good;
+}
+
+bool at_corpus_weights_known(const char *text, at_error *error)
+{
+    double weight;
+    for (const char *at = text; *at;)
+        if (!next_weight(&at, &weight))
+            return at_fail(error, AT_USAGE,
+                           "`corpus-weights` takes numbers above 0 with commas between, as in 1,3, not '%.60s'", text);
+    return true;
+}
+
+/* The batches of training, in which corpora have their weights. */
+static at_batches *make_batches(at_trainer *trainer, const at_lines *lines, at_error *error)
+{
+    const at_train_settings *s = trainer->settings;
+    const int count = lines->parts > 0 ? lines->parts : 1;
+    at_corpus_part *parts = calloc((size_t)count, sizeof *parts);
+    const char *at = s->corpus_weights;
+    int64_t last = 0;
+    int weights = 0;
+    if (!s->corpus_weights) {
+        free(parts);
+        return at_batches_new(trainer->train, s->batch_size, s->batch_tokens, s->seed, true, error);
+    }
+    for (double weight; parts && *at && next_weight(&at, &weight); weights++) {
+        if (weights >= count)
+            continue;
+        last += lines->parts > 0 ? lines->part[weights]->count : lines->count;
+        parts[weights] = (at_corpus_part){at_corpus_up_to(trainer->train, last), weight};
+    }
+    at_batches *batches = NULL;
+    if (!parts)
+        at_no_memory(error, "%d corpora", count);
+    else if (weights != count)
+        at_fail(error, AT_USAGE, "`corpus-weights` has %d weights, and there %s %d corp%s", weights,
+                count == 1 ? "is" : "are", count, count == 1 ? "us" : "ora");
+    else
+        batches = at_batches_new_weighted(trainer->train, parts, count, s->batch_size, s->batch_tokens, s->seed, error);
+    free(parts);
+    return batches;
 }
 
 bool at_trainer_prepare_data(at_trainer *trainer, at_error *error)
@@ -98,12 +169,12 @@ bool at_trainer_prepare_data(at_trainer *trainer, at_error *error)
                                                     s->limits.max_length, s->seed, error);
     if (trainer->train && s->guided_alignment)
         trainer->guide = at_guide_new(s->guided_alignment, lines, t->source, t->target, error);
+    trainer->batches = error->code == AT_OK ? make_batches(trainer, lines, error) : NULL;
     at_lines_free(lines);
     if (error->code != AT_OK)
         return false;
     if (!at_corpus_entropy(trainer->train, at_vocabulary_size(t->target), s->label_smoothing, &trainer->entropy, error))
         return false;
-    trainer->batches = at_batches_new(trainer->train, s->batch_size, s->batch_tokens, s->seed, true, error);
     if (at_train_validates(s)) {
         trainer->valid_lines = lines_of(&s->lines[AT_VALID], &s->valid, error);
         if (trainer->valid_lines)

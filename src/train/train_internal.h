@@ -105,6 +105,7 @@ void at_trainer_take_parameters(at_trainer *trainer);
 bool at_trainer_freeze(at_trainer *trainer, at_error *error);
 
 /* train_data.c */
+bool at_corpus_weights_known(const char *text, at_error *error);
 bool at_trainer_prepare_data(at_trainer *trainer, at_error *error);
 
 /* train_report.c */

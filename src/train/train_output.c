@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "store/model_file.h"
+#include "text/file_list.h"
 #include "train/train_internal.h"
 
 /* The path of a file next to the output. */
@@ -36,12 +37,18 @@ static bool check_inputs(const at_trainer *trainer, at_error *error)
                 {"init", s->init},
                 {"source-vocab", s->source_vocabulary},
                 {"target-vocab", s->target_vocabulary}};
-    for (size_t r = 0; r < sizeof read / sizeof *read; r++)
-        for (size_t w = 0; read[r].path && w < sizeof written / sizeof *written; w++)
-            if (at_file_same(read[r].path, written[w]))
-                return at_fail(error, AT_USAGE, "`output` would overwrite '%s', which `%s` reads; choose another file",
-                               read[r].path, read[r].option);
-    return true;
+    for (size_t r = 0; r < sizeof read / sizeof *read && error->code == AT_OK; r++) {
+        at_file_list list;
+        if (!at_file_list_split(read[r].path, &list, error))
+            return false;
+        for (int i = 0; i < list.count; i++)
+            for (size_t w = 0; w < sizeof written / sizeof *written && error->code == AT_OK; w++)
+                if (at_file_same(list.path[i], written[w]))
+                    at_fail(error, AT_USAGE, "`output` would overwrite '%s', which `%s` reads; choose another file",
+                            list.path[i], read[r].option);
+        at_file_list_free(&list);
+    }
+    return error->code == AT_OK;
 }
 
 /* An output that cannot be written is reported before hours of training, not after. */
