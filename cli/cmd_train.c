@@ -39,7 +39,7 @@ static void catch_signals(void)
 /* What the user needs to know of the settings after a run. */
 typedef struct chosen {
     const char *output, *metric;
-    bool overwrite;
+    bool overwrite, valid_only;
 } chosen;
 
 static void summarise(const at_train_result *r, const chosen *c)
@@ -76,10 +76,21 @@ static bool hand_over(at_training *training, const train_options *options, chose
             c->metric = value ? value : row->fallback;
         if (strcmp(row->name, "overwrite") == 0)
             c->overwrite = options->flag[i];
+        if (strcmp(row->name, "valid-only") == 0)
+            c->valid_only = options->flag[i];
         if (value && !at_training_set(training, row->name, value, error))
             return false;
     }
     return at_training_set(training, "seed", seed, error);
+}
+
+/* The scores of --valid-only, a line each, on stdout; notes as in training. */
+static void print_scores(void *context, const at_train_news *news)
+{
+    if (news->what != AT_NEWS_VALID)
+        progress_listen(context, news);
+    else
+        printf("%s\t%.6g\n", news->metric, news->score);
 }
 
 static int run_train(void *options, int word_count, char **words)
@@ -92,14 +103,15 @@ static int run_train(void *options, int word_count, char **words)
     chosen c = {0};
     cli_progress p = {.quiet = o->common.quiet, .bar = isatty(STDERR_FILENO)};
     at_training *training = at_training_new(&error);
-    catch_signals();
-    bool done = training && hand_over(training, o, &c, &error) &&
-                at_training_run(training, progress_listen, &p, &stop, &result, &error);
+    bool done = training && hand_over(training, o, &c, &error);
+    if (!c.valid_only) /* which has nothing to save */
+        catch_signals();
+    done = done && at_training_run(training, c.valid_only ? print_scores : progress_listen, &p, &stop, &result, &error);
     at_training_free(training);
     progress_clear(&p);
     if (!done)
         return report(&error);
-    if (!p.quiet)
+    if (!p.quiet && !c.valid_only)
         summarise(&result, &c);
     return result.interrupted ? EXIT_INTERRUPTED : EXIT_DONE;
 }

@@ -104,7 +104,8 @@ static bool complete_files(at_train_settings *s, const at_given *given, at_error
         both[i]->target_only = target_only;
         both[i]->source_column = columns.source;
         both[i]->target_column = columns.target;
-        const side_files f = {both[i], i ? "valid-" : "", i == 0 && !s->lines[i].targets, s->model.model};
+        const side_files f = {both[i], i ? "valid-" : "", i == 0 && !s->lines[i].targets && !s->valid_only,
+                              s->model.model};
         if (s->lines[i].targets && !check_lines(s, i, error))
             return false;
         if (!(target_only ? check_one_side(&f, given, error) : check_both_sides(&f, error)))
@@ -124,9 +125,10 @@ static bool may_be_words(const char *vocabulary)
 /* A setting without an effect is probably a mistake. */
 static bool check_use(const at_train_settings *s, const at_given *given, at_error *error)
 {
-    static const char *const of_validation[] = {"valid-metric", "valid-every", "early-stopping", "average"};
+    static const char *const of_validation[] = {"valid-metric", "valid-every", "early-stopping", "average",
+                                                "valid-only"};
     const bool validates = at_train_validates(s);
-    if (!s->output)
+    if (!s->output && !s->valid_only)
         return at_fail(error, AT_USAGE, "training needs `output` FILE, the model to write");
     if (s->resume && s->overwrite)
         return at_fail(error, AT_USAGE, "`resume` continues a run and `overwrite` starts again; give one of them");
@@ -147,7 +149,7 @@ static bool check_use(const at_train_settings *s, const at_given *given, at_erro
             "`guided-alignment` links units that stay as they are, and `subword-sampling` changes them in each epoch");
     if (s->average > 1 && s->optimiser.ema > 0)
         return at_fail(error, AT_USAGE, "`average` and `ema` are two means of the parameters; give one of them");
-    for (int i = 0; i < 4 && !validates; i++)
+    for (int i = 0; i < (int)(sizeof of_validation / sizeof *of_validation) && !validates; i++)
         if (is_set(given, of_validation[i]))
             return at_fail(error, AT_USAGE, "`%s` needs %s`valid-target`, or `valid-tsv`", of_validation[i],
                            s->train.target_only ? "" : "`valid-source` and ");
@@ -235,6 +237,10 @@ bool at_train_settings_complete(at_train_settings *s, const at_given *given, con
         known.row[i] = given->row[i] || stored->row[i];
     for (int i = 0; at_model_setting(i); i++)
         of_model.row[i] = known.row[at_training_first_of_model() + i];
+    if (s->valid_only && !s->init)
+        s->init = s->output;
+    if (s->valid_only && !s->init)
+        return at_fail(error, AT_USAGE, "`valid-only` needs `output` FILE or `init` MODEL, the model to score");
     if ((s->init && !at_train_settings_from_init(s, &known, error)) || !complete_files(s, given, error) ||
         !check_use(s, given, error) || (!s->init && !at_model_settings_complete(&s->model, &of_model, error)))
         return false;

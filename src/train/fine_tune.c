@@ -15,13 +15,14 @@
 static at_translator *load_initial(const at_train_settings *s, at_error *error)
 {
     at_buffer state = {0}, own = {0};
-    at_buffer_print(&state, "%s.state", s->output);
-    at_buffer_print(&own, "%s%s", s->output, at_train_validates(s) ? ".last" : "");
+    const char *output = s->output ? s->output : "";
+    at_buffer_print(&state, "%s.state", output);
+    at_buffer_print(&own, "%s%s", output, at_train_validates(s) ? ".last" : "");
     const bool failed = state.failed || own.failed;
-    const bool continues = !failed && s->resume && at_state_has_updates(state.bytes);
+    const bool continues = !failed && s->resume && !s->valid_only && at_state_has_updates(state.bytes);
     at_translator *initial = failed ? NULL : at_translator_load(continues ? own.bytes : s->init, error);
     if (failed)
-        at_no_memory(error, "the names of '%s'", s->output);
+        at_no_memory(error, "the names of '%s'", output);
     at_buffer_free(&state);
     at_buffer_free(&own);
     return initial;
@@ -63,7 +64,7 @@ static bool check_given(const at_train_settings *s, const at_model_settings *mod
     }
     static const char *const of_text[] = {"source-vocab", "target-vocab", "joint-vocab",
                                           "normalise",    "lowercase",    "tokenise"};
-    for (size_t i = 0; i < sizeof of_text / sizeof *of_text; i++)
+    for (size_t i = 0; i < sizeof of_text / sizeof *of_text && !s->valid_only; i++)
         if (given->row[at_setting_find(at_training_setting, of_text[i])])
             return at_fail(error, AT_USAGE, "`%s` cannot be given with `init`: the vocabularies are those of '%s'",
                            of_text[i], s->init);
@@ -90,7 +91,7 @@ static void take_settings(at_train_settings *s, const at_model_settings *model, 
 
 bool at_train_settings_from_init(at_train_settings *s, const at_given *given, at_error *error)
 {
-    if (!s->output)
+    if (!s->output && !s->valid_only)
         return at_fail(error, AT_USAGE, "training needs `output` FILE, the model to write");
     at_translator *initial = load_initial(s, error);
     const bool fits = initial && check_given(s, &initial->model->settings, given, error);

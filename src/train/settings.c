@@ -25,7 +25,7 @@ static const at_setting before[] = {
     OF_DATA(TEXT, "source", train.source, DATA, .argument = "FILE",
             .help = "source sentences, one per line; several files with commas between; a language model has none"),
     OF_DATA(TEXT, "target", train.target, DATA, .argument = "FILE",
-            .help = "target sentences, one for each line of the source; as many files"),
+            .help = "target sentences, one for each line of the source"),
     OF_DATA(TEXT, "tsv", train.tsv, DATA, .argument = "FILE", .help = "both sides in one tab-separated file instead"),
     OF_DATA(TEXT, "corpus-weights", corpus_weights, SAME, .argument = "W,W...", .known = at_corpus_weights_known,
             .help = "of several files: how often each pair of a file occurs in an epoch, as in 1,3 or 0.5,2 (default: "
@@ -130,6 +130,9 @@ static const at_setting after[] = {
     OF_END(TEXT, "valid-metric", valid_metric, SAME, .argument = "NAME", .fallback = "loss", .known = at_metric_known,
            .value_at = at_valid_metric_name,
            .help = "loss, perplexity, or by decoding a metric of attend score for text"),
+    OF_END(SWITCH, "valid-only", valid_only, FREE,
+           .help = "train nothing and write nothing: score the model of `init`, or that of `output`, on the validation "
+                   "data, and print the scores"),
     OF_END(COUNT, "valid-every", valid_every, FREE, .argument = "N", .least = 1,
            .help = "updates between validations (default: an epoch)"),
     OF_END(COUNT, "report-every", report_every, FREE, .argument = "N", .fallback = "100", .least = 1,

@@ -241,6 +241,8 @@ bool at_train(const at_train_settings *settings, at_train_listener *listener, vo
     if (error->code != AT_OK)
         return false;
     *result = (at_train_result){.best_score = NAN, .cost = NAN, .saved = -1};
+    if (settings->valid_only)
+        return at_train_validate_only(settings, listener, context, result, error);
     at_trainer trainer = {.settings = settings, .listener = listener, .context = context};
     bool done = at_trainer_prepare(&trainer, error);
     if (done) {

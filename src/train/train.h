@@ -30,6 +30,7 @@ typedef struct at_train_settings {
     at_model_settings model;
     const char *corpus_weights; /* "1,3": how often the pairs of each training corpus occur in an epoch; NULL: once */
     const char *init;           /* the model file to start from, or NULL */
+    bool valid_only;            /* nothing is trained or written: `init`, or the output, is scored */
     const char *freeze;         /* patterns of the names of parameters that stay as they are, commas between; or NULL */
     const char *source_vocabulary, *target_vocabulary; /* "char", "word:8000", "spm:8000", "FILE.spm" */
     bool joint_vocabulary;

@@ -146,6 +146,17 @@ static at_batches *make_batches(at_trainer *trainer, const at_lines *lines, at_e
     return batches;
 }
 
+bool at_trainer_prepare_validation(at_trainer *trainer, at_error *error)
+{
+    const at_train_settings *s = trainer->settings;
+    trainer->valid_lines = lines_of(&s->lines[AT_VALID], &s->valid, error);
+    if (trainer->valid_lines)
+        trainer->valid = make_corpus(trainer, trainer->valid_lines, "validation", 0, error);
+    if (error->code == AT_OK)
+        trainer->valid_batches = at_batches_new(trainer->valid, s->batch_size, s->batch_tokens, s->seed, false, error);
+    return error->code == AT_OK;
+}
+
 bool at_trainer_prepare_data(at_trainer *trainer, at_error *error)
 {
     const at_train_settings *s = trainer->settings;
@@ -175,13 +186,5 @@ bool at_trainer_prepare_data(at_trainer *trainer, at_error *error)
         return false;
     if (!at_corpus_entropy(trainer->train, at_vocabulary_size(t->target), s->label_smoothing, &trainer->entropy, error))
         return false;
-    if (at_train_validates(s)) {
-        trainer->valid_lines = lines_of(&s->lines[AT_VALID], &s->valid, error);
-        if (trainer->valid_lines)
-            trainer->valid = make_corpus(trainer, trainer->valid_lines, "validation", 0, error);
-        if (error->code == AT_OK)
-            trainer->valid_batches =
-                at_batches_new(trainer->valid, s->batch_size, s->batch_tokens, s->seed, false, error);
-    }
-    return error->code == AT_OK;
+    return error->code == AT_OK && (!at_train_validates(s) || at_trainer_prepare_validation(trainer, error));
 }

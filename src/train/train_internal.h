@@ -7,7 +7,8 @@
  *     train.c          the loop                                      train_state.c  models and the state on disk
  *     train_report.c   news for the listener, lines for the log      train_log.c    the log and its lock
  *     train_output.c   names of the files, and none is replaced by mistake
- *     fine_tune.c      starting from a model, frozen parameters      checkpoints.c  numbered models */
+ *     fine_tune.c      starting from a model, frozen parameters      checkpoints.c  numbered models
+ *     valid_only.c     a validation without training */
 #ifndef AT_TRAIN_INTERNAL_H
 #define AT_TRAIN_INTERNAL_H
 
@@ -94,6 +95,7 @@ typedef struct at_run {
 
 /* train_prepare.c: the trainer of `settings`, ready for the next update; to be released even if it fails. */
 bool at_trainer_prepare(at_trainer *trainer, at_error *error);
+bool at_train_check_settings(const at_train_settings *settings, at_error *error);
 void at_trainer_release(at_trainer *trainer);
 
 /* fine_tune.c. With `init`: the settings of that model, unless those given contradict them; then the model itself, and its
@@ -104,7 +106,12 @@ void at_trainer_take_parameters(at_trainer *trainer);
 /* Freezes the parameters that `freeze` names. */
 bool at_trainer_freeze(at_trainer *trainer, at_error *error);
 
+/* valid_only.c: scores a model on the validation data instead of training one. */
+bool at_train_validate_only(const at_train_settings *settings, at_train_listener *listener, void *context,
+                            at_train_result *result, at_error *error);
+
 /* train_data.c */
+bool at_trainer_prepare_validation(at_trainer *trainer, at_error *error); /* lines, corpus and batches */
 bool at_corpus_weights_known(const char *text, at_error *error);
 bool at_trainer_prepare_data(at_trainer *trainer, at_error *error);
 

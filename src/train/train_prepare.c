@@ -89,7 +89,7 @@ static bool prepare_model(at_trainer *trainer, at_error *error)
     return error->code == AT_OK && at_trainer_identify(trainer, error);
 }
 
-static bool check_settings(const at_train_settings *s, at_error *error)
+bool at_train_check_settings(const at_train_settings *s, at_error *error)
 {
     if ((s->batch_size > 0) == (s->batch_tokens > 0))
         return at_fail(error, AT_USAGE,
@@ -108,10 +108,11 @@ bool at_trainer_prepare(at_trainer *trainer, at_error *error)
 {
     const at_train_settings *s = trainer->settings;
     trainer->log = -1;
-    return check_settings(s, error) && at_trainer_name_files(trainer, error) && at_trainer_lock(trainer, error) &&
-           at_trainer_check_existing(trainer, error) && at_trainer_check_numbered(trainer, error) &&
-           at_trainer_load_initial(trainer, error) && at_trainer_prepare_data(trainer, error) &&
-           prepare_model(trainer, error) && (!s->resume || at_trainer_resume(trainer, error));
+    return at_train_check_settings(s, error) && at_trainer_name_files(trainer, error) &&
+           at_trainer_lock(trainer, error) && at_trainer_check_existing(trainer, error) &&
+           at_trainer_check_numbered(trainer, error) && at_trainer_load_initial(trainer, error) &&
+           at_trainer_prepare_data(trainer, error) && prepare_model(trainer, error) &&
+           (!s->resume || at_trainer_resume(trainer, error));
 }
 
 void at_trainer_release(at_trainer *trainer)

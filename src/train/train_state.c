@@ -64,7 +64,9 @@ static bool begin_files(at_trainer *trainer, at_error *error)
 void at_trainer_swap_average(at_trainer *trainer)
 {
     at_params *params = trainer->translator.model->params;
-    at_real *average = at_optimiser_ema(trainer->optimiser), *values = at_params_values(params);
+    /* a validation without training has no optimiser */
+    at_real *average = trainer->optimiser ? at_optimiser_ema(trainer->optimiser) : NULL,
+            *values = at_params_values(params);
     if (trainer->average) {
         const int64_t now = at_optimiser_steps(trainer->optimiser);
         average = trainer->swapped ? trainer->swapped : at_average_mean(trainer->average, now);

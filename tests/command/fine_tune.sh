@@ -36,6 +36,21 @@ refuse 1 "cannot resume from 'fine.state', which was written with --init base an
 refuse 1 "cannot resume from 'fine.state', which was written with --freeze encoder.*,source and not with --freeze source; train as before, or from the start with --overwrite" \
     train $new --init base --freeze source --updates 6 --output fine --resume --quiet
 
+# --valid-only: the scores of a model, and no file changes
+run train $old $small --valid-source old.de --valid-target old.en --updates 3 --output scored --quiet
+best=$("$attend" info scored | tail -1 | grep -oE 'loss [0-9.]+' | head -1) || fail "$("$attend" info scored)"
+files=$(find . -type f ! -name said -exec cksum {} +)
+scores=$("$attend" train --valid-source old.de --valid-target old.en --output scored --valid-only 2>said) || fail "$(cat said)"
+equal "${best#loss }" "$(sed -n 's/^loss\t//p' <<<"$scores")" "the loss of the saved model in $scores"
+equal "$scores" "$("$attend" train --valid-source old.de --valid-target old.en --init scored --valid-only)" 'the same by --init'
+equal "$scores" "$("$attend" train $old $small --source-vocab word --valid-source old.de --valid-target old.en --output scored --resume --valid-only)" 'the same command'
+equal "$files" "$(find . -type f ! -name said -exec cksum {} +)" 'the files after --valid-only'
+refuse 2 '--valid-only needs --valid-source and --valid-target, or --valid-tsv' train --output scored --valid-only
+refuse 2 '--valid-only needs --output FILE or --init MODEL, the model to score' train --valid-source old.de --valid-target old.en --valid-only
+refuse 2 "--hidden 9 contradicts 'scored', which has --hidden 8: a run with --init has the settings of that model" \
+    train --valid-source old.de --valid-target old.en --output scored --hidden 9 --valid-only
+refuse 1 "cannot read 'nothing': No such file or directory" train --valid-source old.de --valid-target old.en --output nothing --valid-only
+
 # the last checkpoints, and their mean
 run train $old $small --updates 9 --save-every 2 --keep 2 --output kept --quiet
 equal 'kept kept.000006 kept.000008 kept.log.jsonl kept.state' "$(ls kept* | xargs)" 'the files of --keep 2'

@@ -241,6 +241,7 @@ static const change changes[] = {
     {"target-vocab", "", NULL, "char"},
     {"init", "", "base", "base2"}, /* which does not exist: a resumed run does not read it */
     {"freeze", "", NULL, "source.*"},
+    {"valid-only", VALIDATED, NULL, "true"},
     {"corpus-weights", "", "2", "3"},
     {"seed", "", NULL, "2"},
 };

@@ -1,0 +1,54 @@
+/* A validation without training: the model file is read, its scores on the validation data are told, and nothing is
+ * written. */
+#include <math.h>
+
+#include "train/train_internal.h"
+
+/* The model with its vocabularies, the validation data, and what computes the loss. */
+static bool prepare(at_trainer *trainer, at_error *error)
+{
+    at_translator *t = &trainer->translator;
+    trainer->log = -1;
+    if (!at_train_check_settings(trainer->settings, error) || !at_trainer_load_initial(trainer, error))
+        return false;
+    t->model = trainer->initial->model;
+    t->source = trainer->initial->source;
+    t->target = trainer->initial->target;
+    t->max_length = trainer->initial->max_length;
+    trainer->initial->model = NULL;
+    trainer->initial->source = trainer->initial->target = NULL;
+    trainer->loss = (at_loss){.model = t->model, .arena = at_arena_new()};
+    return (trainer->loss.arena || at_no_memory(error, "a validation")) &&
+           at_trainer_prepare_validation(trainer, error);
+}
+
+static bool score(at_trainer *trainer, at_train_result *result, at_error *error)
+{
+    const char *metric = trainer->settings->valid_metric;
+    double value = NAN, began = at_seconds_now();
+    bool diverged;
+    if (!at_validate(trainer, &value, &diverged, error))
+        return false;
+    if (diverged)
+        return at_fail(error, AT_FAILED, "the scores of '%s' on the validation data are not finite",
+                       trainer->settings->init);
+    result->best_score = value;
+    result->parameters = at_params_count(trainer->translator.model->params);
+    result->seconds = at_seconds_now() - began;
+    at_trainer_tell(trainer, &(at_train_news){.what = AT_NEWS_VALID,
+                                              .metric = metric,
+                                              .score = value,
+                                              .best = value,
+                                              .better = true,
+                                              .seconds = result->seconds});
+    return true;
+}
+
+bool at_train_validate_only(const at_train_settings *settings, at_train_listener *listener, void *context,
+                            at_train_result *result, at_error *error)
+{
+    at_trainer trainer = {.settings = settings, .listener = listener, .context = context};
+    const bool done = prepare(&trainer, error) && score(&trainer, result, error);
+    at_trainer_release(&trainer);
+    return done;
+}
