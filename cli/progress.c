@@ -43,7 +43,7 @@ static void time_left(double seconds, char *text, size_t size)
 static void print_bar(const at_train_news *news, int room)
 {
     enum { LEAST = 6, MOST = 24, FRAME = 3 };
-    char part[4][60], text[200] = "", bar[MOST + 1] = "";
+    char part[4][60], text[sizeof part] = "", bar[MOST + 1] = "";
     snprintf(part[0], sizeof *part, "Ep. %lld : Up. %lld", (long long)news->epoch, (long long)news->update);
     snprintf(part[1], sizeof *part, " : Cost %.4f", news->cost);
     snprintf(part[2], sizeof *part, " : %.0f words/s", news->words_per_second);

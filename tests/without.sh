@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# without.sh [TREE]: attend builds without zlib and libzstd, with no warning, and refuses what it then cannot read with a
-# message that names the library. Only the command is built, without optimisation.
+# without.sh [TREE]: attend builds without zlib, libzstd and SentencePiece, with no warning, and refuses what it then cannot do
+# with a message that names the library; and a program links with -static. Only the command and the static library are
+# built, without optimisation.
 set -eu
 tree=$(cd "${1:-$(dirname "$0")/..}" && pwd)
 work=$(mktemp -d)
@@ -12,11 +13,11 @@ fail() {
 }
 
 command -v ccache >/dev/null && export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
-cmake -S "$tree" -B build -DAT_ZLIB=OFF -DAT_ZSTD=OFF -DAT_BENCH=OFF -DAT_WERROR=ON -DCMAKE_BUILD_TYPE=Debug \
+cmake -S "$tree" -B build -DAT_ZLIB=OFF -DAT_ZSTD=OFF -DAT_SPM=OFF -DAT_BENCH=OFF -DAT_WERROR=ON -DCMAKE_BUILD_TYPE=Debug \
     -DCMAKE_C_FLAGS_DEBUG=-O0 -DCMAKE_CXX_FLAGS_DEBUG=-O0 >log
-cmake --build build -j2 --target attend >>log 2>&1 || {
+cmake --build build -j2 --target attend attend_static >>log 2>&1 || {
     grep -E 'error:|warning:' -A4 log | head -40
-    fail "attend does not build without zlib and libzstd"
+    fail "attend does not build without zlib, libzstd and SentencePiece"
 }
 ! nm -D --undefined-only build/attend | grep -E ' (inflate|ZSTD_)' || fail "attend still calls zlib or libzstd"
 
@@ -30,3 +31,27 @@ refuse lines.gz '\x1f\x8b\x08\x00' "gzip data, and this attend was built without
 refuse lines '\x28\xb5\x2f\xfd' "zstd data, and this attend was built without libzstd"
 printf 'a b c d\n' >plain
 echo 'a b c d' | build/attend score bleu --reference plain | grep -q '^BLEU.* = 100.0 ' || fail "attend score of plain text"
+
+# Without SentencePiece there is no C++, and subwords are refused by name.
+! ldd build/attend | grep -E 'stdc|sentencepiece' || fail "attend still needs C++"
+for kind in spm:20 "$tree/tests/ref/rules.spm"; do
+    ! build/attend train --source plain --target plain --output model --source-vocab "$kind" --quiet 2>said || fail "attend trains subwords"
+    grep -q 'built without SentencePiece (AT_SPM=OFF), so it has no subwords; use vocabularies of words or characters$' said ||
+        fail "attend says of subwords: $(cat said)"
+done
+build/attend train --source plain --target plain --output model --embedding 4 --hidden 4 --attention 4 --maxout 4 --updates 2 --quiet ||
+    fail "attend does not train words"
+
+# A program without any shared library.
+libraries=$(PKG_CONFIG_PATH=$PWD/build pkg-config --static --libs jansson libutf8proc libxxhash)
+echo 'int main(void) { return 0; }' >empty.c
+if ! cc -static empty.c $libraries -lm -lpthread -o empty 2>/dev/null; then
+    echo "SKIPPED: the libraries that attend needs are not there as static libraries"
+    exit 0
+fi
+cc -static "$tree/examples/translate.c" -I "$tree/include" -L build -lattend $libraries -lm -lpthread -o translate 2>log ||
+    fail "a program does not link with -static: $(head -5 log)"
+[ ! -s log ] || fail "linking with -static warns: $(head -5 log)"
+ldd translate 2>&1 | grep -q 'not a dynamic executable\|statically linked' || fail "the program is not static"
+[ "$(./translate model <plain | head -1)" = "$(build/attend translate model --beam 4 --length-penalty 0.6 <plain)" ] ||
+    fail "the static program translates otherwise"

@@ -81,8 +81,9 @@ static bool read_offsets(reader *r, const char *name, const json_t *value, entry
     long long from = json_integer_value(begin), to = json_integer_value(end);
     if (from < 0 || to < from || (unsigned long long)to > r->data_size)
         return at_fail(r->error, AT_FORMAT,
-                       "'%s' places tensor '%s' at bytes %lld to %lld of its data, which has %zu bytes", r->file,
-                       shown(r, name), from, to, r->data_size);
+                       "'%s' is truncated or damaged: it places tensor '%s' at bytes %lld to %lld of its data, which "
+                       "has %zu bytes",
+                       r->file, shown(r, name), from, to, r->data_size);
     e->begin = (size_t)from;
     e->end = (size_t)to;
     size_t count, bytes;
@@ -200,6 +201,11 @@ static json_t *load_header(const unsigned char *bytes, size_t size, size_t *leng
     uint64_t n = 0;
     for (int i = 8; i-- > 0;)
         n = n << 8 | bytes[i];
+    if (n <= AT_MOST_HEADER && n > size - 8 && size > 8 && bytes[8] == '{') {
+        at_fail(r->error, AT_FORMAT, "'%s' is truncated: it claims a header of %llu bytes, and %zu bytes follow",
+                r->file, (unsigned long long)n, size - 8);
+        return NULL;
+    }
     if (n > AT_MOST_HEADER || n > size - 8) {
         at_fail(r->error, AT_FORMAT,
                 "'%s' is not a safetensors file: it claims a header of %llu bytes, and %zu bytes follow (%d at most)",

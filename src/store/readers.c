@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_kind.h"
+
 /* The records of the readers; the first that knows a file loads it. A new reader is its file and its line here. */
 #define READER_RECORDS(X) X(at_reader_attend)
 #define DECLARE(reader)   extern const at_reader reader;
@@ -26,6 +28,18 @@ static bool check_file(const char *path, at_error *error)
     return true;
 }
 
+/* What the file is, if it can be told; NULL otherwise. */
+static const char *kind_of_file(const char *path)
+{
+    unsigned char bytes[AT_KIND_BYTES];
+    FILE *file = fopen(path, "rb");
+    const size_t size = file ? fread(bytes, 1, sizeof bytes, file) : 0;
+    const bool good = file && !ferror(file);
+    if (file)
+        fclose(file);
+    return good ? at_file_kind(bytes, size) : NULL;
+}
+
 static const at_reader *find_reader(const char *path, at_error *error)
 {
     for (int i = 0; i < READERS && error->code == AT_OK; i++)
@@ -36,6 +50,9 @@ static const at_reader *find_reader(const char *path, at_error *error)
         const size_t used = strlen(all);
         snprintf(all + used, sizeof all - used, "%s%s (%s)", i > 0 ? ", " : "", readers[i]->name, readers[i]->formats);
     }
+    const char *kind = error->code == AT_OK ? kind_of_file(path) : NULL;
+    if (kind)
+        at_fail(error, AT_UNSUPPORTED, "'%s' is %s, not a model; the known formats are: %s", path, kind, all);
     at_fail(error, AT_UNSUPPORTED, "'%s' is not a model file of a known format; the known formats are: %s", path, all);
     return NULL;
 }

@@ -34,11 +34,20 @@ static bool reserve(void *context, int64_t count, int32_t **ids, int32_t **offse
     return true;
 }
 
+static bool is_ascii(at_line line)
+{
+    unsigned char all = 0;
+    for (size_t i = 0; i < line.size; i++)
+        all |= (unsigned char)line.text[i];
+    return all < 0x80;
+}
+
 /* One pair of lines: encoded after the others and checked against the limits; raising `used` keeps it. */
 static bool add_pair(at_corpus *corpus, const at_lines *lines, int64_t index, const at_vocabulary *const vocabulary[2],
                      const at_corpus_limits *limits, at_corpus_report *report, at_error *error)
 {
     int64_t units[2] = {0}, broken = 0, number = index + 1;
+    bool ascii = true;
     const int first = !vocabulary[0]; /* 1: there is no source */
     for (int s = first; s < 2; s++) {
         at_pairs_side *side = &corpus->side[s];
@@ -48,7 +57,9 @@ static bool add_pair(at_corpus *corpus, const at_lines *lines, int64_t index, co
         if (units[s] < 0)
             return no_memory(error);
         broken += replaced;
+        ascii = ascii && is_ascii(line);
     }
+    report->beyond_ascii += !ascii;
     if (broken > 0)
         note(&report->replaced, &report->first_replaced, number);
     if (units[first] == 0 || units[1] == 0) {

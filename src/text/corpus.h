@@ -28,6 +28,7 @@ typedef struct at_corpus_report {
     int64_t too_long, first_too_long;     /* kept, cut or skipped by the rule */
     int64_t over_ratio, first_over_ratio; /* skipped: the sides' lengths are too different */
     int64_t replaced, first_replaced;     /* lines with invalid UTF-8 */
+    int64_t beyond_ascii;                 /* lines with any byte that is not ASCII */
 } at_corpus_report;
 
 /* The lines of both sides, before they are encoded. Different numbers of lines, a missing column or an empty file is an

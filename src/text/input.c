@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_kind.h"
 #include "text/unpack_internal.h"
 
 enum { RAW_SIZE = 1 << 16 };
@@ -199,11 +200,8 @@ static ssize_t decompress(at_input *input, void *bytes, size_t size, at_error *e
     return (ssize_t)(size - step.out_size);
 }
 
-ssize_t at_input_read(at_input *input, void *bytes, size_t size, at_error *error)
+static ssize_t read_bytes(at_input *input, void *bytes, size_t size, at_error *error)
 {
-    if (!input->detected && !detect_format(input, error))
-        return -1;
-    size = size < 1 << 30 ? size : 1 << 30; /* zlib counts in 32 bits */
     if (input->packing)
         return decompress(input, bytes, size, error);
     const size_t left = input->end - input->start;
@@ -213,6 +211,26 @@ ssize_t at_input_read(at_input *input, void *bytes, size_t size, at_error *error
     memcpy(bytes, input->raw + input->start, size);
     input->start += size;
     return (ssize_t)size;
+}
+
+/* Any bytes are lines, but UTF-16 would be read as lines of nonsense. */
+static bool check_encoding(const at_input *input, const void *bytes, size_t size, at_error *error)
+{
+    const char *encoding = at_utf16_kind(bytes, size);
+    return !encoding || at_fail(error, AT_FORMAT,
+                                "'%s' is text in UTF-16, and attend reads UTF-8; convert it first: "
+                                "iconv -f %s -t UTF-8",
+                                input->name, encoding);
+}
+
+ssize_t at_input_read(at_input *input, void *bytes, size_t size, at_error *error)
+{
+    const bool is_first = !input->detected;
+    if (is_first && !detect_format(input, error))
+        return -1;
+    size = size < 1 << 30 ? size : 1 << 30; /* zlib counts in 32 bits */
+    const ssize_t got = read_bytes(input, bytes, size, error);
+    return is_first && got > 0 && !check_encoding(input, bytes, (size_t)got, error) ? -1 : got;
 }
 
 bool at_input_ready(const at_input *input)

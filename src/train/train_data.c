@@ -46,6 +46,19 @@ static void note_report(at_trainer *trainer, const char *what, const at_lines *l
                         place_of(lines, r->first_replaced).text);
 }
 
+/* A few broken lines are read with U+FFFD. If most lines beyond ASCII are broken, and they are no rarity, the text is in
+ * another encoding, and a model of it would be of no use. */
+static bool check_encoding(const at_corpus_report *r, const char *what, const at_lines *lines, at_error *error)
+{
+    enum { RARE = 20, LEAST = 4 };
+    if (r->replaced < LEAST || r->replaced * 2 <= r->beyond_ascii || r->replaced * RARE < r->lines)
+        return true;
+    return at_fail(error, AT_FORMAT,
+                   "of %lld %s lines with letters beyond ASCII %lld are not UTF-8, the first in %s; the text is "
+                   "probably Latin-1, so convert it first: iconv -f LATIN1 -t UTF-8",
+                   (long long)r->beyond_ascii, what, (long long)r->replaced, place_of(lines, r->first_replaced).text);
+}
+
 /* Prefixes an error message with what it is about. */
 static void prefix_error(const char *what, at_error *error)
 {
@@ -78,10 +91,10 @@ static at_corpus *make_corpus(at_trainer *trainer, const at_lines *lines, const 
     limits.max_ratio = max_ratio;
     at_corpus *corpus =
         at_corpus_new(lines, trainer->translator.source, trainer->translator.target, &limits, &report, error);
-    if (corpus)
-        note_report(trainer, what, lines, &report);
-    else if (error->code != AT_OK)
+    if (!corpus && error->code != AT_OK)
         prefix_error(what, error);
+    if (corpus && check_encoding(&report, what, lines, error))
+        note_report(trainer, what, lines, &report);
     if (corpus && at_corpus_count(corpus) == 0)
         at_fail(error, AT_FORMAT, "none of the %lld %s pairs can be used", (long long)report.lines, what);
     return corpus;

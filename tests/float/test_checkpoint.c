@@ -194,14 +194,13 @@ static void other_files_are_refused(void **state)
     float one = 1;
     assert_true(at_tensors_put(arrays, "x", &(at_array){.dtype = AT_F32, .data = &one}, &error));
     assert_true(at_tensors_write(arrays, "arrays", &error));
-    static const char known[] =
-        "is not a model file of a known format; the known formats are: attend (the files of attend train)";
+    static const char known[] = "not a model; the known formats are: attend (the files of attend train)";
     char message[200];
-    snprintf(message, sizeof message, "'arrays' %s", known);
+    snprintf(message, sizeof message, "'arrays' is a safetensors file that attend has not written, %s", known);
     refused("arrays", AT_UNSUPPORTED, message);
     FILE *text = fopen("text", "w");
     assert_true(text && fputs("one line of text\n", text) >= 0 && fclose(text) == 0);
-    snprintf(message, sizeof message, "'text' %s", known);
+    snprintf(message, sizeof message, "'text' is a text file, %s", known);
     refused("text", AT_UNSUPPORTED, message);
     refused(".", AT_FILE, "cannot read '.': it is a directory, not a file");
     at_tensors_free(arrays);
