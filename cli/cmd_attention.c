@@ -26,7 +26,7 @@ static const at_setting table[] = {
 
     {AT_SETTING_HEADING, .help = "The five choices"},
     {AT_SETTING_TEXT, "score", "NAME", offsetof(attention_options, score), "scaled", .axis = "score",
-     .help = "how alike query and key are"},
+     .alias = {"concat", "additive"}, .help = "how alike query and key are"},
     {AT_SETTING_TEXT, "normaliser", "NAME", offsetof(attention_options, normaliser), "softmax", .axis = "normaliser",
      .help = "how scores become weights"},
     {AT_SETTING_TEXT, "window", "NAME", offsetof(attention_options, window), "global", .axis = "window",

@@ -5,12 +5,15 @@
 #include "demo/demo.h"
 #include "help.h"
 
-/* A topic shows the entries of one axis of the catalogue, the models, the demos, or the comparisons that come with attend. */
+/* A topic shows the entries of an axis, the models, metrics, demos, or the comparisons that come with attend. */
 static const struct topic {
     const char *name, *axis;
 } topics[] = {
-    {"scores", "score"},       {"normalisers", "normaliser"}, {"windows", "window"},
-    {"positions", "position"}, {"models", "model"},           {"demos", NULL},
+    {"scores", "score"},       {"normalisers", "normaliser"},
+    {"windows", "window"},     {"positions", "position"},
+    {"models", "model"},       {"optimisers", "optimiser"},
+    {"schedules", "schedule"}, {"vocabularies", "vocabulary"},
+    {"metrics", NULL},         {"demos", NULL},
     {"compares", NULL},
 };
 enum { TOPICS = sizeof topics / sizeof *topics, COLUMNS = 4 };
@@ -27,7 +30,7 @@ static const char *topic_at(int index)
     return index < TOPICS ? topics[index].name : model ? model->name : NULL;
 }
 
-/* The index-th entry of an axis; NULL past the last. */
+/* The index-th entry of an axis: those of attention, then those of training; NULL past the last. */
 static const at_entry *entry_at(const char *axis, int index)
 {
     if (strcmp(axis, "model") == 0)
@@ -35,13 +38,30 @@ static const at_entry *entry_at(const char *axis, int index)
     for (int i = 0; at_catalogue(i); i++)
         if (strcmp(at_catalogue(i)->axis, axis) == 0 && index-- == 0)
             return at_catalogue(i);
+    for (int i = 0; at_training_entry(i); i++)
+        if (strcmp(at_training_entry(i)->axis, axis) == 0 && index-- == 0)
+            return at_training_entry(i);
     return NULL;
+}
+
+/* A metric, its meaning, and which way is better. */
+static bool metric_line(int index, table_line *out)
+{
+    const at_metric_info *metric = at_metric(index);
+    if (!metric)
+        return false;
+    snprintf(out->name, sizeof out->name, "%s", metric->name);
+    out->formula = metric->meaning;
+    out->parameters = metric->better == AT_LARGER_IS_BETTER ? "↑" : "↓";
+    return true;
 }
 
 /* The index-th line of a topic; false past the last. */
 static bool line_at(const struct topic *topic, int index, table_line *out)
 {
     memset(out, 0, sizeof *out);
+    if (strcmp(topic->name, "metrics") == 0)
+        return metric_line(index, out);
     if (strcmp(topic->name, "compares") == 0) {
         const compare_preset *preset = compare_preset_at(index);
         if (!preset)
@@ -181,10 +201,11 @@ const cli_command command_list = {
     .most_words = 1,
     .word_at = topic_at,
     .line = "show what there is to choose from, with formulas and papers",
-    .text = "Lists the scores, normalisers, windows and positions that attention is composed of, the models, the demos "
-            "and the comparisons: name, formula, parameters, paper. TOPIC is scores, normalisers, windows, positions, "
-            "models, demos or compares; without it all are shown. The name of a model, such as transformer, shows its "
-            "options and their defaults. A name takes its number after a colon, as in "
+    .text = "Lists the scores, normalisers, windows and positions that attention is composed of, the models, what "
+            "training offers, the metrics, the demos and the comparisons: name, formula, parameters, paper. TOPIC is "
+            "scores, normalisers, windows, positions, models, optimisers, schedules, vocabularies, metrics, demos or "
+            "compares; without it all are shown. The name of a model, such as transformer, shows its options and their "
+            "defaults. A name takes its number after a colon, as in "
             "sliding:4; a parameter with a ? is optional.",
     .size = sizeof(cli_common),
     .run = run,

@@ -110,6 +110,8 @@ static bool check_axis(const at_setting *option, const char *text, at_error *err
     int count = 0;
     char name[100];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(text, ":"), text);
+    if (option->alias[0] && strcmp(name, option->alias[0]) == 0)
+        return true;
     for (int i = 0; at_catalogue(i) && count < MOST_OPTIONS; i++) {
         if (strcmp(at_catalogue(i)->axis, option->axis) != 0)
             continue;

@@ -79,6 +79,7 @@ typedef struct at_setting {
     unsigned limits;            /* AT_ABOVE_LEAST, AT_BELOW_MOST, AT_WHOLE */
     const char *axis;           /* "score": its value is a name of this axis of at_catalogue; NULL: of none */
     const char *also[3];        /* names beside those of the axis, NULL after the last */
+    const char *alias[2];       /* another name of a value, and that value, which is stored; NULL: none */
     const char *help;           /* names of settings stand in backquotes */
     const char *const *choices; /* AT_SETTING_CHOICE: NULL after the last; "" is a value that cannot be given: unset */
     size_t size;                /* AT_SETTING_NAME: of the field */
@@ -101,6 +102,10 @@ AT_API void at_setting_release(const at_setting *row, void *from);
 
 /* The rows of all settings of training, in the order of help, those of the model among them; NULL past the last. */
 AT_API const at_setting *at_training_setting(int index);
+
+/* What training chooses by name beyond at_catalogue: the axes "position" (added to embeddings), "optimiser", "schedule" and
+ * "vocabulary"; NULL past the last. */
+AT_API const at_entry *at_training_entry(int index);
 
 /* The names nearest to a misspelt one, to end an error message: "; did you mean 'scaled'?", or "" if none is near. */
 AT_API void at_suggest(const char *word, const char *const *names, int count, char *out, size_t size);

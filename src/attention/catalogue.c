@@ -46,8 +46,19 @@ const at_entry *at_axis_choice(const at_attention *a, int axis)
     return chosen[axis];
 }
 
+/* Luong's name of the additive score. */
+static const char *known_as(const char *name, size_t *length)
+{
+    static const char concat[] = "concat", additive[] = "additive";
+    if (*length != sizeof concat - 1 || strncmp(name, concat, *length) != 0)
+        return name;
+    *length = sizeof additive - 1;
+    return additive;
+}
+
 int at_axis_of(const char *name, size_t length)
 {
+    name = known_as(name, &length);
     for (int axis = 0; axis < AT_AXES; axis++)
         for (int i = 0; at_axis_entry(axis, i); i++) {
             const char *known = at_axis_entry(axis, i)->name;
@@ -163,9 +174,10 @@ static int find(int axis, const char *text, const char *otherwise, at_choice *c,
     char word[AT_SHOWN], shown[AT_SHOWN], hint[HINT];
     text = text ? text : otherwise;
     const char *colon = strchr(text, ':');
-    const size_t length = colon ? (size_t)(colon - text) : strlen(text);
+    size_t length = colon ? (size_t)(colon - text) : strlen(text);
     *c = (at_choice){.axis = axis, .argument = colon ? colon + 1 : NULL};
     at_shown(text, c->text, sizeof c->text);
+    text = known_as(text, &length);
     int count = 0;
     for (const at_entry *entry; (entry = at_axis_entry(axis, count)) && count < MOST_NAMES; count++) {
         names[count] = entry->name;

@@ -169,6 +169,12 @@ static bool parse_choice(const job *j, int *to)
 static bool parse_name(const job *j, char *to)
 {
     char takes[60];
+    const char *const *alias = j->row->alias;
+    const size_t other = alias[0] ? strlen(alias[0]) : 0;
+    if (other && strncmp(j->text, alias[0], other) == 0 && (!j->text[other] || j->text[other] == ':')) {
+        snprintf(to, j->row->size, "%s%s", alias[1], j->text + other);
+        return true;
+    }
     const size_t length = strlen(j->text);
     snprintf(takes, sizeof takes, "a name of 1 to %zu characters", j->row->size - 1);
     if (length >= j->row->size || (length == 0 && j->row->fallback))
@@ -320,14 +326,25 @@ bool at_setting_parse(const at_setting *row, const char *label, const char *text
     return true;
 }
 
-/* The fewest digits that read back as the same number. */
+int at_number_shortest(double value, char *text, size_t size)
+{
+    int digits = 0;
+    do
+        snprintf(text, size, "%.*g", ++digits, value);
+    while (digits < 17 && strtod(text, NULL) != value);
+    return digits;
+}
+
+/* As one types it: 20 and not 2e+01, 0.00005 and not 5e-05; but 1e-05. */
 static void print_number(double value, char *text, size_t size)
 {
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, size, "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
-            break;
-    }
+    char *e;
+    const int digits = at_number_shortest(value, text, size);
+    const int exponent = (e = strchr(text, 'e')) ? atoi(e + 1) : 0;
+    if (exponent > 0 && exponent < 16)
+        snprintf(text, size, "%.0f", value);
+    else if (exponent < 0 && exponent > -7 && strncmp(text, "1e", 2) != 0)
+        snprintf(text, size, "%.*f", digits - 1 - exponent, value);
 }
 
 char *at_setting_text(const at_setting *row, const void *from, char *text, size_t size)

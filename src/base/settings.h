@@ -21,4 +21,7 @@ int at_setting_expect(at_setting_rows *rows, const char *name, at_error *error);
 /* Whether the field is 0, empty or unset. */
 bool at_setting_is_zero(const at_setting *row, const void *from);
 
+/* The number in the fewest digits that read back as the same: 0.0005, 2e+01. Returns the number of digits. */
+int at_number_shortest(double value, char *text, size_t size);
+
 #endif

@@ -53,7 +53,7 @@ static const at_setting rows[] = {
     SHARE("attention-dropout", attention_dropout, .help = "dropout probability of the attention weights (default: 0)"),
     SHARE("ffn-dropout", ffn_dropout,
           .help = "dropout probability inside a transformer's feed-forward layers (default: that of `dropout`)"),
-    NAME("score", score, .fallback = "additive", .axis = "score",
+    NAME("score", score, .fallback = "additive", .axis = "score", .alias = {"concat", "additive"},
          .help = "how the score of a query and a key is computed"),
     NAME("normaliser", normaliser, .fallback = "softmax", .axis = "normaliser", .help = "how scores become weights"),
     NAME("window", window, .fallback = "global", .axis = "window", .help = "which positions attention may see"),

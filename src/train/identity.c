@@ -237,6 +237,20 @@ static bool refuse(const at_trainer *trainer, const char *was, const char *is, a
                    trainer->state_path, was, is);
 }
 
+/* "`learning-rate` 0.0005": the value as one types it, whatever its form in the line. */
+static void show_value(const char *name, const char *value, size_t length, char *out, size_t size)
+{
+    const at_setting *row = at_training_setting(at_setting_find(at_training_setting, name));
+    char written[160], text[200];
+    snprintf(written, sizeof written, "%.*s", (int)length, value);
+    if (row->type == AT_SETTING_NUMBER) {
+        const at_setting alone = {.type = AT_SETTING_NUMBER, .name = name};
+        at_setting_text(&alone, &(double){strtod(written, NULL)}, written, sizeof written);
+    }
+    snprintf(text, sizeof text, "`%s` %s", name, written);
+    at_shown(text, out, size);
+}
+
 /* Two lines differ: names the setting whose values do, or shows both lines. */
 static bool refuse_line(const at_trainer *trainer, const char *now, const char *then, at_error *error)
 {
@@ -245,7 +259,7 @@ static bool refuse_line(const at_trainer *trainer, const char *now, const char *
     size_t same = 0;
     while (now[same] == then[same])
         same++;
-    char was[AT_SHOWN * 2], is[AT_SHOWN * 2], text[160];
+    char was[AT_SHOWN * 2], is[AT_SHOWN * 2];
     for (int i = 0; i < identity->marks; i++) {
         const mark *m = &identity->mark[i];
         if (line + same < m->from || line + same > m->to || m->from < line)
@@ -256,10 +270,8 @@ static bool refuse_line(const at_trainer *trainer, const char *now, const char *
         const size_t length = strcspn(value, is_text ? "\n" : " ,\n");
         if (length == m->to - m->from && strncmp(value, identity->text.bytes + m->from, length) == 0)
             continue;
-        snprintf(text, sizeof text, "`%s` %.*s", m->name, (int)length, value);
-        at_shown(text, was, sizeof was);
-        snprintf(text, sizeof text, "`%s` %.*s", m->name, (int)(m->to - m->from), identity->text.bytes + m->from);
-        at_shown(text, is, sizeof is);
+        show_value(m->name, value, length, was, sizeof was);
+        show_value(m->name, identity->text.bytes + m->from, m->to - m->from, is, sizeof is);
         return refuse(trainer, was, is, error);
     }
     show_line(*then ? then : now, !*then, was, sizeof was);

@@ -57,6 +57,34 @@ for name in $ours; do
     checks=$((checks + 1))
 done
 
+# ---- Values: Luong's concat is the additive score, by its own name in the model
+awk 'BEGIN { for (i = 0; i < 20; i++) print "a b c" >"few" }'
+run train --source few --target few --model luong --score concat --hidden 8 --embedding 8 --attention 8 --updates 1 --quiet --output concat
+run train --source few --target few --model luong --score additive --hidden 8 --embedding 8 --attention 8 --updates 1 --quiet --output additive
+same_file concat additive
+npy x.npy '3, 3' 1 3 2 1 1 3 1 2 1
+npy w.npy '2, 3' 1 3 2 1 1 3
+npy v.npy '2,' 1 2
+for score in concat additive; do
+    run attention --query x.npy --score $score:relu --param W=w.npy --param U=w.npy --param v=v.npy --out $score.npy
+done
+same_file concat.npy additive.npy
+
+# ---- Numbers as they were typed
+rm concat concat.*
+run train --source few --target few --learning-rate 0.0005 --max-ratio 20 --dropout 0.00005 --hidden 8 --embedding 8 --attention 8 --maxout 8 \
+    --updates 1 --quiet --output numbers
+"$attend" train --source few --target few --learning-rate 0.0005 --hidden 8 --embedding 8 --attention 8 --maxout 8 --updates 1 --report-every 1 \
+    --output report 2>said || fail "training says $(cat said)"
+grep -q ' : L\.r\. 0\.0005$' said || fail "the learning rate is shown as $(grep L.r said)"
+"$attend" info numbers | grep -qE '^dropout +0\.00005$' || fail "info shows $("$attend" info numbers | grep dropout)"
+refuse 1 "cannot resume from 'numbers.state', which was written with --learning-rate 0.0005 and not with --learning-rate 0.003; train as before, or from the start with --overwrite" \
+    train --source few --target few --learning-rate 0.003 --max-ratio 20 --dropout 0.00005 --hidden 8 --embedding 8 --attention 8 --maxout 8 \
+    --updates 2 --quiet --output numbers --resume
+refuse 1 "cannot resume from 'numbers.state', which was written with --max-ratio 20 and not with --max-ratio 1000; train as before, or from the start with --overwrite" \
+    train --source few --target few --learning-rate 0.0005 --max-ratio 1000 --dropout 0.00005 --hidden 8 --embedding 8 --attention 8 --maxout 8 \
+    --updates 2 --quiet --output numbers --resume
+
 # ---- The model as a word, -i and -o
 awk 'BEGIN { srand(5); for (i = 0; i < 60; i++) { n = 2 + int(rand() * 3); s = t = ""
     for (w = 0; w < n; w++) { c = sprintf("%c", 97 + int(rand() * 8)); s = s (w ? " " : "") c; t = c (w ? " " : "") t }

@@ -12,12 +12,24 @@ golden help_list.txt list --help
 golden help_attention.txt help attention
 golden help_attention.txt attention --help --query nonsense
 
+# What training takes by name is listed.
+for topic in optimiser schedule; do
+    said=$("$attend" train --$topic nothing 2>&1) || true
+    names=$("$attend" list ${topic}s | awk '{ printf "%s%s", (NR > 1 ? " " : ""), $1 }')
+    equal "attend: --$topic takes $names, not 'nothing'" "$(sed 's/, not /; not /; s/,//g; s/ or / /; s/; not /, not /' <<<"$said")" "the list of ${topic}s"
+done
+for position in sinusoidal learned; do
+    "$attend" list positions | grep -q "^  $position " || fail "$position is not listed"
+done
+equal "$("$attend" score --help | sed -n 's/^  \([a-z+]*\)  .* [↑↓]$/\1/p' | tr '\n' ' ')" \
+    "$("$attend" list metrics | awk '{ printf "%s ", $1 }')" "the list of metrics"
+
 version=$("$attend" --version)
 [[ $version =~ ^attend\ [0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "--version says $version"
 equal "$version" "$("$attend" list --version)" "list --version"
 
 refuse 2 "no topic 'score'; did you mean 'scores'?" list score
-refuse 2 "no topic 'layers'; there are 'scores', 'normalisers', 'windows', 'positions', 'models', 'demos' and 'compares'" list layers
+refuse 2 "no topic 'layers'; there are 'scores', 'normalisers', 'windows', 'positions', 'models', 'optimisers', 'schedules', 'vocabularies', 'metrics', 'demos' and 'compares'" list layers
 refuse 2 "attend list takes one name, so 'windows' is too much" list scores windows
 refuse 2 "no command 'atention'; did you mean 'attention'?" atention
 refuse 2 "no command 'fly'; there are 'list', 'attention', 'train', 'translate', 'align', 'show', 'encode', 'info', 'score', 'average', 'compare', 'demo', 'bench', 'vocabulary' and 'help'" fly
