@@ -119,6 +119,7 @@ static const struct habit {
     {"reference", .theirs = "ref refs references r reference-file gold"},
     {"tokenise", .theirs = "tokenize tok tokenizer tokenization"},
     {"sentence", .theirs = "sentence-level sent"},
+    {"sentence", .theirs = "metric metrics", .instead = "metrics are words: attend score bleu chrf --reference FILE"},
     {"confidence", .theirs = "bootstrap n-bootstrap confidence-n"},
     {"compare", .theirs = "paired-bs paired baseline"},
     {"decimals", .theirs = "width w precision"},

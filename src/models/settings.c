@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "models/kinds.h"
 
 /* Every setting of a model is part of a run's identity. */
@@ -161,6 +162,11 @@ const at_model_kind *at_model_kind_find(const char *name, at_error *error)
         if (strcmp(names[count], name) == 0)
             return at_model_kind_at(count);
     }
+    char shown[AT_SHOWN];
+    if (strpbrk(name, "./"))
+        at_fail(error, AT_USAGE,
+                "`model` is a kind of model, such as transformer, not '%s'; the file to write is `output`",
+                at_shown(name, shown, sizeof shown));
     at_unknown("model", name, names, count, error);
     return NULL;
 }

@@ -40,6 +40,9 @@ refuse 2 "no option '--train-sets'; the text is --source FILE and --target FILE,
 refuse 2 "no option '--fp16'; attend computes in 32-bit numbers" train --fp16
 refuse 2 "no option '--gpus'; attend computes on the CPU; --threads chooses how many cores it uses" translate --gpus 0
 refuse 2 "no option '-x'; attend train --help shows those there are" train -x
+refuse 2 "no option '--metric'; metrics are words: attend score bleu chrf --reference FILE" score --metric bleu
+refuse 2 "--model is a kind of model, such as transformer, not 'model.npz'; the file to write is --output" \
+    train --source a --target b --model model.npz --output new
 refuse 2 "no command 'generate'; it is called attend translate" generate
 printf 'source = a\nlr = 0.1\n' >run.conf
 refuse 2 "run.conf:2: no setting 'lr' for attend train; it is called learning-rate" train --config run.conf
@@ -47,7 +50,7 @@ refuse 2 "run.conf:2: no setting 'lr' for attend train; it is called learning-ra
 # Every option that the table names is one of attend, and no name of the table is an option where it would be needed.
 commands=$("$attend" help | sed -n 's/^  \([a-z]*\) .*/\1/p')
 for command in $commands; do
-    "$attend" help "$command" | sed -n "s/^  --\([a-z-]*\).*/\1/p"
+    { "$attend" help "$command"; [ $command != train ] || "$attend" train --help all; } | sed -n "s/^  --\([a-z-]*\).*/\1/p"
 done | sort -u >options
 "$attend" help | grep -q . || fail "no help"
 ours=$(sed -n 's/^    {"\([a-z-]*\)",.*/\1/p' "$here/../../cli/habits.c" | sort -u)
