@@ -61,7 +61,7 @@ rm own.spm
 equal 7 "$("$attend" translate -m from_file <lines 2>/dev/null | wc -l)" "lines of a model whose .spm is gone"
 
 # Refusals.
-refuse 2 "no vocabulary 'bpe:40'; there are 'char', 'word', 'word:8000', 'spm:8000', 'spm:8000:bpe' and files that end in .spm or .model" \
+refuse 2 "no vocabulary 'bpe:40'; there are 'char', 'word', 'word:8000', 'spm:8000', 'spm:8000:bpe', files that end in .spm or .model, and files of units such as ./words or words.txt" \
     train $small --output m --source-vocab bpe:40
 refuse 2 "--source-vocab: the text allows 38 pieces at most, so 'spm:8000' is too many" train $small --output m --source-vocab spm:8000
 refuse 2 "--normalise takes none, nfc or nfkc, not 'nfd'" train $small --output m --normalise nfd

@@ -246,8 +246,8 @@ static void test_refusals(void **state)
     expect_refusal("spm:0", "", "the size of vocabulary 'spm:0' is a whole number, 1 or more, as in 'spm:8000'");
     expect_refusal(
         "spm:9:x", "",
-        "no vocabulary 'spm:9:x'; there are 'char', 'word', 'word:8000', 'spm:8000', 'spm:8000:bpe' and files "
-        "that end in .spm or .model");
+        "no vocabulary 'spm:9:x'; there are 'char', 'word', 'word:8000', 'spm:8000', 'spm:8000:bpe', files that "
+        "end in .spm or .model, and files of units such as ./words or words.txt");
     expect_refusal("spm:500", "abc abc", "the text allows 6 pieces at most, so 'spm:500' is too many");
     expect_refusal("spm:3", "abcdefghijkl",
                    "the text has so many different characters that 'spm:3' is too small; it needs at least 14");
