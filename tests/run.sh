@@ -5,7 +5,8 @@ set -u
 build=$1
 shift
 log=$build/tests.log
-ctest --test-dir "$build" --output-on-failure -j2 "$@" 2>&1 | tee "$log"
+# Without a limit of its own ctest ends a test after 25 minutes, which is less than an emulator or a busy machine may need.
+ctest --test-dir "$build" --output-on-failure --timeout 14400 -j2 "$@" 2>&1 | tee "$log"
 status=${PIPESTATUS[0]}
 # A whole program skipped is a test that did not pass; a check skipped inside of a program is counted beside.
 grep -ahE '^SKIPPED: |^\[ +SKIPPED +\] [a-z_0-9]+$' "$build/Testing/Temporary/LastTest.log" | sort -u >"$log.skipped"
