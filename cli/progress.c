@@ -94,7 +94,7 @@ static void print_report(const char *when, const at_train_news *news)
 {
     char sentences[32];
     fprintf(stderr,
-            "%s Ep. %lld : Up. %lld : Sen. %s : Cost %.4f : Time %.2fs : %.2f words/s : gNorm %.4f : L.r. %.4g\n", when,
+            "%s Ep. %lld : Up. %lld : Sen. %s : Cost %.4f : Time %.2fs : %.2f words/s : gNorm %.4f : L.r. %.4e\n", when,
             (long long)news->epoch, (long long)news->update, grouped(news->sentences, sentences), news->cost,
             news->seconds, news->words_per_second, news->norm, news->rate);
 }
