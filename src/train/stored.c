@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "io/checksum.h"
 #include "train/train_internal.h"
 
 void at_stored_free(at_stored *stored)
@@ -13,8 +14,8 @@ void at_stored_free(at_stored *stored)
     *stored = (at_stored){0};
 }
 
-/* The lines of the state that describe its run, in stored->text; NULL if there is no state that can be read, which is
- * reported when the run begins. */
+/* The lines of the state that describe its run, in stored->text; NULL if there is no state that can be read and is
+ * undamaged, which is reported when the run begins. */
 static bool read_run(const char *output, at_stored *stored, at_error *error)
 {
     at_buffer path = {0};
@@ -23,7 +24,9 @@ static bool read_run(const char *output, at_stored *stored, at_error *error)
     if (path.failed)
         return at_no_memory(error, "the name '%s.state'", output);
     at_tensors *file = access(path.bytes, F_OK) == 0 ? at_tensors_read(path.bytes, &unread) : NULL;
-    const char *run = file ? at_tensors_meta(file, "run") : NULL;
+    bool has_checksum;
+    const bool good = file && at_tensors_verify(file, path.bytes, &has_checksum, &unread);
+    const char *run = good ? at_tensors_meta(file, "run") : NULL;
     stored->text = run ? strdup(run) : NULL;
     if (unread.code == AT_MEMORY || (run && !stored->text))
         at_no_memory(error, "the settings in '%s'", path.bytes);

@@ -46,5 +46,5 @@ refuse 2 "bad.conf:1: no setting 'config' for attend attention" attention --conf
 printf 'out =\n' >bad.conf
 refuse 2 "bad.conf:1: out takes FILE, not an empty word" attention --config bad.conf --query x.npy
 refuse 1 "--config: cannot read 'missing.conf': No such file or directory" attention --config missing.conf --out z.npy
-refuse 2 "no option '--config-file'; attend list --help shows those there are" list --config-file x
+refuse 2 "no option '--config-file'; it is called --config" list --config-file x
 finish

@@ -77,9 +77,6 @@ same_file concat.npy additive.npy
 rm concat concat.*
 run train --source few --target few --learning-rate 0.0005 --max-ratio 20 --dropout 0.00005 --hidden 8 --embedding 8 --attention 8 --maxout 8 \
     --updates 1 --quiet --output numbers
-"$attend" train --source few --target few --learning-rate 0.0005 --hidden 8 --embedding 8 --attention 8 --maxout 8 --updates 1 --report-every 1 \
-    --output report 2>said || fail "training says $(cat said)"
-grep -q ' : L\.r\. 0\.0005$' said || fail "the learning rate is shown as $(grep L.r said)"
 "$attend" info numbers | grep -qE '^dropout +0\.00005$' || fail "info shows $("$attend" info numbers | grep dropout)"
 refuse 1 "cannot resume from 'numbers.state', which was written with --learning-rate 0.0005 and not with --learning-rate 0.003; train as before, or from the start with --overwrite" \
     train --source few --target few --learning-rate 0.003 --max-ratio 20 --dropout 0.00005 --hidden 8 --embedding 8 --attention 8 --maxout 8 \

@@ -23,8 +23,8 @@ for kind in spm:34 spm:33:bpe; do
     done
     ! cmp -s best whole || fail "$kind: drawing changes nothing"
 done
-refuse 1 "cannot resume from 'whole.state', which was written with --subword-sampling 0.29999999999999999 and not with --subword-sampling 0; train as before, or from the start with --overwrite" \
-    train $small --source-vocab spm:33:bpe --target-vocab spm:33:bpe --epochs 4 --output whole --resume
+refuse 1 "cannot resume from 'whole.state', which was written with --subword-sampling 0.3 and not with --subword-sampling 0; train as before, or from the start with --overwrite" \
+    train $small --source-vocab spm:33:bpe --target-vocab spm:33:bpe --epochs 4 --output whole --resume --subword-sampling 0
 
 # One line for each line, whatever it holds; blanks and not their signs.
 { head -3 source; echo; printf '\377\376 \342\226\201 \360\237\230\200\n'; echo '   '; echo 'the house'; } >lines
