@@ -8,7 +8,7 @@
 typedef struct info_options {
     cli_common common;
     const char *model;
-    bool verify;
+    bool verify, json;
 } info_options;
 
 /* The lines of the description, each broken at the width of the terminal below its value. */
@@ -20,11 +20,13 @@ static void print_lines(char *text)
         print_wrapped(stdout, line, VALUES, width > 0 ? width : INT_MAX, 0);
 }
 
-static void show(const char *path, at_error *error)
+static void show(const char *path, bool json, at_error *error)
 {
     at_translator *translator = at_translator_load(path, error);
-    char *text = translator ? at_translator_info(translator, error) : NULL;
-    if (text)
+    char *text = translator ? (json ? at_translator_info_json : at_translator_info)(translator, error) : NULL;
+    if (text && json)
+        puts(text);
+    else if (text)
         print_lines(text);
     at_text_free(text);
     at_translator_free(translator);
@@ -48,7 +50,7 @@ static int run(void *options, int word_count, char **words)
     else if (o->verify)
         verify(o->model, &error);
     else
-        show(o->model, &error);
+        show(o->model, o->json, &error);
     return report(&error);
 }
 
@@ -58,6 +60,8 @@ static const at_setting table[] = {
     {AT_SETTING_SWITCH, "verify", NULL, offsetof(info_options, verify),
      .help = "compare the file, a model or a training state, with its checksum: prints \"FILE: ok\" or \"FILE: no "
              "checksum\"; a damaged file is an error"},
+    {AT_SETTING_SWITCH, "json", .offset = offsetof(info_options, json),
+     .help = "everything as one JSON object; \"training\" has the settings and the data that train the model again"},
     {0},
 };
 
@@ -67,9 +71,11 @@ const cli_command command_info = {
     .most_words = 1,
     .line = "show what a model file holds: settings, sizes, history",
     .text = "Shows a trained model's settings, the sizes of its vocabularies and parameters, and the history of its "
-            "training. Every command compares a model with its checksum when it loads it; --verify does only that, for "
+            "training: files, pairs, updates and scores. Every command compares a model with its checksum when it "
+            "loads it; --verify does only that, for "
             "training states, too.",
     .examples = "  attend info de-en.safetensors\n"
+                "  attend info --json de-en.safetensors\n"
                 "  attend info --verify de-en.safetensors.state",
     .options = table,
     .size = sizeof(info_options),

@@ -48,7 +48,7 @@ static void summarise(const at_train_result *r, const chosen *c)
     getrusage(RUSAGE_SELF, &usage);
     char updates[32], parameters[32], best[120] = "", at[60] = "";
     if (!isnan(r->best_score))
-        snprintf(best, sizeof best, " : best %s %.6g", c->metric, r->best_score);
+        snprintf(best, sizeof best, " : best %.*s %.6g", (int)strcspn(c->metric, ","), c->metric, r->best_score);
     if (r->best_update > 0)
         snprintf(at, sizeof at, " at update %lld", (long long)r->best_update);
     tell_line("%s update%s of %s parameters : %.2f s : %.2f words/s : peak memory %.1f MB%s%s",

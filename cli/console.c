@@ -67,25 +67,32 @@ void dash_settings(const char *text, char *out, size_t size)
     out[used < size ? used : size - 1] = 0;
 }
 
-/* A name in the message may come from a file that wants to colour the terminal or clear it: control characters, and
- * bytes that are not UTF-8, are shown as \xNN. The library's `heads` is --heads here. */
+void print_plain(FILE *stream, const char *text, size_t size)
+{
+    for (size_t at = 0; at < size;) {
+        utf8proc_int32_t character;
+        utf8proc_ssize_t length =
+            utf8proc_iterate((const utf8proc_uint8_t *)text + at, (utf8proc_ssize_t)(size - at), &character);
+        const bool plain = length > 0 && utf8proc_category(character) != UTF8PROC_CATEGORY_CC;
+        for (utf8proc_ssize_t i = 0; i < (length > 0 ? length : 1); i++, at++)
+            fprintf(stream, plain ? "%c" : "\\x%02x", (unsigned char)text[at]);
+    }
+}
+
+/* A name in the message may come from a file that wants to colour the terminal or clear it. The library's `heads` is
+ * --heads here. */
 int report(const at_error *error)
 {
     if (error->code == AT_OK)
         return EXIT_DONE;
     fputs("attend: ", stderr);
-    for (const utf8proc_uint8_t *at = (const utf8proc_uint8_t *)error->text; *at;) {
-        const size_t setting = setting_length((const char *)at);
-        if (setting > 0) {
+    for (const char *at = error->text; *at;) {
+        const size_t setting = setting_length(at), plain = 1 + strcspn(at + 1, "`");
+        if (setting > 0)
             fprintf(stderr, "--%.*s", (int)setting, at + 1);
-            at += setting + 2;
-            continue;
-        }
-        utf8proc_int32_t character;
-        utf8proc_ssize_t length = utf8proc_iterate(at, -1, &character);
-        bool text = length > 0 && utf8proc_category(character) != UTF8PROC_CATEGORY_CC;
-        for (utf8proc_ssize_t i = 0; i < (length > 0 ? length : 1); i++, at++)
-            fprintf(stderr, text ? "%c" : "\\x%02x", *at);
+        else
+            print_plain(stderr, at, plain);
+        at += setting > 0 ? setting + 2 : plain;
     }
     fputc('\n', stderr);
     return exit_code(error);

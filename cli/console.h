@@ -19,6 +19,9 @@ bool fail_under(at_error *error, const char *prefix);
 /* Prints the error's message on stderr as "attend: ...", with `heads` as --heads; returns its exit code. */
 int report(const at_error *error);
 
+/* Text from outside: control characters, and bytes that are not UTF-8, as \xNN. */
+void print_plain(FILE *stream, const char *text, size_t size);
+
 /* A text of the library with `heads` as --heads. */
 void dash_settings(const char *text, char *out, size_t size);
 

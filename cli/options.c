@@ -20,7 +20,7 @@ const at_setting common_options[] = {
     {AT_SETTING_SEED, "seed", "N", offsetof(cli_common, seed), "1", .help = "seed of the random numbers"},
     {AT_SETTING_SWITCH, "quiet", .offset = offsetof(cli_common, quiet), .help = "write only errors to stderr"},
     {AT_SETTING_SWITCH, "verbose", .offset = offsetof(cli_common, verbose),
-     .help = "write to stderr what was done and how long it took"},
+     .help = "write to stderr how long it took, processor time, peak memory, threads and kernels"},
     {AT_SETTING_SWITCH, "help", "[GROUP]", offsetof(cli_common, help), .implied = "true",
      .help = "show this text, or the options of one group only; all: of every group"},
     {AT_SETTING_SWITCH, "version", .offset = offsetof(cli_common, version), .help = "show the version"},

@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "help.h"
@@ -43,6 +45,20 @@ static const char *variant_of(const cli_command *command, const void *options)
     return option ? *(const char *const *)((const char *)options + option->offset) : NULL;
 }
 
+/* For --verbose: what the command took. */
+static void tell_costs(const char *name, const struct timespec *begin)
+{
+    struct timespec end;
+    struct rusage usage = {0};
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    getrusage(RUSAGE_SELF, &usage);
+    fprintf(stderr, "attend %s: %.3f s, %.3f s of processor time, peak memory %.1f MB, %d thread%s, %s kernels\n", name,
+            (double)(end.tv_sec - begin->tv_sec) + 1e-9 * (double)(end.tv_nsec - begin->tv_nsec),
+            (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec),
+            (double)usage.ru_maxrss / 1024, at_threads(), at_threads() == 1 ? "" : "s", at_kernels_name());
+}
+
 int program_run(const cli_command *command, int argc, char **argv)
 {
     at_error error = {0};
@@ -63,8 +79,12 @@ int program_run(const cli_command *command, int argc, char **argv)
     } else if (!choose_kernels(&error)) {
         code = report(&error);
     } else {
+        struct timespec begin;
+        clock_gettime(CLOCK_MONOTONIC, &begin);
         at_threads_set(options->threads == UNSET ? 0 : (int)options->threads);
         code = command->run(options, argc - first_word, argv + first_word);
+        if (options->verbose && !options->quiet)
+            tell_costs(command->name, &begin);
     }
     options_free(command, options);
     free(options);

@@ -99,14 +99,119 @@ static void print_report(const char *when, const at_train_news *news)
             news->seconds, news->words_per_second, news->norm, news->rate);
 }
 
+/* "perplexity 12.3", or "token accuracy 45.6" */
+static void add_score(const at_train_score *score, char *text, size_t size)
+{
+    const size_t used = strlen(text);
+    snprintf(text + used, size - used, " : %s %.4g", score->metric, score->score);
+    for (char *dash = text + used; (dash = strchr(dash, '-')) && dash[1] > '9';)
+        *dash = ' ';
+}
+
+/* A line of a sample, cut at the width of a terminal. */
+static void print_sample(const char *name, at_line line)
+{
+    const bool is_terminal = isatty(STDERR_FILENO);
+    const int width = is_terminal ? terminal_width_of(STDERR_FILENO) : 0;
+    const int room = width > 30 ? width - 12 : 20; /* after the name, with an ellipsis */
+    size_t shown = line.size;
+    if (is_terminal && text_part_width(line.text, line.size) >= room) {
+        while (shown > 0 && ((line.text[shown] & 0xC0) == 0x80 || text_part_width(line.text, shown) >= room - 1))
+            shown--;
+    }
+    fprintf(stderr, "  %-9s ", name);
+    print_plain(stderr, line.text, shown);
+    fprintf(stderr, "%s\n", shown < line.size ? "…" : "");
+}
+
 static void print_validation(const char *when, const at_train_news *news)
 {
-    char best[60] = "new best";
+    char best[100] = "new best", others[300] = "";
     if (!news->better)
         snprintf(best, sizeof best, "the best is %.6g", news->best);
-    tell_line("%s [valid] Ep. %lld : Up. %lld : %s : %.6g : %s", when, (long long)news->epoch, (long long)news->update,
-              news->metric, news->score, best);
+    const size_t used = strlen(best);
+    if (!news->better && news->patience > 0)
+        snprintf(best + used, sizeof best - used, ", no better for %lld of %lld", (long long)news->failures,
+                 (long long)news->patience);
+    for (int i = 1; i < news->score_count; i++)
+        add_score(&news->scores[i], others, sizeof others);
+    tell_line("%s [valid] Ep. %lld : Up. %lld : %s : %.6g%s : %s", when, (long long)news->epoch,
+              (long long)news->update, news->metric, news->score, others, best);
+    for (int i = 0; i < news->sample_count; i++) {
+        print_sample("source", news->samples[i].source);
+        print_sample("reference", news->samples[i].reference);
+        print_sample("output", news->samples[i].output);
+    }
 }
+
+/* ---- The start ------------------------------------------------------------------------------------------------ */
+
+static void add_count(int64_t count, const char *what, char *text, size_t size)
+{
+    char number[32];
+    const size_t used = strlen(text);
+    if (count > 0)
+        snprintf(text + used, size - used, "%s%s %s", used ? ", " : "", grouped(count, number), what);
+}
+
+/* "6,000 pairs, 12 of them skipped (8 empty, 4 too long)" */
+static void describe_part(const at_train_part *part, const char *pairs, char *text, size_t size)
+{
+    char all[32], skipped[32], why[200] = "";
+    add_count(part->empty, "empty", why, sizeof why);
+    add_count(part->too_long, "too long", why, sizeof why);
+    add_count(part->over_ratio, "too unequal", why, sizeof why);
+    snprintf(text, size, "%s %s", grouped(part->pairs, all), pairs);
+    const size_t used = strlen(text);
+    if (part->used < part->pairs)
+        snprintf(text + used, size - used, ", %s of them skipped (%s)", grouped(part->pairs - part->used, skipped),
+                 why);
+    else if (part->too_long > 0)
+        snprintf(text + used, size - used, " (%s)", why);
+}
+
+/* "source 0.02% (validation 3.1%)" */
+static void describe_unknown(const at_train_start *start, int side, char *text, size_t size)
+{
+    double share[2] = {0};
+    for (int p = 0; p < 2; p++)
+        if (start->part[p].units[side] > 0)
+            share[p] = 100 * (double)start->part[p].unknown[side] / (double)start->part[p].units[side];
+    const char *name = start->vocabulary[0] == 0 ? "" : side == 0 ? "source " : ", target ";
+    const size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s%.3g%%", name, share[AT_TRAIN]);
+    if (start->part[AT_VALID].pairs > 0)
+        snprintf(text + used, size - used, "%s%.3g%% (validation %.3g%%)", name, share[AT_TRAIN], share[AT_VALID]);
+}
+
+static void print_start(const at_train_start *start)
+{
+    const bool one_side = start->vocabulary[0] == 0;
+    char text[300], number[2][32];
+    for (int p = 0; p < 2; p++) {
+        describe_part(&start->part[p], one_side ? "lines" : "pairs", text, sizeof text);
+        if (start->part[p].pairs > 0)
+            tell_line("%-11s %s", p == AT_TRAIN ? "training" : "validation", text);
+    }
+    if (one_side)
+        tell_line("%-11s %s units", "vocabulary", grouped(start->vocabulary[1], number[1]));
+    else
+        tell_line("%-11s source %s units, target %s", "vocabulary", grouped(start->vocabulary[0], number[0]),
+                  grouped(start->vocabulary[1], number[1]));
+    text[0] = 0;
+    for (int side = one_side; side < 2; side++)
+        describe_unknown(start, side, text, sizeof text);
+    tell_line("%-11s %s", "unknown", text);
+    tell_line("%-11s %s, %s parameters", "model", start->model, grouped(start->parameters, number[0]));
+    text[0] = 0;
+    if (start->update > 0)
+        snprintf(text, sizeof text, "; resumed after update %s", grouped(start->update, number[1]));
+    tell_line("%-11s %s batches, %d thread%s%s", "an epoch", grouped(start->batches, number[0]), start->threads,
+              start->threads == 1 ? "" : "s", text);
+    tell_line("%-11s %s, and beside it %s.state, .log.jsonl", "files", start->file[0], start->file[1] ? ".last, " : "");
+}
+
+/* ---- All of it ------------------------------------------------------------------------------------------------ */
 
 void progress_listen(void *context, const at_train_news *news)
 {
@@ -114,6 +219,10 @@ void progress_listen(void *context, const at_train_news *news)
     char when[40], text[500];
     if (p->quiet || news->what == AT_NEWS_SAVED)
         return;
+    if (news->what == AT_NEWS_START) {
+        print_start(news->start);
+        return;
+    }
     if (news->what == AT_NEWS_TICK) {
         if (p->bar)
             draw_bar(p, news);

@@ -298,20 +298,49 @@ typedef enum at_training_part { AT_TRAIN, AT_VALID } at_training_part;
 /* Uses sources[i] and targets[i], i < count, as the pairs of this part; `sources` is NULL for a language model. Settings
  * that name files of the same part must not be set. Lines are without their newlines. Nothing is copied: the arrays and
  * their text belong to the caller and must stay unchanged until the last at_training_run that uses them has returned,
- * or until other lines replace them; NULL, NULL, 0 removes them. The models and states that a run writes have the same
- * bytes as those from files with the same lines, and a run can be resumed from either. */
+ * or until other lines replace them; NULL, NULL, 0 removes them. The states that a run writes have the same bytes as
+ * those from files with the same lines, and so have its models apart from the names of the files, which they contain as
+ * they were given; a run can be resumed from either. */
 AT_API bool at_training_data(at_training *training, at_training_part part, const at_line *sources,
                              const at_line *targets, int64_t count, at_error *error);
 
 /* What a run reports to its listener. */
 typedef enum at_news {
     AT_NEWS_TICK,    /* after every update: for a progress bar */
-    AT_NEWS_UPDATE,  /* a report: every `report-every` updates and at the end of an epoch */
+    AT_NEWS_UPDATE,  /* a report: at the multiples of `report-every`, and at the end of the run */
     AT_NEWS_VALID,   /* a validation */
     AT_NEWS_SAVED,   /* the state was saved, as `text` */
     AT_NEWS_SKIPPED, /* an update was skipped, as its gradient was not finite */
-    AT_NEWS_NOTE     /* a message for the user, in `text` */
+    AT_NEWS_NOTE,    /* a message for the user, in `text` */
+    AT_NEWS_START    /* before the first update: what the run starts with, in `start` */
 } at_news;
+
+/* What was read for training or for validation. */
+typedef struct at_train_part {
+    int64_t pairs, used;                 /* pairs of lines that were read, and those that were not skipped */
+    int64_t empty, too_long, over_ratio; /* how many are; those too long are kept, cut or skipped, by `too-long` */
+    int64_t units[2], unknown[2];        /* of source and target: all, and those that are not in the vocabulary */
+} at_train_part;
+typedef struct at_train_start {
+    at_train_part part[2]; /* by at_training_part; without validation that of AT_VALID has 0 pairs */
+    int64_t vocabulary[2]; /* units of source and target; a language model has no source: 0 */
+    const char *model;     /* its kind */
+    int64_t parameters;
+    int64_t batches; /* of an epoch */
+    int threads;
+    int64_t update;      /* how many updates were made before, by the run that is resumed */
+    const char *file[4]; /* that are written: the model, the last model (NULL without validation), state and log */
+} at_train_start;
+
+/* A score of the validation data. And a line of it as the model translates it now. */
+typedef struct at_train_score {
+    const char *metric;
+    double score;
+} at_train_score;
+typedef struct at_train_sample {
+    at_line source, reference, output;
+} at_train_sample;
+
 typedef struct at_train_news {
     at_news what;
     int64_t epoch, update, sentences; /* sentences: of this epoch */
@@ -319,10 +348,15 @@ typedef struct at_train_news {
     double seconds, words_per_second; /* since the last report; of a validation, what it took */
     double norm, rate;                /* of the gradient, before clipping; the learning rate */
     double done, left;  /* the share of the run that is done, by its nearest limit, and the seconds left; or NAN */
-    const char *metric; /* of the validation */
+    const char *metric; /* of the validation: the first, which decides */
     double score, best;
     bool better;
     const char *text;
+    const at_train_start *start;
+    const at_train_score *scores;   /* of a validation: [score_count], the one that decides first */
+    const at_train_sample *samples; /* [sample_count] */
+    int score_count, sample_count;
+    int64_t failures, patience; /* validations in a row without a better score, and how many end the run; 0: none do */
 } at_train_news;
 typedef void at_train_listener(void *context, const at_train_news *news);
 
@@ -392,6 +426,9 @@ AT_API bool at_translator_heads(const at_translator *translator, int *layers, in
 AT_API bool at_translator_guided(const at_translator *translator, int *layer, int *head);
 /* Settings, sizes and training history as lines of text, to release with at_text_free. NULL only with AT_MEMORY. */
 AT_API char *at_translator_info(const at_translator *translator, at_error *error);
+/* The same as a JSON object, with how the model was trained: "settings", "source", "target", "longest_line",
+ * "parameters", "arrays", "training" (see doc/formats.md; null in the files of an older attend) and "history". */
+AT_API char *at_translator_info_json(const at_translator *translator, at_error *error);
 
 /* Writes the model file `output`, each parameter the mean of that parameter in the `count` models, without a history.
  * Fails as at_translator_load does; with AT_USAGE if count < 1; with AT_UNSUPPORTED if settings or vocabularies differ

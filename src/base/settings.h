@@ -18,6 +18,10 @@ int at_setting_find(at_setting_rows *rows, const char *name);
 /* The same, and a failure that suggests names if there is none. */
 int at_setting_expect(at_setting_rows *rows, const char *name, at_error *error);
 
+/* The value for a file: counts and switches as such, everything else as text, so that a number is read back bit for bit.
+ * A text must be set. NULL if out of memory. */
+struct json_t *at_setting_to_json(const at_setting *row, const void *from);
+
 /* Whether the field is 0, empty or unset. */
 bool at_setting_is_zero(const at_setting *row, const void *from);
 

@@ -73,8 +73,9 @@ bool at_models_average(const char *const *paths, int count, const char *output, 
     if (error->code == AT_OK) {
         for (int64_t i = 0; i < size; i++)
             at_params_values(mean->model->params)[i] = (at_real)(sum[i] / count);
-        free(mean->history); /* which is that of one of them only */
-        mean->history = NULL;
+        free(mean->history);  /* which is that of one of them only, */
+        free(mean->training); /* and so is this */
+        mean->history = mean->training = NULL;
         at_translator_save(mean, output, false, error);
     }
     free(sum);

@@ -1,4 +1,4 @@
-/* The description of a model for people: settings, sizes, history. */
+/* The description of a model, for people and as JSON: settings, sizes, history, how it was trained. */
 #include <stdio.h>
 #include <string.h>
 
@@ -62,6 +62,27 @@ static void add_history(at_buffer *text, const char *history)
     text->failed |= unread.code == AT_MEMORY;
 }
 
+/* How it was trained: the files, the pairs and the update. */
+static void add_training(at_buffer *text, const char *training)
+{
+    at_error unread = {0};
+    json_t *record = training ? at_json_read(training, strlen(training), "the record", &unread) : NULL;
+    const json_t *settings = json_object_get(record, "settings");
+    const json_t *data = json_object_get(json_object_get(record, "data"), "training");
+    static const char *const names[] = {"source", "target", "tsv"};
+    if (record)
+        at_buffer_print(text, "%-16s", "trained on");
+    for (int i = 0; i < 3; i++)
+        if (json_is_string(json_object_get(settings, names[i])))
+            at_buffer_print(text, " %s,", json_string_value(json_object_get(settings, names[i])));
+    if (record)
+        at_buffer_print(text, " %lld pairs; update %lld\n",
+                        (long long)json_integer_value(json_object_get(data, "used")),
+                        (long long)json_integer_value(json_object_get(record, "update")));
+    json_decref(record);
+    text->failed |= unread.code == AT_MEMORY;
+}
+
 char *at_translator_info(const at_translator *translator, at_error *error)
 {
     at_buffer text = {0};
@@ -79,6 +100,7 @@ char *at_translator_info(const at_translator *translator, at_error *error)
     snprintf(value, sizeof value, "%lld in %d arrays, %.1f MB", (long long)at_params_count(params),
              at_params_number(params), (double)at_params_count(params) * sizeof(at_real) / 1e6);
     add_line(&text, "parameters", value);
+    add_training(&text, translator->training);
     add_history(&text, translator->history);
     if (text.failed) {
         at_buffer_free(&text);
@@ -86,4 +108,59 @@ char *at_translator_info(const at_translator *translator, at_error *error)
         return NULL;
     }
     return text.bytes;
+}
+
+/* ---- As JSON -------------------------------------------------------------------------------------------------- */
+
+static json_t *vocabulary_json(const at_vocabulary *vocabulary)
+{
+    char kind[80];
+    if (!vocabulary)
+        return json_null();
+    at_vocabulary_describe(vocabulary, kind, sizeof kind);
+    return json_pack("{ss sI}", "kind", kind, "units", (json_int_t)at_vocabulary_size(vocabulary) - AT_SPECIALS);
+}
+
+static json_t *settings_json(const at_model *model)
+{
+    json_t *object = json_object();
+    for (int i = 0; object && at_model_setting(i); i++) {
+        const at_setting *row = at_model_setting(i);
+        if (at_model_says(&model->settings, model->kind, row) &&
+            json_object_set_new(object, row->name, at_setting_to_json(row, &model->settings)) != 0) {
+            json_decref(object);
+            return NULL;
+        }
+    }
+    return object;
+}
+
+/* What is stored as JSON; null if there is none, or if it cannot be read. */
+static json_t *stored_json(const char *text, bool *no_memory)
+{
+    at_error unread = {0};
+    json_t *value = text ? at_json_read(text, strlen(text), "a record", &unread) : NULL;
+    *no_memory |= unread.code == AT_MEMORY;
+    return value ? value : json_null();
+}
+
+char *at_translator_info_json(const at_translator *translator, at_error *error)
+{
+    const at_params *params = translator->model->params;
+    bool no_memory = false;
+    if (error->code != AT_OK)
+        return NULL;
+    json_t *history = stored_json(translator->history, &no_memory);
+    json_t *training = stored_json(translator->training, &no_memory);
+    json_t *all =
+        json_pack("{so so so sI sI si so so}", "settings", settings_json(translator->model), "source",
+                  vocabulary_json(translator->source), "target", vocabulary_json(translator->target), "longest_line",
+                  (json_int_t)translator->max_length, "parameters", (json_int_t)at_params_count(params), "arrays",
+                  at_params_number(params), "training", training, "history", history);
+    char *text =
+        all && !no_memory ? at_json_text(all, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9)) : NULL;
+    json_decref(all);
+    if (!text)
+        at_no_memory(error, "the description of a model");
+    return text;
 }

@@ -1,7 +1,8 @@
 /* attend's own model files: tensors by name, and as metadata
  *   format "pt", attend.kind "model", attend.version "1", attend.checksum "xxh3-64:...",
  *   settings {"model":"bahdanau","hidden":512,...},
- *   max-length "100", source.vocabulary and target.vocabulary {"kind":...}, history [...].
+ *   max-length "100", source.vocabulary and target.vocabulary {"kind":...}, history [...],
+ *   training {"attend":"0.1.0","settings":{...},"data":{...},"epoch":2,"update":60}.
  * The SentencePiece model of a side is a tensor of bytes, vocabulary.source or vocabulary.target. */
 #include "store/readers_internal.h"
 
@@ -24,18 +25,6 @@ enum { MOST_HEADER = 100000000 }; /* bytes that safetensors allows */
 
 /* ---- Settings ------------------------------------------------------------------------------------------------- */
 
-/* Counts and switches as such, everything else as text: a number is read back bit for bit. */
-static json_t *setting_to_json(const at_model_settings *settings, const at_setting *row)
-{
-    const void *field = (const char *)settings + row->offset;
-    char text[64];
-    if (row->type == AT_SETTING_COUNT)
-        return json_integer(*(const int64_t *)field);
-    if (row->type == AT_SETTING_SWITCH)
-        return json_boolean(*(const bool *)field);
-    return json_string(at_setting_text(row, settings, text, sizeof text));
-}
-
 /* The settings that the model uses, as one JSON object. Release with free. */
 static char *settings_to_json(const at_model_settings *settings, const at_model_kind *kind, at_error *error)
 {
@@ -44,7 +33,7 @@ static char *settings_to_json(const at_model_settings *settings, const at_model_
     for (int i = 0; whole && at_model_setting(i); i++) {
         const at_setting *row = at_model_setting(i);
         if (at_model_says(settings, kind, row))
-            whole = json_object_set_new(object, row->name, setting_to_json(settings, row)) == 0;
+            whole = json_object_set_new(object, row->name, at_setting_to_json(row, settings)) == 0;
     }
     char *text = whole ? at_json_text(object, JSON_COMPACT) : NULL;
     json_decref(object);
@@ -123,6 +112,7 @@ bool at_translator_save(const at_translator *translator, const char *path, bool 
                 store_vocabulary(translator->source, file, "source.vocabulary", SOURCE_SUBWORDS, error) &&
                 store_vocabulary(translator->target, file, "target.vocabulary", TARGET_SUBWORDS, error) &&
                 (!translator->history || at_tensors_set_meta(file, "history", translator->history, error)) &&
+                (!translator->training || at_tensors_set_meta(file, "training", translator->training, error)) &&
                 at_params_put(model->params, file, error) && at_file_replace(file, path, keep_previous, error);
     at_tensors_free(file);
     return done;
@@ -194,10 +184,16 @@ static at_vocabulary *load_vocabulary(const at_tensors *file, const char *key, c
     return NULL;
 }
 
+/* False if out of memory. */
+static bool copy_text(const char *text, char **copy)
+{
+    *copy = text ? strdup(text) : NULL;
+    return !text || *copy;
+}
+
 static bool load_parts(at_translator *t, const at_tensors *file, const char *path, at_error *error)
 {
     const char *settings_text = at_tensors_meta(file, "settings"), *length = at_tensors_meta(file, "max-length");
-    const char *history = at_tensors_meta(file, "history");
     char *end = "?";
     at_model_settings settings = {0};
     t->max_length = length ? strtoll(length, &end, 10) : 0;
@@ -220,8 +216,8 @@ static bool load_parts(at_translator *t, const at_tensors *file, const char *pat
     if (!t->model)
         return at_fail(error, inner.code == AT_MEMORY ? AT_MEMORY : AT_FORMAT,
                        "the model in '%s' cannot be created: %s", path, inner.text);
-    t->history = history ? strdup(history) : NULL;
-    if (history && !t->history)
+    if (!copy_text(at_tensors_meta(file, "history"), &t->history) ||
+        !copy_text(at_tensors_meta(file, "training"), &t->training))
         return at_no_memory(error, "the history of '%s'", path);
     return at_params_take(t->model->params, file, path, SUBWORDS, error);
 }

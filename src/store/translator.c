@@ -86,6 +86,7 @@ void at_translator_free(at_translator *translator)
     at_vocabulary_free(translator->source);
     at_vocabulary_free(translator->target);
     free(translator->history);
+    free(translator->training);
     free(translator);
 }
 

@@ -1,6 +1,6 @@
 /* A trained model with its vocabularies, as attend.h hands it out. Here are its parts and its model file: ONE
  * safetensors file with the parameters by readable names and, in its metadata, the settings (JSON), both vocabularies
- * (of a language model the one) and the training history. */
+ * (of a language model the one), the training history and how it was trained. */
 #ifndef AT_TRANSLATOR_H
 #define AT_TRANSLATOR_H
 
@@ -11,6 +11,7 @@ struct at_translator {
     at_model *model;
     at_vocabulary *source, *target; /* source NULL: the one vocabulary of a language model is the target's */
     char *history;                  /* JSON: an array with an object per validation, as text; may be NULL */
+    char *training;                 /* JSON: how it was trained (train_record.c), as text; may be NULL */
     int64_t max_length;             /* of a source in training, in units; 0: not known */
     at_model **more;                /* the other members of an ensemble, over the same vocabularies */
     int more_count;

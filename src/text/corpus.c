@@ -189,3 +189,12 @@ bool at_corpus_entropy(const at_corpus *corpus, int64_t vocabulary, double smoot
     free(times);
     return true;
 }
+
+int64_t at_corpus_units(const at_corpus *corpus, int side, int64_t *unknown)
+{
+    const at_pairs_side *units = &corpus->side[side];
+    *unknown = 0;
+    for (size_t i = 0; i < units->used; i++)
+        *unknown += units->ids[i] == AT_UNKNOWN;
+    return (int64_t)units->used;
+}

@@ -61,6 +61,8 @@ int64_t at_corpus_up_to(const at_corpus *corpus, int64_t line); /* pairs of the 
 /* The entropy of the target units and ends, in nats: the least loss of a model that knows only how frequent each unit
  * of the vocabulary is, under this label smoothing. */
 bool at_corpus_entropy(const at_corpus *corpus, int64_t vocabulary, double smoothing, double *entropy, at_error *error);
+/* The units of a side (0: source, 1: target), and how many of them the vocabulary does not have. */
+int64_t at_corpus_units(const at_corpus *corpus, int side, int64_t *unknown);
 
 /* One batch. Its memory belongs to the batches and is valid until the next one. */
 typedef struct at_batch {

@@ -125,8 +125,8 @@ static bool may_be_words(const char *vocabulary)
 /* A setting without an effect is probably a mistake. */
 static bool check_use(const at_train_settings *s, const at_given *given, at_error *error)
 {
-    static const char *const of_validation[] = {"valid-metric", "valid-every", "early-stopping", "average",
-                                                "valid-only"};
+    static const char *const of_validation[] = {"valid-metric",   "valid-every", "valid-samples",
+                                                "early-stopping", "average",     "valid-only"};
     const bool validates = at_train_validates(s);
     if (!s->output && !s->valid_only)
         return at_fail(error, AT_USAGE, "training needs `output` FILE, the model to write");
@@ -160,6 +160,30 @@ static bool check_use(const at_train_settings *s, const at_given *given, at_erro
     if (s->joint_vocabulary && strcmp(s->source_vocabulary, s->target_vocabulary) != 0)
         return at_fail(error, AT_USAGE, "`joint-vocab` needs `source-vocab` and `target-vocab` to be the same");
     return true;
+}
+
+bool at_train_setting_applies(const at_train_settings *s, const at_setting *row)
+{
+    const bool validates = at_train_validates(s), hard = strcmp(s->model.normaliser, "hard") == 0;
+    const struct {
+        const char *name;
+        bool applies;
+    } rules[] = {{"columns", s->train.tsv || s->valid.tsv},
+                 {"weight-decay", s->optimiser.kind == AT_ADAMW},
+                 {"reinforce", hard},
+                 {"entropy", hard},
+                 {"guided-weight", s->guided_alignment},
+                 {"source-vocab", !s->train.target_only},
+                 {"valid-metric", validates},
+                 {"valid-samples", validates && !s->train.target_only},
+                 {"average", validates && s->average > 1}};
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (strcmp(rules[i].name, row->name) == 0 && !rules[i].applies)
+            return false;
+    if (row->type == AT_SETTING_SWITCH || row->type == AT_SETTING_TEXT || row->least > 0 ||
+        row->limits & AT_ABOVE_LEAST)
+        return !at_setting_is_zero(row, s); /* 0 means that it is not set */
+    return row->fallback || !at_setting_is_zero(row, s);
 }
 
 /* ---- Defaults that depend on other settings ------------------------------------------------------------------- */

@@ -93,6 +93,21 @@ static const int32_t *packed_targets(at_tape *tape, const at_batch *batch)
     return targets;
 }
 
+/* How many of the targets (-1: padding) have the largest logit of their row [V]; of equal logits the first counts. */
+static int64_t count_correct(const at_tensor *logits, const int32_t *targets)
+{
+    const int64_t rows = logits->shape.dim[0], size = logits->shape.dim[1];
+    int64_t correct = 0;
+    for (int64_t row = 0; row < rows; row++) {
+        const at_real *e = logits->value + row * size;
+        int64_t top = 0;
+        for (int64_t v = 1; v < size && targets[row] >= 0; v++)
+            top = e[v] > e[top] ? v : top;
+        correct += targets[row] == top;
+    }
+    return correct;
+}
+
 bool at_batch_loss(at_loss *loss, const at_batch *batch, bool learn, double *sum, at_error *error)
 {
     if (error->code != AT_OK)
@@ -124,6 +139,8 @@ bool at_batch_loss(at_loss *loss, const at_batch *batch, bool learn, double *sum
         flat = at_reshape(flat, AT_SHAPE(batch->rows * batch->target_length, flat->shape.dim[2]));
     const at_real smoothing = learn ? (at_real)options->label_smoothing : (at_real)0;
     at_tensor *cross = targets ? at_cross_entropy(flat, targets, smoothing) : NULL; /* [1] */
+    if (!learn && cross)
+        loss->correct = count_correct(flat, targets);
     if (learn && cross && decoded.log_prob)
         add_reinforce_gradients(loss, batch, &decoded);
     at_tensor *total = cross && guides ? at_add(cross, guided_loss(loss, batch, tape, decoded.guided)) : cross;

@@ -19,11 +19,12 @@ typedef struct at_loss {
     at_arena *arena; /* of the tape; reset by every call */
     at_rng rng;      /* of dropout and of hard attention's samples */
     at_loss_options options;
+    int64_t correct; /* of the last batch without `learn`: target tokens that had the largest logit */
     double baseline; /* hard attention: the moving average b of log p(y|s) of a sentence; every batch updates it */
 } at_loss;
 
 /* The summed cross-entropy of a batch in *sum. With `learn`, dropout and the options apply and the gradients are added
- * to those of the model's parameters; without, the loss changes nothing but the arena. */
+ * to those of the model's parameters; without, the loss changes nothing but the arena and `correct`. */
 bool at_batch_loss(at_loss *loss, const at_batch *batch, bool learn, double *sum, at_error *error);
 
 #endif

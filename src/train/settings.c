@@ -127,9 +127,12 @@ static const at_setting after[] = {
            .help = "minutes that this run may take"),
     OF_END(COUNT, "early-stopping", early_stopping, FREE, .argument = "N", .least = 1,
            .help = "stop after N validations in a row without a better score"),
-    OF_END(TEXT, "valid-metric", valid_metric, SAME, .argument = "NAME", .fallback = "loss", .known = at_metric_known,
-           .value_at = at_valid_metric_name,
-           .help = "loss, perplexity, or by decoding a metric of attend score for text"),
+    OF_END(TEXT, "valid-metric", valid_metric, SAME, .argument = "NAME,...", .fallback = "loss",
+           .known = at_metric_known, .value_at = at_valid_metric_name,
+           .help = "loss, perplexity, token-accuracy, or by decoding a metric of attend score for text; of several, as "
+                   "in bleu,chrf, the first decides which model is the best, and all are reported"),
+    OF_END(COUNT, "valid-samples", valid_samples, FREE, .argument = "N", .fallback = "2", .most = 100,
+           .help = "lines of the validation data that each validation translates and reports"),
     OF_END(SWITCH, "valid-only", valid_only, FREE,
            .help = "train nothing and write nothing: score the model of `init`, or that of `output`, on the validation "
                    "data, and print the scores"),

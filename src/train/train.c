@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "store/replace_file.h"
@@ -10,21 +11,28 @@
 
 enum { REPORT_EVERY = 100 };
 
-static bool limits_reached(at_run *run)
+/* Why the run ends now; NULL: it goes on. */
+static const char *reason_to_end(const at_run *run)
 {
     const at_train_settings *s = run->trainer->settings;
     const at_progress *p = &run->trainer->progress;
-    if (run->stop && __atomic_load_n(run->stop, __ATOMIC_RELAXED)) { /* another thread may write it */
-        run->result->interrupted = true;
-        return true;
-    }
-    if (s->early_stopping > 0 && p->failures >= s->early_stopping) {
-        run->result->stopped_early = true;
-        return true;
-    }
-    return (s->updates > 0 && at_optimiser_steps(run->trainer->optimiser) >= s->updates) ||
-           (s->epochs > 0 && p->epoch > s->epochs) ||
-           (s->minutes > 0 && at_seconds_now() - run->started >= 60 * s->minutes);
+    if (run->stop && __atomic_load_n(run->stop, __ATOMIC_RELAXED)) /* another thread may write it */
+        return "interrupted";
+    if (s->early_stopping > 0 && p->failures >= s->early_stopping)
+        return "early-stopping";
+    if (s->updates > 0 && at_optimiser_steps(run->trainer->optimiser) >= s->updates)
+        return "updates";
+    if (s->epochs > 0 && p->epoch > s->epochs)
+        return "epochs";
+    return s->minutes > 0 && at_seconds_now() - run->started >= 60 * s->minutes ? "minutes" : NULL;
+}
+
+static bool limits_reached(at_run *run)
+{
+    run->reason = reason_to_end(run);
+    run->result->interrupted = run->reason && strcmp(run->reason, "interrupted") == 0;
+    run->result->stopped_early = run->reason && strcmp(run->reason, "early-stopping") == 0;
+    return run->reason;
 }
 
 /* Ends a run whose parameters or losses are not finite. What is in memory is of no use, so no file is written: the model
@@ -84,34 +92,38 @@ static bool update(at_run *run, bool *has_batch, bool *skipped, at_error *error)
     return true;
 }
 
+/* Takes the scores of a validation in. Whether they are the best so far. */
+static bool is_better(at_run *run, const at_validation *v)
+{
+    at_progress *p = &run->trainer->progress;
+    const double score = v->score[0].score;
+    const bool better = at_metric_better(v->score[0].metric, score, p->best);
+    p->cost = p->tokens = 0;
+    p->validated = at_optimiser_steps(run->trainer->optimiser);
+    p->failures = better ? 0 : p->failures + 1;
+    if (better) {
+        p->best = score;
+        p->best_update = p->validated;
+    }
+    return better;
+}
+
 /* Scores the model, and saves it if it is the best so far. */
 static bool score_model(at_run *run, at_error *error)
 {
     at_trainer *t = run->trainer;
-    at_progress *p = &t->progress;
-    double score = NAN, began = at_seconds_now();
-    bool diverged;
-    if (!at_validate(t, &score, &diverged, error))
-        return false;
-    if (diverged)
-        return stop_diverged(run, "the model's scores of the validation data are not finite", error);
-    int64_t now = at_optimiser_steps(t->optimiser);
-    bool better = at_metric_better(t->settings->valid_metric, score, p->best);
-    if (!at_run_add_history(run, score, error))
-        return false;
-    p->cost = p->tokens = 0;
-    p->validated = now;
-    p->failures = better ? 0 : p->failures + 1;
-    if (better) {
-        p->best = score;
-        p->best_update = now;
+    const double began = at_seconds_now();
+    at_validation v;
+    bool done = at_validate(t, &v, error);
+    if (done && v.diverged)
+        done = stop_diverged(run, "the model's scores of the validation data are not finite", error);
+    if (done && at_run_add_history(run, &v, error)) {
+        const bool better = is_better(run, &v);
+        at_run_tell_validation(run, &v, better, at_seconds_now() - began);
+        done = (!better || at_trainer_save_best(t, error)) && at_run_log_validation(run, &v, better, error);
     }
-    at_train_news news = at_run_news(run, AT_NEWS_VALID);
-    news.score = score;
-    news.better = better;
-    news.seconds = at_seconds_now() - began;
-    at_trainer_tell(t, &news);
-    return (!better || at_trainer_save_best(t, error)) && at_run_log_validation(run, score, better, error);
+    at_validation_free(&v);
+    return done && error->code == AT_OK;
 }
 
 static bool validate(at_run *run, at_error *error)
@@ -162,7 +174,7 @@ static bool after_update(at_run *run, at_error *error)
     int64_t every = s->report_every > 0 ? s->report_every : REPORT_EVERY;
     at_train_news tick = at_run_news(run, AT_NEWS_TICK);
     at_trainer_tell(run->trainer, &tick);
-    if (run->trainer->progress.unreported >= every && !at_run_report(run, error))
+    if (now % every == 0 && !at_run_report(run, error))
         return false;
     bool valid_due = run->trainer->valid && s->valid_every > 0 && now % s->valid_every == 0;
     bool save_due = s->save_every > 0 && now % s->save_every == 0;
@@ -180,8 +192,6 @@ static bool after_epoch(at_run *run, at_error *error)
 {
     at_trainer *t = run->trainer;
     at_progress *p = &t->progress;
-    if (p->unreported > 0 && !at_run_report(run, error))
-        return false;
     bool valid_due = t->valid && t->settings->valid_every == 0;
     if (valid_due && !validate(run, error))
         return false;
@@ -254,7 +264,8 @@ bool at_train(const at_train_settings *settings, at_train_listener *listener, vo
                       .timed_tokens = trainer.seconds_before > 0 ? trainer.progress.report_tokens : 0,
                       .result = result};
         run.first_update = at_optimiser_steps(trainer.optimiser);
-        done = train(&run, error) && at_trainer_log_sync(&trainer, error);
+        done = at_run_start(&run, error) && train(&run, error) && at_run_end(&run, error) &&
+               at_trainer_log_sync(&trainer, error);
         result->updates = at_optimiser_steps(trainer.optimiser);
         result->epochs = trainer.progress.epoch - 1;
         result->saved = trainer.saved;

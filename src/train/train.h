@@ -1,7 +1,7 @@
 /* Training: teacher forcing over shuffled batches, validation, early stopping, exact resume.
  *
  * OUTPUT is the best model (without validation: the last), OUTPUT.last the last one, OUTPUT.state all that an exact
- * resume needs, OUTPUT.log.jsonl one JSON object per report. Two runs with the same settings, data and seed write the
+ * resume needs, OUTPUT.log.jsonl one JSON object per event. Two runs with the same settings, data and seed write the
  * same bytes, and the same log apart from its times, whether they were stopped and resumed or not. A run that reaches
  * its limit between two validations is validated at its end too. Its last model may be the best, but this is not part of
  * the state: a resumed run restores the best model of the state, which is OUTPUT.previous then. The log is locked, so
@@ -47,7 +47,8 @@ typedef struct at_train_settings {
     int64_t epochs, updates;      /* 0: no limit */
     double minutes;
     int64_t early_stopping;   /* validations without a better score; 0: never */
-    const char *valid_metric; /* loss, perplexity, or a metric of attend score */
+    const char *valid_metric; /* names with commas between: of train_valid.c, or metrics of attend score */
+    int64_t valid_samples;    /* lines of the validation data that a validation shows */
     int64_t valid_every;      /* updates; 0: every epoch */
     int64_t average;          /* number of validations whose mean parameters are validated and saved; 0, 1: none */
     int64_t report_every;     /* updates between reports; 0: 100 */
@@ -69,6 +70,8 @@ static inline bool at_train_validates(const at_train_settings *settings)
  * among them. `given`: by the index of at_training_setting, like `stored`, what a resumed run has from its state. */
 bool at_train_settings_complete(at_train_settings *settings, const at_given *given, const at_given *stored,
                                 at_error *error);
+/* Whether a setting of training has a value and an effect beside these others. */
+bool at_train_setting_applies(const at_train_settings *settings, const at_setting *row);
 
 /* Trains until a limit is reached. `stop` (may be NULL) is checked between updates: not 0 ends the run after a save. */
 bool at_train(const at_train_settings *settings, at_train_listener *listener, void *context, const volatile int *stop,

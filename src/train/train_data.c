@@ -83,15 +83,25 @@ static at_vocabulary *make_vocabulary(const at_lines *lines, const char *kind, a
     return NULL;
 }
 
-static at_corpus *make_corpus(at_trainer *trainer, const at_lines *lines, const char *what, double max_ratio,
+static void keep_counts(const at_corpus *corpus, const at_corpus_report *r, at_train_part *part)
+{
+    *part = (at_train_part){r->lines, r->kept, r->empty, r->too_long, r->over_ratio, {0}, {0}};
+    for (int side = 0; side < 2; side++)
+        part->units[side] = at_corpus_units(corpus, side, &part->unknown[side]);
+}
+
+static at_corpus *make_corpus(at_trainer *trainer, const at_lines *lines, at_training_part part, double max_ratio,
                               at_error *error)
 {
+    const char *what = part == AT_VALID ? "validation" : "training";
     at_corpus_limits limits = trainer->settings->limits;
     at_corpus_report report = {0};
     limits.max_ratio = max_ratio;
     at_corpus *corpus =
         at_corpus_new(lines, trainer->translator.source, trainer->translator.target, &limits, &report, error);
-    if (!corpus && error->code != AT_OK)
+    if (corpus)
+        keep_counts(corpus, &report, &trainer->part[part]);
+    else if (error->code != AT_OK)
         prefix_error(what, error);
     if (corpus && check_encoding(&report, what, lines, error))
         note_report(trainer, what, lines, &report);
@@ -164,7 +174,7 @@ bool at_trainer_prepare_validation(at_trainer *trainer, at_error *error)
     const at_train_settings *s = trainer->settings;
     trainer->valid_lines = lines_of(&s->lines[AT_VALID], &s->valid, error);
     if (trainer->valid_lines)
-        trainer->valid = make_corpus(trainer, trainer->valid_lines, "validation", 0, error);
+        trainer->valid = make_corpus(trainer, trainer->valid_lines, AT_VALID, 0, error);
     if (error->code == AT_OK)
         trainer->valid_batches = at_batches_new(trainer->valid, s->batch_size, s->batch_tokens, s->seed, false, error);
     return error->code == AT_OK;
@@ -187,7 +197,7 @@ bool at_trainer_prepare_data(at_trainer *trainer, at_error *error)
             t->target = joint ? at_vocabulary_copy(t->source, error)
                               : make_vocabulary(lines, s->target_vocabulary, s->cleaning, 1, 1, error);
     }
-    trainer->train = t->target ? make_corpus(trainer, lines, "training", s->limits.max_ratio, error) : NULL;
+    trainer->train = t->target ? make_corpus(trainer, lines, AT_TRAIN, s->limits.max_ratio, error) : NULL;
     if (trainer->train && s->subword_sampling > 0)
         trainer->sampling = at_subword_sampling_new(trainer->train, lines, t->source, t->target, s->subword_sampling,
                                                     s->limits.max_length, s->seed, error);

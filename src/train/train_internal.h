@@ -8,7 +8,8 @@
  *     train_report.c   news for the listener, lines for the log      train_log.c    the log and its lock
  *     train_output.c   names of the files, and none is replaced by mistake
  *     fine_tune.c      starting from a model, frozen parameters      checkpoints.c  numbered models
- *     valid_only.c     a validation without training */
+ *     valid_only.c     a validation without training
+ *     train_record.c   how a model was trained, for its file and the log */
 #ifndef AT_TRAIN_INTERNAL_H
 #define AT_TRAIN_INTERNAL_H
 
@@ -46,6 +47,22 @@ typedef struct at_checkpoints {
     size_t room;
 } at_checkpoints;
 
+/* What is computed of the validation data: the metrics of `valid-metric` in their order, the first of which decides, then
+ * perplexity and token-accuracy if they are not among them. */
+enum { AT_MOST_VALID_METRICS = 16 };
+typedef struct at_valid_metrics {
+    const char *name[AT_MOST_VALID_METRICS];
+    int count;
+} at_valid_metrics;
+
+/* The outcome of a validation. */
+typedef struct at_validation {
+    at_train_score score[AT_MOST_VALID_METRICS]; /* by the index of at_valid_metrics */
+    at_train_sample *sample;                     /* [sample_count] */
+    int sample_count;
+    bool diverged; /* what the model computes is not finite */
+} at_validation;
+
 typedef struct at_trainer {
     const at_train_settings *settings;
     at_train_listener *listener;
@@ -55,6 +72,9 @@ typedef struct at_trainer {
     at_translator translator; /* the current model, its vocabularies, its history */
     at_buffer history;        /* JSON objects with commas between: one per validation */
     at_lines *valid_lines;
+    at_valid_metrics metrics;
+    at_train_part part[2]; /* what was read, by at_training_part */
+    struct json_t *record; /* how the model is trained, for its file and the log */
     at_corpus *train, *valid;
     struct at_guide *guide;        /* known alignments; NULL: attention is not guided */
     at_subword_sampling *sampling; /* sampled subwords; NULL: the subwords are the same in every epoch */
@@ -73,6 +93,7 @@ typedef struct at_trainer {
 
     char *last_path, *state_path, *log_path;
     at_identity *identity; /* the settings that a resumed run must share */
+    at_buffer opening;     /* the first line of this run in the log, not written yet */
     int log;               /* descriptor of the locked log; -1: none */
     int64_t old_log;       /* bytes of the log that are of another run, to be removed by the first save */
 } at_trainer;
@@ -90,12 +111,13 @@ typedef struct at_run {
     double watched_cost, watched_tokens; /* of at_run_watch, like the next two */
     int64_t watched;
     bool has_warned;
+    const char *reason;                  /* why the run ended */
     at_train_result *result;
 } at_run;
 
 /* train_prepare.c: the trainer of `settings`, ready for the next update; to be released even if it fails. */
 bool at_trainer_prepare(at_trainer *trainer, at_error *error);
-bool at_train_check_settings(const at_train_settings *settings, at_error *error);
+bool at_trainer_check_settings(at_trainer *trainer, at_error *error);
 void at_trainer_release(at_trainer *trainer);
 
 /* fine_tune.c. With `init`: the settings of that model, unless those given contradict them; then the model itself, and its
@@ -119,19 +141,36 @@ bool at_trainer_prepare_data(at_trainer *trainer, at_error *error);
 double at_seconds_now(void);
 void at_trainer_tell(at_trainer *trainer, const at_train_news *news);
 void at_trainer_note(at_trainer *trainer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The epoch of the last update. */
+int64_t at_trainer_epoch(const at_trainer *trainer);
 at_train_news at_run_news(const at_run *run, int what);
 /* The sums since the last report, to the listener and the log. */
 bool at_run_report(at_run *run, at_error *error);
 /* After an update: warns once if the loss stays at that of the frequencies of the target units. */
 void at_run_watch(at_run *run, double cost, double tokens);
-/* A validation's line for the log, and its entry in the history that model files contain. */
-bool at_run_log_validation(at_run *run, double score, bool better, at_error *error);
-bool at_run_add_history(at_run *run, double score, at_error *error);
+/* Before the first update, to the listener; the log gets it with its first line. */
+bool at_run_start(at_run *run, at_error *error);
+/* After the last one, to the log. */
+bool at_run_end(at_run *run, at_error *error);
+/* A validation, to the listener; its line for the log; and its entry in the history that model files contain. */
+void at_run_tell_validation(at_run *run, const at_validation *v, bool better, double seconds);
+bool at_run_log_validation(at_run *run, const at_validation *v, bool better, at_error *error);
+bool at_run_add_history(at_run *run, const at_validation *v, at_error *error);
 
-/* train_valid.c: the score of the validation data by the settings' metric; none, and *diverged is true, if what the
- * model computes is not finite. */
-bool at_validate(at_trainer *trainer, double *score, bool *diverged, at_error *error);
-bool at_metric_known(const char *metric, at_error *error);
+/* train_record.c: how the model is trained, as JSON: settings and data, without what may differ between runs to the same
+ * bits (limits, threads, times). Its text for the file of the model as it is now; release with free. And the first line
+ * of a run in the log. */
+bool at_trainer_record(at_trainer *trainer, at_error *error);
+char *at_trainer_record_text(const at_trainer *trainer, at_error *error);
+bool at_trainer_add_opening(at_trainer *trainer, at_error *error);
+
+/* train_valid.c */
+bool at_valid_metrics_parse(const char *text, at_valid_metrics *metrics, at_error *error);
+/* Scores the validation data, and translates samples of it; release it either way. If what the model computes is not
+ * finite, there are no scores, and `diverged` is true. */
+bool at_validate(at_trainer *trainer, at_validation *validation, at_error *error);
+void at_validation_free(at_validation *validation);
+bool at_metric_known(const char *metrics, at_error *error);
 const char *at_valid_metric_name(int index); /* NULL past the last */
 bool at_metric_decodes(const char *metric);  /* of a known one */
 bool at_metric_better(const char *metric, double score, double best);
@@ -148,7 +187,10 @@ int64_t at_updates_in_model(const char *path, at_error *error);
 bool at_trainer_lock(at_trainer *trainer, at_error *error);
 void at_trainer_unlock(at_trainer *trainer);
 bool at_trainer_log_begin(at_trainer *trainer, at_error *error);
-bool at_trainer_log(at_trainer *trainer, const char *line, size_t size, at_error *error);
+/* Writes a line and releases it: a JSON object without the brace at its end, as it is given its time. The state counts
+ * the lines, but not those of a resumption and of the end of a run. */
+bool at_trainer_log(at_trainer *trainer, at_buffer *line, at_error *error);
+bool at_trainer_log_open(at_trainer *trainer, at_error *error); /* writes the opening, unless it is written */
 bool at_trainer_log_sync(at_trainer *trainer, at_error *error); /* so that a power loss loses no line before it */
 /* Cuts the log to the lines that were there when the state was saved. */
 bool at_trainer_log_resume(at_trainer *trainer, at_error *error);

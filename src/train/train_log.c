@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/json.h"
@@ -100,12 +101,47 @@ void at_trainer_unlock(at_trainer *trainer)
     trainer->log = -1;
 }
 
-bool at_trainer_log(at_trainer *trainer, const char *line, size_t size, at_error *error)
+/* What an uninterrupted run does not have, or has only once it ends. */
+static bool is_counted(const char *line, size_t size)
 {
-    if (error->code != AT_OK || !append(trainer, line, size, error))
-        return false;
-    trainer->progress.logged++;
+    static const char *const aside[] = {"{\"event\":\"resume\"", "{\"event\":\"end\""};
+    for (int i = 0; i < 2; i++)
+        if (size >= strlen(aside[i]) && memcmp(line, aside[i], strlen(aside[i])) == 0)
+            return false;
     return true;
+}
+
+/* The object without its last brace gets its time, and becomes a line. */
+static bool end_line(at_buffer *line, at_error *error)
+{
+    char time_text[40];
+    const time_t now = time(NULL);
+    struct tm parts;
+    strftime(time_text, sizeof time_text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
+    at_buffer_print(line, ",\"time\":\"%s\"}\n", time_text);
+    return !line->failed || at_no_memory(error, "a line of the log");
+}
+
+static bool add_line(at_trainer *trainer, at_buffer *line, at_error *error)
+{
+    if (error->code != AT_OK || !end_line(line, error) || !append(trainer, line->bytes, line->size, error))
+        return false;
+    trainer->progress.logged += is_counted(line->bytes, line->size);
+    return true;
+}
+
+bool at_trainer_log_open(at_trainer *trainer, at_error *error)
+{
+    const bool done = trainer->opening.size == 0 || add_line(trainer, &trainer->opening, error);
+    at_buffer_cut(&trainer->opening, 0);
+    return done;
+}
+
+bool at_trainer_log(at_trainer *trainer, at_buffer *line, at_error *error)
+{
+    const bool done = error->code == AT_OK && at_trainer_log_open(trainer, error) && add_line(trainer, line, error);
+    at_buffer_free(line);
+    return done;
 }
 
 bool at_trainer_log_sync(at_trainer *trainer, at_error *error)
@@ -113,16 +149,25 @@ bool at_trainer_log_sync(at_trainer *trainer, at_error *error)
     return error->code == AT_OK && (fsync(trainer->log) == 0 || at_file_fail(error, "write", trainer->log_path, errno));
 }
 
-/* Where the log has so many lines, or where it ends if it has fewer; *lines is how many there are up to there. */
+/* Where the log has so many lines that count, or where it ends if it has fewer; *lines is how many there are up to there. */
 static off_t end_of_line(int log, int64_t *lines)
 {
-    char bytes[4096];
+    enum { ENOUGH = 20 }; /* bytes of a line that tell whether it counts */
+    char bytes[4096], start[ENOUGH];
+    size_t column = 0;
     int64_t most = *lines < 0 ? INT64_MAX : *lines;
     off_t end = 0;
     *lines = 0;
     for (ssize_t got; *lines < most && (got = pread(log, bytes, sizeof bytes, end)) > 0;)
-        for (ssize_t i = 0; i < got && *lines < most; i++, end++)
-            *lines += bytes[i] == '\n';
+        for (ssize_t i = 0; i < got && *lines < most; i++, end++) {
+            if (column < ENOUGH)
+                start[column] = bytes[i];
+            column++;
+            if (bytes[i] == '\n') {
+                *lines += is_counted(start, column < ENOUGH ? column : ENOUGH);
+                column = 0;
+            }
+        }
     return end;
 }
 

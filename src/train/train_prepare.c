@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/json.h"
 #include "train/guide_internal.h"
 #include "train/train_internal.h"
 
@@ -86,21 +87,27 @@ static bool prepare_model(at_trainer *trainer, at_error *error)
         at_no_memory(error, "training");
     trainer->progress = (at_progress){.epoch = 1, .best = NAN};
     trainer->saved = -1;
-    return error->code == AT_OK && at_trainer_identify(trainer, error);
+    return error->code == AT_OK && at_trainer_identify(trainer, error) && at_trainer_record(trainer, error);
 }
 
-bool at_train_check_settings(const at_train_settings *s, at_error *error)
+bool at_trainer_check_settings(at_trainer *trainer, at_error *error)
 {
+    const at_train_settings *s = trainer->settings;
+    const at_valid_metrics *metrics = &trainer->metrics;
+    if (!at_valid_metrics_parse(s->valid_metric, &trainer->metrics, error))
+        return false;
     if ((s->batch_size > 0) == (s->batch_tokens > 0))
         return at_fail(error, AT_USAGE,
                        "a batch is measured in sentences or in tokens: set `batch-size` or `batch-tokens`, not both");
     if (s->early_stopping > 0 && !at_train_validates(s))
         return at_fail(error, AT_USAGE, "`early-stopping` needs validation data");
-    if (s->train.target_only && at_metric_decodes(s->valid_metric))
-        return at_fail(error, AT_USAGE,
-                       "`valid-metric` %s scores translations, and a language model has no source to translate; use "
-                       "loss or perplexity",
-                       s->valid_metric);
+    for (int i = 0; s->train.target_only && i < metrics->count; i++)
+        if (at_metric_decodes(metrics->name[i]))
+            return at_fail(
+                error, AT_USAGE,
+                "`valid-metric` %s scores translations, and a language model has no source to translate; use "
+                "loss, perplexity or token-accuracy",
+                metrics->name[i]);
     return true;
 }
 
@@ -108,7 +115,7 @@ bool at_trainer_prepare(at_trainer *trainer, at_error *error)
 {
     const at_train_settings *s = trainer->settings;
     trainer->log = -1;
-    return at_train_check_settings(s, error) && at_trainer_name_files(trainer, error) &&
+    return at_trainer_check_settings(trainer, error) && at_trainer_name_files(trainer, error) &&
            at_trainer_lock(trainer, error) && at_trainer_check_existing(trainer, error) &&
            at_trainer_check_numbered(trainer, error) && at_trainer_load_initial(trainer, error) &&
            at_trainer_prepare_data(trainer, error) && prepare_model(trainer, error) &&
@@ -123,6 +130,8 @@ void at_trainer_release(at_trainer *trainer)
     at_vocabulary_free(trainer->translator.source);
     at_vocabulary_free(trainer->translator.target);
     at_buffer_free(&trainer->history);
+    at_buffer_free(&trainer->opening);
+    json_decref(trainer->record);
     at_subword_sampling_free(trainer->sampling);
     at_guide_free(trainer->guide);
     at_batches_free(trainer->batches);

@@ -2,8 +2,10 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
+#include "base/json.h"
 #include "train/train_internal.h"
 
 double at_seconds_now(void)
@@ -46,17 +48,24 @@ static double fraction_done(const at_run *run)
     return done > 1 ? 1 : done;
 }
 
+int64_t at_trainer_epoch(const at_trainer *trainer)
+{
+    const at_progress *p = &trainer->progress;
+    return p->batch == 0 && p->epoch > 1 ? p->epoch - 1 : p->epoch;
+}
+
 at_train_news at_run_news(const at_run *run, int what)
 {
     const at_trainer *t = run->trainer;
+    const int64_t epoch = at_trainer_epoch(t);
     double now = at_seconds_now(), since = now - run->reported;
     double done = fraction_done(run), start = (double)run->first_update, at = (double)at_optimiser_steps(t->optimiser);
     /* The time left is estimated from the speed of this run, which made the fraction `mine` of all updates. */
     double mine = done * (at - start) / fmax(at, 1);
     return (at_train_news){.what = what,
-                           .epoch = t->progress.epoch,
+                           .epoch = epoch,
                            .update = at_optimiser_steps(t->optimiser),
-                           .sentences = t->progress.sentences,
+                           .sentences = epoch < t->progress.epoch ? at_corpus_count(t->train) : t->progress.sentences,
                            .cost = t->progress.report_tokens > 0 ? t->progress.report_cost / t->progress.report_tokens
                                                                  : NAN,
                            .seconds = since,
@@ -65,8 +74,10 @@ at_train_news at_run_news(const at_run *run, int what)
                            .rate = at_optimiser_rate(t->optimiser),
                            .done = done,
                            .left = mine > 0 ? (now - run->started) * (1 - done) / mine : NAN,
-                           .metric = t->settings->valid_metric,
-                           .best = t->progress.best};
+                           .metric = t->metrics.name[0],
+                           .best = t->progress.best,
+                           .failures = t->progress.failures,
+                           .patience = t->settings->early_stopping};
 }
 
 /* JSON has no NaN; null is written instead. */
@@ -76,46 +87,140 @@ static const char *json_number(char text[32], double number)
     return text;
 }
 
+/* What every line of the log begins with. */
+static at_buffer log_line(const at_run *run, const char *event)
+{
+    at_buffer line = {0};
+    at_buffer_print(&line, "{\"event\":\"%s\",\"epoch\":%lld,\"update\":%lld", event,
+                    (long long)at_trainer_epoch(run->trainer), (long long)at_optimiser_steps(run->trainer->optimiser));
+    return line;
+}
+
+/* ---- The start and the end ------------------------------------------------------------------------------------ */
+
+bool at_run_start(at_run *run, at_error *error)
+{
+    at_trainer *t = run->trainer;
+    const at_translator *of = &t->translator;
+    const at_train_start start = {
+        .part = {t->part[AT_TRAIN], t->part[AT_VALID]},
+        .vocabulary = {of->source ? at_vocabulary_size(of->source) - AT_SPECIALS : 0,
+                       at_vocabulary_size(of->target) - AT_SPECIALS},
+        .model = of->model->kind->name,
+        .parameters = at_params_count(of->model->params),
+        .batches = at_batches_count(t->batches),
+        .threads = at_threads(),
+        .update = at_optimiser_steps(t->optimiser),
+        .file = {t->settings->output, t->valid ? t->last_path : NULL, t->state_path, t->log_path}};
+    at_train_news news = at_run_news(run, AT_NEWS_START);
+    news.start = &start;
+    at_trainer_tell(t, &news);
+    return at_trainer_add_opening(t, error);
+}
+
+/* A run that made no line before has not done anything. */
+bool at_run_end(at_run *run, at_error *error)
+{
+    const at_trainer *t = run->trainer;
+    const at_train_result *r = run->result;
+    char best[32];
+    if (t->opening.size > 0)
+        return true;
+    at_buffer line = log_line(run, "end");
+    at_buffer_print(&line, ",\"reason\":\"%s\"", run->reason);
+    if (r->best_update > 0)
+        at_buffer_print(&line, ",\"best\":{\"%s\":%s,\"update\":%lld}", t->metrics.name[0],
+                        json_number(best, r->best_score), (long long)r->best_update);
+    at_buffer_print(&line, ",\"seconds\":%.3f", at_seconds_now() - run->started);
+    return at_trainer_log(run->trainer, &line, error);
+}
+
+/* ---- Reports -------------------------------------------------------------------------------------------------- */
+
 bool at_run_report(at_run *run, at_error *error)
 {
     at_train_news news = at_run_news(run, AT_NEWS_UPDATE);
-    char line[400], cost[32], speed[32], norm[32], rate[32], seconds[32];
-    int size =
-        snprintf(line, sizeof line,
-                 "{\"event\":\"update\",\"epoch\":%lld,\"update\":%lld,\"sentences\":%lld,\"cost\":%s,"
-                 "\"seconds\":%s,\"words_per_second\":%s,\"gradient_norm\":%s,\"learning_rate\":%s}\n",
-                 (long long)news.epoch, (long long)news.update, (long long)news.sentences, json_number(cost, news.cost),
-                 json_number(seconds, news.seconds), json_number(speed, news.words_per_second),
-                 json_number(norm, news.norm), json_number(rate, news.rate));
+    char cost[32], speed[32], norm[32], rate[32], seconds[32];
+    at_buffer line = log_line(run, "update");
+    at_buffer_print(&line,
+                    ",\"sentences\":%lld,\"cost\":%s,\"seconds\":%s,\"words_per_second\":%s,\"gradient_norm\":%s,"
+                    "\"learning_rate\":%s",
+                    (long long)news.sentences, json_number(cost, news.cost), json_number(seconds, news.seconds),
+                    json_number(speed, news.words_per_second), json_number(norm, news.norm),
+                    json_number(rate, news.rate));
     run->result->cost = news.cost;
     at_trainer_tell(run->trainer, &news);
     run->trainer->progress.report_cost = run->trainer->progress.report_tokens = run->timed_tokens = 0;
     run->trainer->progress.unreported = 0;
     run->reported = at_seconds_now();
-    return at_trainer_log(run->trainer, line, (size_t)size, error);
+    return at_trainer_log(run->trainer, &line, error);
 }
 
-bool at_run_log_validation(at_run *run, double score, bool better, at_error *error)
+/* ---- Validations ---------------------------------------------------------------------------------------------- */
+
+void at_run_tell_validation(at_run *run, const at_validation *v, bool better, double seconds)
 {
-    const at_trainer *t = run->trainer;
-    char line[300], value[32];
-    int size =
-        snprintf(line, sizeof line, "{\"event\":\"valid\",\"epoch\":%lld,\"update\":%lld,\"%s\":%s,\"better\":%s}\n",
-                 (long long)t->progress.epoch, (long long)at_optimiser_steps(t->optimiser), t->settings->valid_metric,
-                 json_number(value, score), better ? "true" : "false");
-    return at_trainer_log(run->trainer, line, (size_t)size, error);
+    at_train_news news = at_run_news(run, AT_NEWS_VALID);
+    news.score = v->score[0].score;
+    news.better = better;
+    news.seconds = seconds;
+    news.scores = v->score;
+    news.score_count = run->trainer->metrics.count;
+    news.samples = v->sample;
+    news.sample_count = v->sample_count;
+    at_trainer_tell(run->trainer, &news);
+}
+
+/* ,"loss":2.5,"perplexity":12.2 */
+static void add_scores(at_buffer *text, const at_trainer *trainer, const at_validation *v)
+{
+    char value[32];
+    for (int i = 0; i < trainer->metrics.count; i++)
+        at_buffer_print(text, ",\"%s\":%s", v->score[i].metric, json_number(value, v->score[i].score));
+}
+
+/* The samples are clean UTF-8. */
+static bool add_text(at_buffer *line, const char *before, at_line text)
+{
+    json_t *value = json_stringn(text.text, text.size);
+    char *quoted = value ? at_json_text(value, JSON_ENCODE_ANY) : NULL;
+    if (quoted)
+        at_buffer_print(line, "%s%s", before, quoted);
+    free(quoted);
+    json_decref(value);
+    return quoted;
+}
+
+bool at_run_log_validation(at_run *run, const at_validation *v, bool better, at_error *error)
+{
+    at_buffer line = log_line(run, "valid");
+    bool whole = true;
+    add_scores(&line, run->trainer, v);
+    at_buffer_print(&line, ",\"better\":%s,\"failures\":%lld", better ? "true" : "false",
+                    (long long)run->trainer->progress.failures);
+    for (int i = 0; whole && i < v->sample_count; i++) {
+        const at_train_sample *sample = &v->sample[i];
+        whole = add_text(&line, i ? ",{\"source\":" : ",\"samples\":[{\"source\":", sample->source) &&
+                add_text(&line, ",\"reference\":", sample->reference) &&
+                add_text(&line, ",\"output\":", sample->output);
+        at_buffer_print(&line, i + 1 < v->sample_count ? "}" : "}]");
+    }
+    if (!whole)
+        at_no_memory(error, "a line of the log");
+    return at_trainer_log(run->trainer, &line, error);
 }
 
 /* The history goes into the model file, whose bytes must not depend on a clock. */
-bool at_run_add_history(at_run *run, double score, at_error *error)
+bool at_run_add_history(at_run *run, const at_validation *v, at_error *error)
 {
     at_trainer *t = run->trainer;
     const at_progress *p = &t->progress;
-    char cost[32], value[32];
-    at_buffer_print(&t->history, "%s{\"epoch\":%lld,\"update\":%lld,\"cost\":%s,\"%s\":%s}",
-                    t->history.size > 0 ? "," : "", (long long)p->epoch, (long long)at_optimiser_steps(t->optimiser),
-                    json_number(cost, p->tokens > 0 ? p->cost / p->tokens : NAN), t->settings->valid_metric,
-                    json_number(value, score));
+    char cost[32];
+    at_buffer_print(&t->history, "%s{\"epoch\":%lld,\"update\":%lld,\"cost\":%s", t->history.size > 0 ? "," : "",
+                    (long long)p->epoch, (long long)at_optimiser_steps(t->optimiser),
+                    json_number(cost, p->tokens > 0 ? p->cost / p->tokens : NAN));
+    add_scores(&t->history, t, v);
+    at_buffer_print(&t->history, "}");
     return !t->history.failed || at_no_memory(error, "the history of the validations");
 }
 

@@ -55,7 +55,8 @@ static bool begin_files(at_trainer *trainer, at_error *error)
 {
     if (trainer->has_begun)
         return true;
-    trainer->has_begun = save_beginning(trainer, error) && at_trainer_log_begin(trainer, error);
+    trainer->has_begun =
+        save_beginning(trainer, error) && at_trainer_log_begin(trainer, error) && at_trainer_log_open(trainer, error);
     return trainer->has_begun;
 }
 
@@ -90,10 +91,12 @@ bool at_trainer_write_model(at_trainer *trainer, const char *path, bool keep_pre
     if (history.failed)
         return at_no_memory(error, "the history in '%s'", path);
     trainer->translator.history = history.bytes;
+    trainer->translator.training = at_trainer_record_text(trainer, error);
     at_trainer_swap_average(trainer);
     bool done = at_translator_save(&trainer->translator, path, keep_previous, error);
     at_trainer_swap_average(trainer);
-    trainer->translator.history = NULL;
+    free(trainer->translator.training);
+    trainer->translator.history = trainer->translator.training = NULL;
     at_buffer_free(&history);
     return done;
 }

@@ -9,7 +9,7 @@ static bool prepare(at_trainer *trainer, at_error *error)
 {
     at_translator *t = &trainer->translator;
     trainer->log = -1;
-    if (!at_train_check_settings(trainer->settings, error) || !at_trainer_load_initial(trainer, error))
+    if (!at_trainer_check_settings(trainer, error) || !at_trainer_load_initial(trainer, error))
         return false;
     t->model = trainer->initial->model;
     t->source = trainer->initial->source;
@@ -24,24 +24,29 @@ static bool prepare(at_trainer *trainer, at_error *error)
 
 static bool score(at_trainer *trainer, at_train_result *result, at_error *error)
 {
-    const char *metric = trainer->settings->valid_metric;
-    double value = NAN, began = at_seconds_now();
-    bool diverged;
-    if (!at_validate(trainer, &value, &diverged, error))
-        return false;
-    if (diverged)
-        return at_fail(error, AT_FAILED, "the scores of '%s' on the validation data are not finite",
+    const double began = at_seconds_now();
+    at_validation v;
+    bool done = at_validate(trainer, &v, error);
+    if (done && v.diverged)
+        done = at_fail(error, AT_FAILED, "the scores of '%s' on the validation data are not finite",
                        trainer->settings->init);
-    result->best_score = value;
-    result->parameters = at_params_count(trainer->translator.model->params);
-    result->seconds = at_seconds_now() - began;
-    at_trainer_tell(trainer, &(at_train_news){.what = AT_NEWS_VALID,
-                                              .metric = metric,
-                                              .score = value,
-                                              .best = value,
-                                              .better = true,
-                                              .seconds = result->seconds});
-    return true;
+    if (done) {
+        result->best_score = v.score[0].score;
+        result->parameters = at_params_count(trainer->translator.model->params);
+        result->seconds = at_seconds_now() - began;
+        at_trainer_tell(trainer, &(at_train_news){.what = AT_NEWS_VALID,
+                                                  .metric = v.score[0].metric,
+                                                  .score = v.score[0].score,
+                                                  .best = v.score[0].score,
+                                                  .better = true,
+                                                  .seconds = result->seconds,
+                                                  .scores = v.score,
+                                                  .score_count = trainer->metrics.count,
+                                                  .samples = v.sample,
+                                                  .sample_count = v.sample_count});
+    }
+    at_validation_free(&v);
+    return done;
 }
 
 bool at_train_validate_only(const at_train_settings *settings, at_train_listener *listener, void *context,

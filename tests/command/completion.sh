@@ -15,7 +15,7 @@ completes "train translate" attend tr
 completes "--help" attend --h
 completes "normalisers" attend list n
 completes "translate" attend help transl
-completes "--valid-source" attend train --valid-s
+completes "--valid-source" attend train --valid-so
 completes "additive" attend attention --score a
 completes "dot" attend attention --score = d
 completes "local-m: local-p:" attend attention --window local

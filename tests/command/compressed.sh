@@ -21,9 +21,9 @@ for packer in $packers; do
         cp $side.$ending $side.unnamed
     done
     train source.$ending target.$ending $ending
-    same_file plain $ending
+    same_file plain.state $ending.state
     train source.unnamed target.unnamed unnamed
-    same_file plain unnamed
+    same_file plain.state unnamed.state
     "$attend" translate -m plain <source.$ending >out
     same_file judge out
     equal "$("$attend" score bleu --reference target <judge)" "$("$attend" score bleu --reference target.$ending <judge)" "BLEU by $ending"

@@ -13,7 +13,7 @@ train lm --target text --valid-target valid --valid-metric perplexity --epochs 4
 "$attend" info lm >about
 equal "vocabulary       word, 8 units and 4 specials" "$(grep '^vocabulary' about)" "the one vocabulary"
 ! grep -q '^source\|^target' about || fail "info speaks of a source: $(cat about)"
-awk '/perplexity/ { last = $NF } END { exit !(last < 1.7) }' about || fail "it did not learn: $(tail -2 about)"
+awk '/perplexity/ { last = $8 } END { exit !(last < 1.7) }' about || fail "it did not learn: $(tail -2 about)"
 
 # Stopped and resumed: the same bytes. One column of a tab-separated file: the same text, the same model.
 train half --target text --valid-target valid --valid-metric perplexity --epochs 2
@@ -22,7 +22,7 @@ same_file lm.state half.state
 sed 's/^/x\t/' text >text.tsv
 train plain --target text --epochs 1
 train tsv --tsv text.tsv --columns 2 --epochs 1
-same_file plain tsv
+same_file plain.state tsv.state # a model has the names of its files
 
 # It goes on from every line, the empty one too; unknown words stay as they were written.
 printf 'a b\n\nh\nzz a b\n' >in
@@ -48,7 +48,7 @@ refuse 2 "model 'transformer-lm' reads one column; --columns takes its number al
     train --model transformer-lm --tsv text.tsv --columns 1,2 --output no
 refuse 2 "--columns takes the columns of source and target, such as 1,2" train --tsv text.tsv --columns 2 --output no
 refuse 2 "--target needs --source beside it" train --target text --output no
-refuse 2 "--valid-metric accuracy scores translations, and a language model has no source to translate; use loss or perplexity" \
+refuse 2 "--valid-metric accuracy scores translations, and a language model has no source to translate; use loss, perplexity or token-accuracy" \
     train --model transformer-lm --target text --valid-target valid --valid-metric accuracy --output no
 refuse 2 "model 'transformer-lm' is a language model: it has no source that the least length could be a multiple of" \
     translate -m lm --min-length-factor 1 <in

@@ -51,14 +51,14 @@ done
 
 # What it says and what it leaves.
 printf 'embedding = 16\nhidden = 24\nattention = 16\nmaxout = 16\nbatch-size = 10\nlearning-rate = 0.005\nepochs = 9\n' >settings
-"$attend" train $data --config settings --epochs 2 --output m --valid-metric accuracy >out 2>said || fail "training says $(cat said)"
+"$attend" train $data --config settings --epochs 2 --output m --valid-metric accuracy --report-every 30 >out 2>said || fail "training says $(cat said)"
 [ ! -s out ] || fail "training prints on stdout"
 line='^\[[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}\] Ep\. 1 : Up\. 30 : Sen\. 300 : Cost [0-9.]+ : Time [0-9.]+s : [0-9.]+ words/s : gNorm [0-9.]+ : L\.r\. 5\.0000e-03$'
 equal 1 "$(grep -cE "$line" said)" "progress lines of the first epoch"
 equal 2 "$(grep -cE '\[valid\] Ep\. [12] : Up\. (30|60) : accuracy : ' said)" "validations"
 grep -qE '^60 updates of [0-9,]+ parameters : [0-9.]+ s : [0-9.]+ words/s : peak memory [0-9.]+ MB : best accuracy ' said ||
     fail "the summary is $(tail -2 said)"
-equal 4 "$(grep -c '^{"event":"[a-z]*","epoch":.*}$' m.log.jsonl)" "lines of the log"
+equal 6 "$(grep -c '^{"event":"[a-z]*","epoch":.*}$' m.log.jsonl)" "lines of the log"
 for file in m m.last m.state m.log.jsonl; do
     [ -s $file ] || fail "there is no $file"
 done

@@ -228,6 +228,7 @@ static const change changes[] = {
     {"entropy", "normaliser hard", NULL, "0.25"},
     {"average", VALIDATED, "2", "3"},
     {"valid-metric", VALIDATED, NULL, "perplexity"},
+    {"valid-samples", VALIDATED, NULL, "1"},
     {"early-stopping", VALIDATED, NULL, "9"},
     {"valid-every", VALIDATED, NULL, "1"},
     {"valid-source", "valid-target valid", "valid", "other.valid"},

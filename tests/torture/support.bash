@@ -68,8 +68,9 @@ sleep_at_most()
     sleep "$(printf '%d.%03d' $((random / 1000)) $((random % 1000)))"
 }
 
-# same_log ONE OTHER: whether two logs of training are the same apart from times.
-times='s/"seconds":[^,]*,"words_per_second":[^,]*,//'
+# same_log ONE OTHER: whether two logs of training are the same apart from times, from what a start says about this run
+# alone (limits, output, threads), and from the lines of resumptions.
+times='s/"seconds":[^,]*,\("words_per_second":[^,]*,\)*//; s/,"time":"[^"]*"}$/}/; s/,"run":{[^}]*}//; /"event":"resume"/d'
 same_log()
 {
     cmp -s <(sed "$times" "$1") <(sed "$times" "$2")
