@@ -41,7 +41,7 @@ in_terminal() {
     rm -f raw pid b b.*
     script -qefc "stty cols $width; '$attend' train $small --output b $* & echo \$! >pid; wait \$!" raw </dev/null >/dev/null 2>&1 &
     for _ in {1..400}; do
-        ! grep -qsE 'Ep\. 1 : Up\. ([2-9]|1[0-9])' raw || break
+        ! grep -qsE 'Up\. ([2-9]|[1-9][0-9])' raw || break
         sleep 0.05
     done
     kill -TERM "$(cat pid)" 2>/dev/null || true
@@ -54,7 +54,7 @@ for width in 80 60 40 20; do
     fits $width bar.$width
 done
 grep -qE 'Up\. [0-9]+ : Cost [0-9.]+ : [0-9]+ words/s : [0-9]+:[0-9]{2}:[0-9]{2} left' bar.80 || fail "no hours in $(cat bar.80)"
-grep -qE '\[[#.]{6,24}\] Ep\. 1 : Up\. [0-9]+ : Cost' bar.80 || fail "no bar in $(cat bar.80)"
+grep -qE '\[[#.]{6,24}\] Ep\. [0-9]+ : Up\. [0-9]+ : Cost' bar.80 || fail "no bar in $(cat bar.80)"
 
 # Colours: 24-bit where COLORTERM promises them, else those of the palette of 256, and none with NO_COLOR.
 shows() { env "$@" TERM=xterm script -qec "'$attend' show -m m 'a b'" /dev/null </dev/null | grep -oE '\[[34]8;[25]' | sort -u | tr -d '\n'; }
