@@ -179,15 +179,24 @@ static void write_name(FILE *f, const svg_line *line, int row)
     fputs("</text>\n", f);
 }
 
-void svg_plot_write(FILE *f, const svg_plot *p)
+_Static_assert(LEFT + WIDE + GAP + 32 + NAMES == SVG_PLOT_WIDTH, "the width of a plot is the sum of its parts");
+
+int svg_plot_height(const svg_plot *p)
 {
-    const frame within = frame_of(p);
     int names = 0;
     for (int l = 0; l < p->lines; l++)
         names += p->line[l].name != NULL;
-    const int tall = TOP + (ROW * names > TALL ? ROW * names : TALL) + BOTTOM;
-    fprintf(f, "<svg class=\"plot\" viewBox=\"0 0 %d %d\" role=\"img\">\n<title>", LEFT + WIDE + GAP + 32 + NAMES,
-            tall);
+    return TOP + (ROW * names > TALL ? ROW * names : TALL) + BOTTOM;
+}
+
+void svg_plot_write(FILE *f, const svg_plot *p)
+{
+    const frame within = frame_of(p);
+    if (p->is_part)
+        fprintf(f, "<g class=\"plot\" transform=\"translate(0 %d)\">\n<title>", p->top);
+    else
+        fprintf(f, "<svg class=\"plot\" viewBox=\"0 0 %d %d\" role=\"img\">\n<title>", SVG_PLOT_WIDTH,
+                svg_plot_height(p));
     markup_text(f, p->y_title);
     fputs("</title>\n", f);
     write_axes(f, p, &within);
@@ -196,5 +205,5 @@ void svg_plot_write(FILE *f, const svg_plot *p)
     for (int l = 0, row = 0; l < p->lines; l++)
         if (p->line[l].name)
             write_name(f, &p->line[l], row++);
-    fputs("</svg>\n", f);
+    fputs(p->is_part ? "</g>\n" : "</svg>\n", f);
 }

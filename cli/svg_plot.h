@@ -25,12 +25,17 @@ typedef struct svg_plot {
     bool dots;    /* every point is marked */
     const svg_line *line;
     int lines;
+    bool is_part; /* of a larger drawing: a group that begins at `top`, instead of an element of its own */
+    int top;
 } svg_plot;
 
 /* The colours, light and dark, as CSS: once in the page, or in a <style> of the file. */
 extern const char svg_style[];
 /* The plot as an element <svg>, as wide as its place. */
 void svg_plot_write(FILE *stream, const svg_plot *plot);
+/* Its size in the units of the drawing. */
+enum { SVG_PLOT_WIDTH = 836 };
+int svg_plot_height(const svg_plot *plot);
 
 /* Text in which the characters of markup are escaped, and control characters and bytes that are not UTF-8 replaced. */
 void markup_text(FILE *stream, const char *text);

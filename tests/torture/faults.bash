@@ -44,6 +44,8 @@ perplexity: score perplexity -m m --source lines --reference lines --threads 1
 average: average m n -o mean --threads 1
 compare: compare spec --directory runs --json table.json --html table.html --latex table.tex --csv table.csv --jobs 1 --quiet
 compare-print: compare --print luong
+curve: curve old.log.jsonl
+curve-svg: curve old old -o curves.svg
 demo: demo self-attention --threads 1
 demo-scores: demo scores --threads 1
 END
