@@ -13,7 +13,7 @@
 #include "base/file_kind.h"
 #include "text/unpack_internal.h"
 
-enum { RAW_SIZE = 1 << 16 };
+enum { RAW_SIZE = 1 << 16, UNPACKED_SIZE = 1 << 16 };
 
 /* Text does not compress as well as this: such a file is a decompression bomb or a mistake. */
 enum { MOST_RATIO = 1000, FREE_BYTES = 64 << 20 };
@@ -35,6 +35,8 @@ struct at_input {
     bool detected; /* detect_format has run */
     const at_packing *packing;
     void *state;
+    unsigned char *unpacked; /* decompressed and not returned yet: unpacked[unpacked_start .. unpacked_end) */
+    size_t unpacked_start, unpacked_end;
     bool at_end;        /* of a member or frame */
     bool pending;       /* the decompressor may hold output */
     uint64_t used, out; /* bytes taken and returned by the decompressor */
@@ -94,6 +96,7 @@ void at_input_free(at_input *input)
     if (input->file > STDERR_FILENO)
         close(input->file);
     free(input->raw);
+    free(input->unpacked);
     free(input->name);
     free(input);
 }
@@ -147,7 +150,8 @@ static bool detect_format(at_input *input, at_error *error)
                        "'%s' is %s data, and this attend was built without %s; decompress it first", input->name,
                        input->packing->name, input->packing->library);
     input->state = input->packing->open();
-    return input->state || at_no_memory(error, "decompressing '%s'", input->name);
+    input->unpacked = malloc(UNPACKED_SIZE);
+    return (input->state && input->unpacked) || at_no_memory(error, "decompressing '%s'", input->name);
 }
 
 /* ---- Decompressing -------------------------------------------------------------------------------------------- */
@@ -180,24 +184,39 @@ static bool one_step(at_input *input, at_unpack_step *step, at_error *error)
     return check_limits(input, error);
 }
 
-static ssize_t decompress(at_input *input, void *bytes, size_t size, at_error *error)
+/* The next bytes into input->unpacked; none at the end of the file. The steps are the same however much a reader asks for
+ * at a time, so that the same file always has the same error. */
+static bool unpack_more(at_input *input, at_error *error)
 {
-    at_unpack_step step = {.out = bytes, .out_size = size};
-    while (step.out_size == size) {
+    at_unpack_step step = {.out = input->unpacked, .out_size = UNPACKED_SIZE};
+    input->unpacked_start = input->unpacked_end = 0;
+    while (step.out_size == UNPACKED_SIZE) {
         if (input->start == input->end && !input->pending) {
             input->start = input->end = 0;
             if (!input->ended && !read_raw(input, error))
-                return -1;
+                return false;
         }
         if (input->start == input->end && input->ended && input->at_end)
-            return 0;
+            return true;
         step.in = input->raw + input->start;
         step.in_size = input->end - input->start;
         if (!one_step(input, &step, error))
-            return -1;
+            return false;
         input->start = input->end - step.in_size;
     }
-    return (ssize_t)(size - step.out_size);
+    input->unpacked_end = UNPACKED_SIZE - step.out_size;
+    return true;
+}
+
+static ssize_t decompress(at_input *input, void *bytes, size_t size, at_error *error)
+{
+    if (input->unpacked_start == input->unpacked_end && !unpack_more(input, error))
+        return -1;
+    const size_t left = input->unpacked_end - input->unpacked_start;
+    size = size < left ? size : left;
+    memcpy(bytes, input->unpacked + input->unpacked_start, size);
+    input->unpacked_start += size;
+    return (ssize_t)size;
 }
 
 static ssize_t read_bytes(at_input *input, void *bytes, size_t size, at_error *error)
@@ -228,7 +247,6 @@ ssize_t at_input_read(at_input *input, void *bytes, size_t size, at_error *error
     const bool is_first = !input->detected;
     if (is_first && !detect_format(input, error))
         return -1;
-    size = size < 1 << 30 ? size : 1 << 30; /* zlib counts in 32 bits */
     const ssize_t got = read_bytes(input, bytes, size, error);
     return is_first && got > 0 && !check_encoding(input, bytes, (size_t)got, error) ? -1 : got;
 }
@@ -236,5 +254,6 @@ ssize_t at_input_read(at_input *input, void *bytes, size_t size, at_error *error
 bool at_input_ready(const at_input *input)
 {
     struct pollfd in = {input->file, POLLIN, 0};
-    return input->pending || input->start < input->end || poll(&in, 1, 0) > 0;
+    return input->pending || input->unpacked_start < input->unpacked_end || input->start < input->end ||
+           poll(&in, 1, 0) > 0;
 }
