@@ -111,6 +111,14 @@ input=source
 call 0 translate -m bahdanau -m bahdanau.last --beam 2
 call 0 average bahdanau bahdanau.last -o mean
 also 1 average bahdanau lm -o mean
+call 0 curve bahdanau.log.jsonl
+also 0 curve bahdanau lm -o curves.svg
+also 1 curve source
+call 0 vocabulary make source -o words.txt
+also 0 vocabulary make source --vocab spm:16 -o words.spm
+call 0 vocabulary segment words.txt
+also 0 vocabulary print bahdanau --side target
+also 1 vocabulary print q.npy
 head -c 3000 bahdanau >cut
 call 1 translate -m cut
 also 1 info cut
