@@ -19,7 +19,7 @@ for name in $(sed -n 's/^AT_API .*[ *]\(at_[a-z0-9_]*\)(.*/\1/p' "$top/include/a
 done >"$build/unstable.suppr"
 abidw --exported-interfaces-only --header-file "$top/include/attend.h" --drop-private-types --suppressions "$build/unstable.suppr" \
     --no-corpus-path --no-comp-dir-path --no-show-locs --no-elf-needed --no-architecture --no-parameter-names \
-    --no-write-default-sizes "$build/libattend.so" >"$build/libattend.abi"
+    --no-write-default-sizes "$build/libattend.so" | sed "s|path='$top/|path='|" >"$build/libattend.abi"
 if ! grep -q "<class-decl name='at_call' size-in-bits" "$build/libattend.abi"; then
     echo "abi.sh: the types of attend.h are missing in what abidw read" >&2
     exit 1

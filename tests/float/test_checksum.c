@@ -87,12 +87,13 @@ static void as_documented(void **state)
 {
     (void)state;
     at_error error = {0};
-    static const char *const model[] = {"attend.kind", "attend.version",    "format",           "history", "max-length",
-                                        "settings",    "source.vocabulary", "target.vocabulary"};
+    static const char *const model[] = {"attend.kind",       "attend.version",    "format",
+                                        "history",           "max-length",        "settings",
+                                        "source.vocabulary", "target.vocabulary", "training"};
     static const char *const training[] = {"attend.kind", "attend.version", "format", "history", "kernels", "run"};
     char text[40];
     at_tensors *file = at_tensors_read("m", &error);
-    documented(file, model, 8, text);
+    documented(file, model, 9, text);
     assert_string_equal(at_tensors_meta(file, "attend.checksum"), text);
     at_tensors_free(file);
     file = at_tensors_read("m.state", &error);
