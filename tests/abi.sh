@@ -2,7 +2,7 @@
 # abi.sh BUILD [--write]: the ABI of attend.h is that of tests/abi/libattend.abi, or has grown: within one 0.x minor version
 # functions may be added, and nothing else may change. BUILD is a directory for a build with debug information, which abidw
 # reads. With --write (make abi) the stored ABI is written anew, for a new minor version. attend_unstable.h is left out.
-set -eu
+set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 stored=$top/tests/abi/libattend.abi
 build=$1
