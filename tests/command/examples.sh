@@ -88,7 +88,7 @@ line 3: 27\.5 100\.0
 word error rate of the first 14\.29
 EXPECTED
     rm -f own.*
-    prints train lines lines own.model model=luong embedding=4 hidden=6 epochs=3 input-feeding <<'EXPECTED'
+    prints train lines lines own.model model=luong embedding=4 hidden=6 epochs=3 report-every=1 input-feeding <<'EXPECTED'
 epoch 1, update 1: loss [0-9.]+ per token
 epoch 2, update 2: loss [0-9.]+ per token
 epoch 3, update 3: loss [0-9.]+ per token
