@@ -90,7 +90,8 @@ static void print_scores(void *context, const at_train_news *news)
     if (news->what != AT_NEWS_VALID)
         progress_listen(context, news);
     else
-        printf("%s\t%.6g\n", news->metric, news->score);
+        for (int i = 0; i < news->score_count; i++)
+            printf("%s\t%.6g\n", news->scores[i].metric, news->scores[i].score);
 }
 
 static int run_train(void *options, int word_count, char **words)

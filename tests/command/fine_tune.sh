@@ -43,6 +43,8 @@ files=$(find . -type f ! -name said -exec cksum {} +)
 scores=$("$attend" train --valid-source old.de --valid-target old.en --output scored --valid-only 2>said) || fail "$(cat said)"
 equal "${best#loss }" "$(sed -n 's/^loss\t//p' <<<"$scores")" "the loss of the saved model in $scores"
 equal "$scores" "$("$attend" train --valid-source old.de --valid-target old.en --init scored --valid-only)" 'the same by --init'
+equal "wer loss perplexity token-accuracy" "$("$attend" train --valid-source old.de --valid-target old.en --init scored --valid-only --valid-metric wer,loss |
+    cut -f 1 | paste -sd' ')" 'every metric of --valid-only'
 equal "$scores" "$("$attend" train $old $small --source-vocab word --valid-source old.de --valid-target old.en --output scored --resume --valid-only)" 'the same command'
 equal "$files" "$(find . -type f ! -name said -exec cksum {} +)" 'the files after --valid-only'
 refuse 2 '--valid-only needs --valid-source and --valid-target, or --valid-tsv' train --output scored --valid-only
