@@ -62,7 +62,8 @@ static const at_setting rows[] = {
          .help = "positions inside attention; in a transformer also sinusoidal or learned, added to the embeddings"),
     UNITS("heads", heads, .fallback = "1", .help = "attention heads"),
     OFF("input-feeding", input_feeding, .help = "feed the attentional state into the next decoder step"),
-    OFF("gate", gate,
+    /* Without a default, a model without a gate says nothing of it, like those written before there were gates. */
+    ROW(SWITCH, "gate", gate,
         .help = "scale the context by a gate, sigmoid(w_b h + b), of the state that attention is asked with"),
     OFF("bidirectional", bidirectional, .help = "a bidirectional encoder, half the units in each direction"),
     UNITS("ffn", ffn, .fallback = "1024", .help = "inner size of a transformer's feed-forward layers"),
