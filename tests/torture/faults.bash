@@ -46,6 +46,8 @@ compare: compare spec --directory runs --json table.json --html table.html --lat
 compare-print: compare --print luong
 curve: curve old.log.jsonl
 curve-svg: curve old old -o curves.svg
+vocabulary: vocabulary make lines -o words.txt --threads 1
+vocabulary-segment: vocabulary segment m --side target --threads 1
 demo: demo self-attention --threads 1
 demo-scores: demo scores --threads 1
 END

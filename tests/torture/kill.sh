@@ -140,7 +140,7 @@ attack_two_trainings() # NAME
 
 # ---- Other commands that write files --------------------------------------------------------------------------------
 
-writers="average encode encode-mean attention show"
+writers="average encode encode-mean attention show translate align curve vocabulary"
 if "$attend" convert --help >/dev/null 2>&1; then writers="$writers convert"; fi
 
 writer() # NAME: sets the array $command
@@ -151,6 +151,10 @@ writer() # NAME: sets the array $command
     encode-mean) command=("$attend" encode -m a --mean -o run/features.npy) ;;
     attention) command=("$attend" attention --query q.npy --key k.npy --value k.npy --out run/o.npy --weights run/w.npy
         --summary run/s.json --grad-out q.npy --grads run/grads) ;;
+    translate) command=("$attend" translate a -o run/out) ;;
+    align) command=("$attend" align a --source lines --target lines -o run/links) ;;
+    curve) command=("$attend" curve whole/bahdanau/m -o run/curve.svg) ;;
+    vocabulary) command=("$attend" vocabulary make lines -o run/words.txt) ;;
     show) command=("$attend" show "$(head -n 1 lines)" -m a -o run/weights.safetensors) ;;
     convert) command=("$attend" convert a -o run/converted --weights bf16) ;;
     esac

@@ -337,10 +337,13 @@ static uint64_t describe(int thread)
     hash += (uint64_t)at_translator_heads(shared_translator, &layers, &heads) + (uint64_t)(10 * layers + heads);
     hash += (uint64_t)at_translator_guided(shared_translator, &layer, &head);
     hash += (uint64_t)at_translator_longest(shared_translator);
-    char *info = at_translator_info(shared_translator, &error);
-    must(info, "at_translator_info", &error);
-    hash = add_text(hash, info);
-    at_text_free(info);
+    for (int json = 0; json < 2; json++) {
+        char *info =
+            json ? at_translator_info_json(shared_translator, &error) : at_translator_info(shared_translator, &error);
+        must(info, "at_translator_info", &error);
+        hash = add_text(hash, info);
+        at_text_free(info);
+    }
     return hash;
 }
 
@@ -490,8 +493,11 @@ static uint64_t list(int thread)
         hash = add_text(hash, at_catalogue(i)->formula);
     for (int i = 0; at_model_entry(i); i++)
         hash = add_text(hash, at_model_entry(i)->name);
-    for (int i = 0; at_training_option_at(i); i++)
-        hash = add_text(hash, at_training_option_at(i)->name);
+    for (int i = 0; at_training_option_at(i); i++) {
+        char text[80] = "";
+        at_training_default("transformer", at_training_option_at(i)->name, text, sizeof text);
+        hash = add_text(add_text(hash, at_training_option_at(i)->name), text);
+    }
     for (int i = 0; at_tokeniser_name(i); i++)
         hash = add_text(hash, at_tokeniser_name(i));
     return add_text(hash, at_metric_named("bleu")->meaning);
