@@ -146,7 +146,7 @@ AT_API bool at_file_write(const char *path, const void *bytes, size_t size, at_e
  * of Jansson 2.14 does not check every allocation: it may lose characters, or crash.) */
 struct json_t;
 AT_API struct json_t *at_json_read(const char *text, size_t size, const char *what, at_error *error);
-/* As json_dumps, but NULL whenever memory ran out: json_dumps may leave out names then. */
+/* As json_dumps, but NULL whenever it is out of memory: json_dumps may leave out names then. */
 AT_API char *at_json_text(const struct json_t *value, size_t flags);
 
 /* ---- Vocabularies --------------------------------------------------------------------------------------------- */

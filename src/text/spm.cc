@@ -95,7 +95,7 @@ void end_call()
         std::set_new_handler(program_handler);
 }
 
-/* Calls the function; false if memory ran out. Not inlined, so that after a jump the caller's variables are in memory. */
+/* Calls the function; false if out of memory. Not inlined, so that after a jump the caller's variables are in memory. */
 template <typename Function> __attribute__((noinline)) bool survive(Function function)
 {
     Call call;
