@@ -24,6 +24,8 @@ bool at_attention_samples(const at_attention *attention);
 /* A normaliser that samples becomes the distribution it draws from; others stay. */
 void at_attention_soften(at_attention *attention);
 bool at_attention_rotates(const at_attention *attention);
+/* Does the position add vectors to the values (shaw), so that they depend on the query's position? */
+bool at_attention_moves_values(const at_attention *attention);
 /* For a caller that rotates queries and keys itself: the position becomes 'none'. */
 void at_attention_drop_position(at_attention *attention);
 /* Does the window predict its centre as a fraction of the sequence's length (local-p)? */

@@ -90,6 +90,11 @@ void at_attention_soften(at_attention *a)
         a->normaliser = a->normaliser->draws_from;
 }
 
+bool at_attention_moves_values(const at_attention *a)
+{
+    return a->position->has_tables && !a->declared[AT_POSITION][1].excluded;
+}
+
 bool at_attention_rotates(const at_attention *a)
 {
     return a->position->rotates;

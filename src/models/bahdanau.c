@@ -6,7 +6,9 @@
  *     c_i = sum_j a_ij h_j                                      a_i = normalise(e_i); with a gate, sigmoid(w_b s_{i-1} + b) times it
  *     s_i = cell(W E y_{i-1} + C c_i, s_{i-1})                  a gru's candidate is tanh(W E y + C c + U (r o s))
  *     t~_i = U_o s_{i-1} + V_o E y_{i-1} + C_o c_i
- *     t_i = maxout(t~_i),  p(y_i) = softmax(W_o t_i) */
+ *     t_i = maxout(t~_i),  p(y_i) = softmax(W_o t_i)
+ *
+ * Exact hard attention: p(y_i) = sum_j a_ij softmax(W_o t_ij), t_ij with h_j in place of c_i. */
 #include "models/kinds.h"
 
 typedef struct bahdanau {
@@ -17,7 +19,7 @@ typedef struct bahdanau {
     at_attention_params attention;
 } bahdanau;
 
-enum { ANNOTATIONS, KEYS, FIRST, PARTS };
+enum { ANNOTATIONS, KEYS, FIRST, PARTS, TO_OUTPUT = PARTS };
 
 static bool declare(at_model *model, at_error *error)
 {
@@ -60,7 +62,10 @@ static at_parts encode(const at_model *model, const at_pass *pass, const at_sour
     at_tensor *h = at_concat((at_tensor *[]){ahead, back}, 2, 2); /* [B,S,2H] */
     /* U_a h_j does not change from step to step: [B,S,A] */
     at_tensor *keys = at_dense_apply(tape, p, &m->U_a, h, AT_ACT_NONE);
-    return (at_parts){.count = PARTS, .part = {[ANNOTATIONS] = h, [KEYS] = keys, [FIRST] = first.h}};
+    at_parts encoded = {.count = PARTS, .part = {[ANNOTATIONS] = h, [KEYS] = keys, [FIRST] = first.h}};
+    if (at_is_exact(model)) /* C_o h_j [B,S,2L] */
+        encoded.part[encoded.count++] = at_dense_apply(tape, p, &m->C_o, h, AT_ACT_NONE);
+    return encoded;
 }
 
 static at_tensor *features(const at_model *model, const at_pass *pass, const at_source *source)
@@ -105,10 +110,20 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
         return (at_decoded){0};
     at_tensor *t = at_dense_apply(tape, p, &m->U_o, at_steps_join(before, n), AT_ACT_NONE); /* [n,B,2L] */
     t = at_add(t, at_dense_apply(tape, p, &m->V_o, Ey, AT_ACT_NONE));
-    t = at_add(t, at_dense_apply(tape, p, &m->C_o, at_steps_join(context, n), AT_ACT_NONE));
-    t = at_drop(model, pass, at_rows_first(at_maxout(t))); /* [B,n,L] */
     *state = (at_parts){.count = 1, .part = {at_state_position(pass, B, position + n)}};
     at_parts_add(state, &s, 1);
+    if (at_is_exact(model)) {
+        at_tensor *gate = at_gate_of(model, pass, &m->gate, at_steps_join(before, n)); /* [n,B,1] */
+        const at_marginal marginal = {.step = at_rows_first(t),
+                                      .unit = encoded->part[TO_OUTPUT],
+                                      .gate = at_rows_first(gate),
+                                      .join = AT_MARGINAL_MAXOUT,
+                                      .output = &m->W_o,
+                                      .drops = true};
+        return at_source_attention_end(&attention, at_marginal_logits(&attention, &marginal));
+    }
+    t = at_add(t, at_dense_apply(tape, p, &m->C_o, at_steps_join(context, n), AT_ACT_NONE));
+    t = at_drop(model, pass, at_rows_first(at_maxout(t))); /* [B,n,L] */
     return at_source_attention_end(&attention, at_dense_apply(tape, p, &m->W_o, t, AT_ACT_NONE));
 }
 
@@ -117,7 +132,7 @@ const at_model_kind at_bahdanau = {
     .formula = "e_ij = v_aᵀ tanh(W_a s_{i−1} + U_a h_j), s_i = gru(E y_{i−1}, c_i, s_{i−1}), maxout",
     .paper = "Bahdanau, Cho, Bengio 2014",
     .fields = "cell reset embedding hidden attention maxout dropout attention-dropout score normaliser window position "
-              "heads gate guided-head",
+              "heads hard-training gate guided-head",
     .defaults = "cell=gru score=additive",
     .has_source = true,
     .has_attention = true,

@@ -74,11 +74,14 @@ bool at_gate_declare(at_model *model, at_dense *gate, const char *name, int64_t 
     return error->code == AT_OK;
 }
 
+at_tensor *at_gate_of(const at_model *model, const at_pass *pass, const at_dense *gate, at_tensor *h)
+{
+    return model->settings.gate ? at_dense_apply(pass->tape, model->params, gate, h, AT_ACT_SIGMOID) : NULL;
+}
+
 at_tensor *at_gate_apply(const at_model *model, const at_pass *pass, const at_dense *gate, at_tensor *h, at_tensor *c)
 {
-    if (!model->settings.gate)
-        return c;
-    return at_mul(c, at_dense_apply(pass->tape, model->params, gate, h, AT_ACT_SIGMOID)); /* [...,D] by [...,1] */
+    return model->settings.gate ? at_mul(c, at_gate_of(model, pass, gate, h)) : c; /* [...,D] by [...,1] */
 }
 
 at_tensor *at_state_position(const at_pass *pass, int64_t rows, int64_t position)

@@ -41,8 +41,9 @@ void at_parts_add(at_parts *parts, const at_hidden *hidden, int layers);
 void at_parts_take(const at_parts *parts, int from, const at_cell *cell, at_hidden *hidden, int layers);
 
 /* The gate of a context, if the settings have one: beta c, beta = sigmoid(w_b h + b), one number for each query's state
- * h [...,size] and context c [...,D]. Declared as NAME.W, NAME.b. */
+ * h [...,size] and context c [...,D]. Declared as NAME.W, NAME.b. at_gate_of returns beta [...,1], NULL without a gate. */
 bool at_gate_declare(at_model *model, at_dense *gate, const char *name, int64_t size, at_error *error);
+at_tensor *at_gate_of(const at_model *model, const at_pass *pass, const at_dense *gate, at_tensor *h);
 at_tensor *at_gate_apply(const at_model *model, const at_pass *pass, const at_dense *gate, at_tensor *h, at_tensor *c);
 
 /* The target position of a state, as a tensor [B,1], so that it is saved and selected like the rest of the state. */
@@ -81,7 +82,7 @@ typedef struct at_source_attention {
     at_tensor *weights;              /* [B,n,S] */
     at_tensor **log_prob, **entropy; /* [B,Q] of each call; hard attention only */
     at_tensor **guided;              /* [B,Q,S] of each call, if the pass guides a head */
-    at_tensor **attended;            /* [B,Q,S] of each call, if the pass wants them differentiable */
+    at_tensor **attended;            /* [B,Q,S] of each call, if they must be differentiable */
     int64_t position;                /* position of the next query */
     int64_t done;                    /* steps so far */
     int64_t calls;
@@ -90,6 +91,31 @@ at_source_attention at_source_attention_begin(const at_model *model, const at_pa
                                               const at_attention_params *params, int64_t n, int64_t position);
 /* The context of the next Q queries [B,Q,width]: [B,Q,value width]. */
 at_tensor *at_source_attention_next(at_source_attention *a, at_tensor *query, at_tensor *key, at_tensor *value);
+/* The weights of all queries so far, [B,n,S], differentiable; NULL unless the pass or the model needs them. */
+at_tensor *at_source_attention_weights(const at_source_attention *a);
 at_decoded at_source_attention_end(const at_source_attention *a, at_tensor *logits);
+
+/* ---- The output of hard attention without sampling (marginal.c) ---- */
+
+/* Whether the model sums over the source units instead of drawing one: normaliser hard, hard-training exact. Its
+ * `attention` then has the softmax for a normaliser. */
+bool at_is_exact(const at_model *model);
+
+/* The logits of target position t if source unit j is the one that attention chooses: W f(q_t + beta_t k_j) + b. */
+typedef struct at_marginal {
+    at_tensor *step;                                                     /* q [B,n,L], biases included */
+    at_tensor *unit;                                                     /* k [B,S,L] */
+    at_tensor *gate;                                                     /* beta [B,n,1]; NULL: 1 */
+    enum { AT_MARGINAL_SUM, AT_MARGINAL_TANH, AT_MARGINAL_MAXOUT } join; /* f */
+    const at_dense *output;                                              /* W, b; NULL: the f are the logits */
+    bool drops;   /* dropout after f, the same for all source units */
+    int64_t most; /* numbers on the tape at a time, for tests; 0: the usual */
+} at_marginal;
+/* log p(y_t) = log sum_j w_tj softmax(W f(q_t + beta_t k_j) + b), w the weights of the n queries so far: [B,n,V]. What the
+ * weights lack of 1, in windows that may be empty, is the weight of a context of zeros, k = 0. */
+at_tensor *at_marginal_logits(const at_source_attention *a, const at_marginal *marginal);
+/* x [...,in] times the columns from .. to - 1 of a dense layer's W [out,in], without its bias: [...,out]. */
+at_tensor *at_dense_columns(const at_pass *pass, const at_model *model, const at_dense *layer, int64_t from, int64_t to,
+                            at_tensor *x);
 
 #endif

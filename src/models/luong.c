@@ -4,7 +4,9 @@
  *     h_t = cell(W E y_{t-1}, h_{t-1})                 stacked; with input feeding the first layer also reads h~_{t-1}
  *     c_t = sum_s a_t(s) h_s       a_t by dot, general or additive (concat), over all of the source, local-m or local-p
  *     h~_t = tanh(W_c [c_t; h_t])
- *     p(y_t) = softmax(W_s h~_t) */
+ *     p(y_t) = softmax(W_s h~_t)
+ *
+ * Exact hard attention: p(y_t) = sum_s a_t(s) softmax(W_s tanh(W_c [h_s; h_t])); input feeding reads h~_t as above. */
 #include "models/kinds.h"
 
 typedef struct luong {
@@ -55,6 +57,8 @@ static at_parts encode(const at_model *model, const at_pass *pass, const at_sour
         last); /* [B,S,H] */
     at_parts encoded = {.count = 1, .part = {h}};
     at_parts_add(&encoded, last, m->encoder.layers);
+    if (at_is_exact(model)) /* W_c [h_s; 0] [B,S,H] */
+        encoded.part[encoded.count++] = at_dense_columns(pass, model, &m->W_c, 0, model->settings.hidden, h);
     return encoded;
 }
 
@@ -83,19 +87,42 @@ static at_parts start(const at_model *model, const at_pass *pass, const at_sourc
     return state_of(model, at_state_position(pass, source->rows, 0), zeros.h, layer);
 }
 
-/* h~ = tanh(W_c [c; h]) for h [B,n,H] */
+/* The context c [B,n,H] of the states h [B,n,H], and h~ = tanh(W_c [c; h]) from it */
+static at_tensor *context_of(const at_model *model, at_source_attention *a, const at_parts *encoded, at_tensor *h)
+{
+    const luong *m = model->extra;
+    at_tensor *c = at_source_attention_next(a, h, encoded->part[0], encoded->part[0]);
+    return c ? at_gate_apply(model, a->pass, &m->gate, h, c) : NULL;
+}
+
 static at_tensor *attend(const at_model *model, at_source_attention *a, const at_parts *encoded, at_tensor *h)
 {
     const luong *m = model->extra;
-    at_tensor *c = at_source_attention_next(a, h, encoded->part[0], encoded->part[0]); /* [B,n,H] */
+    at_tensor *c = context_of(model, a, encoded, h);
     if (!c)
         return NULL;
-    c = at_gate_apply(model, a->pass, &m->gate, h, c);
     at_tensor *both = at_concat((at_tensor *[]){c, h}, 2, 2);
     return at_dense_apply(a->pass->tape, model->params, &m->W_c, both, AT_ACT_TANH);
 }
 
-/* With input feeding each step needs the previous one. Returns all h~ [B,n,H]. */
+/* softmax(W_s h~) for h~ [B,n,H]; of exact hard attention, its sum over the source for the states h [B,n,H] */
+static at_tensor *logits_of(const at_model *model, const at_source_attention *a, const at_parts *encoded, at_tensor *h)
+{
+    const luong *m = model->extra;
+    const at_pass *pass = a->pass;
+    const int64_t H = model->settings.hidden;
+    if (!at_is_exact(model))
+        return at_dense_apply(pass->tape, model->params, &m->W_s, at_drop(model, pass, h), AT_ACT_NONE);
+    const at_marginal marginal = {.step = at_dense_columns(pass, model, &m->W_c, H, 2 * H, h),
+                                  .unit = encoded->part[encoded->count - 1],
+                                  .gate = at_gate_of(model, pass, &m->gate, h),
+                                  .join = AT_MARGINAL_TANH,
+                                  .output = &m->W_s,
+                                  .drops = true};
+    return at_marginal_logits(a, &marginal);
+}
+
+/* With input feeding each step needs the previous one. Returns what logits_of takes, all h~ or h [B,n,H]. */
 static at_tensor *fed_steps(const at_model *model, at_source_attention *a, const at_parts *encoded, at_tensor *x,
                             at_hidden *layer, at_tensor **attentional)
 {
@@ -114,8 +141,9 @@ static at_tensor *fed_steps(const at_model *model, at_source_attention *a, const
             at_tensor *input = at_cell_input(tape, p, &m->decoder.ahead[i], below);
             layer[i] = at_cell_step(tape, p, &m->decoder.ahead[i], input, layer[i]);
         }
-        at_tensor *top = at_reshape(layer[m->decoder.layers - 1].h, AT_SHAPE(B, 1, H));
-        *attentional = all[t] = at_reshape(attend(model, a, encoded, top), AT_SHAPE(B, H));
+        at_tensor *top = layer[m->decoder.layers - 1].h;
+        *attentional = at_reshape(attend(model, a, encoded, at_reshape(top, AT_SHAPE(B, 1, H))), AT_SHAPE(B, H));
+        all[t] = at_is_exact(model) ? top : *attentional;
     }
     return at_tape_ok(tape) ? at_rows_first(at_steps_join(all, n)) : NULL;
 }
@@ -137,19 +165,22 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
     x = at_drop(model, pass, x);
     if (!x)
         return (at_decoded){0};
-    at_tensor *h; /* h~ [B,n,H] */
+    at_tensor *h; /* h~ [B,n,H]; of exact hard attention h */
     if (feeds) {
         h = fed_steps(model, &attention, encoded, x, layer, &attentional);
     } else {
         at_hidden last[AT_MOST_LAYERS];
         h = at_stack_run(tape, p, &m->decoder,
                          &(at_stack_input){.x = x, .first = layer, .keep = keep_of(model), .rng = pass->rng}, last);
-        h = attend(model, &attention, encoded, h);
+        if (at_is_exact(model))
+            context_of(model, &attention, encoded, h); /* for its weights */
+        else
+            h = attend(model, &attention, encoded, h);
         for (int i = 0; i < m->decoder.layers; i++)
             layer[i] = last[i];
     }
     *state = state_of(model, at_state_position(pass, B, position + n), attentional, layer);
-    return at_source_attention_end(&attention, at_dense_apply(tape, p, &m->W_s, at_drop(model, pass, h), AT_ACT_NONE));
+    return at_source_attention_end(&attention, h ? logits_of(model, &attention, encoded, h) : NULL);
 }
 
 const at_model_kind at_luong = {
@@ -158,7 +189,7 @@ const at_model_kind at_luong = {
     .paper = "Luong, Pham, Manning 2015",
     .fields = "cell reset layers embedding hidden attention dropout attention-dropout score normaliser window position "
               "heads input-feeding "
-              "bidirectional gate guided-head",
+              "bidirectional hard-training gate guided-head",
     .defaults = "cell=lstm score=general",
     .has_source = true,
     .has_attention = true,

@@ -44,6 +44,26 @@ at_added at_added_by(const at_model_settings *settings)
                                                          : AT_ADDED_NONE;
 }
 
+/* Exact hard attention sums over the source units that one head may choose, each of which is one vector whatever the
+ * target position. The weights of the sum are those that a sample would be drawn from. */
+static bool can_be_exact(at_attention *attention, at_error *error)
+{
+    if (attention->heads > 1)
+        return at_fail(error, AT_USAGE, "`hard-training` exact sums over what one head chooses, and `heads` is %lld",
+                       (long long)attention->heads);
+    if (at_attention_moves_values(attention))
+        return at_fail(error, AT_USAGE,
+                       "`hard-training` exact needs values that do not depend on the target position; give `position` "
+                       "shaw:K:keys");
+    at_attention_soften(attention);
+    return true;
+}
+
+bool at_is_exact(const at_model *model)
+{
+    return model->settings.hard_training == AT_HARD_EXACT;
+}
+
 bool at_model_attention(const at_model_settings *settings, const at_model_kind *kind, at_attention *attention,
                         at_error *error)
 {
@@ -65,7 +85,10 @@ bool at_model_attention(const at_model_settings *settings, const at_model_kind *
     if (at_attention_samples(attention) && settings->attention_dropout > 0)
         return at_fail(error, AT_USAGE,
                        "`attention-dropout` cannot be used with the normaliser 'hard', which selects one position");
-    return true;
+    if (settings->hard_training != AT_HARD_UNSET && !at_attention_samples(attention))
+        return at_fail(error, AT_USAGE, "`hard-training` is for `normaliser` hard only, and the normaliser is '%s'",
+                       settings->normaliser);
+    return settings->hard_training != AT_HARD_EXACT || can_be_exact(attention, error);
 }
 
 void *at_model_extra(at_model *model, size_t size, at_error *error)

@@ -19,6 +19,8 @@ typedef enum at_final_norm { AT_FINAL_UNSET, AT_FINAL_AUTO, AT_FINAL_TRUE, AT_FI
 typedef enum at_layout { AT_LAYOUT_UNSET, AT_INTERLEAVED, AT_HALVES } at_layout;
 typedef enum at_denominator { AT_DENOMINATOR_UNSET, AT_HALF, AT_HALF_LESS_ONE } at_denominator;
 
+typedef enum at_hard_training { AT_HARD_UNSET, AT_HARD_REINFORCE, AT_HARD_EXACT } at_hard_training;
+
 /* All settings of a model; stored in its file. Strings are names as in attend.h. 0 and "" mean the
  * default in the table of settings.c, which also yields the options of training, their help and what a model does not
  * use. */
@@ -33,7 +35,8 @@ typedef struct at_model_settings {
     char score[32], normaliser[16], window[24], position[24];
     int64_t heads;
     bool input_feeding, bidirectional;
-    bool gate; /* a recurrent decoder scales its context by sigmoid(w_b h + b) */
+    at_hard_training hard_training; /* of the normaliser hard; unset: reinforce */
+    bool gate;                      /* a recurrent decoder scales its context by sigmoid(w_b h + b) */
     /* the Transformer's */
     int64_t ffn, kv_heads, decoder_layers; /* inner size of FFN; kv_heads, decoder_layers 0: as heads, layers */
     int64_t positions;                     /* rows of a learned table */

@@ -3,7 +3,7 @@
  *     h_j = cell(x_j, h_{j-1})             x and y are one-hot, so W x is a row of a table
  *     s_0 = h_N,  s_t = cell(y_{t-1}, s_{t-1})
  *     e_tj = s_t^T W_a h_j,  c_t = sum_j a_tj h_j
- *     p(y_t) = softmax(W_o [s_t; c_t] + b) */
+ *     p(y_t) = softmax(W_o [s_t; c_t] + b)            exact hard attention: sum_j a_tj softmax(W_o [s_t; h_j] + b) */
 #include "models/kinds.h"
 
 typedef struct rnn_attention {
@@ -39,8 +39,12 @@ static at_parts encode(const at_model *model, const at_pass *pass, const at_sour
     x = at_cell_input(pass->tape, model->params, &m->encoder, x);
     at_tensor *h =
         at_cell_run(pass->tape, model->params, &m->encoder, &(at_sequence){.x = x, .lengths = source->lengths}, &last);
-    at_parts encoded = {.count = 1, .part = {at_drop(model, pass, h)}}; /* [B,S,H] */
+    const int64_t H = model->settings.hidden;
+    h = at_drop(model, pass, h); /* [B,S,H] */
+    at_parts encoded = {.count = 1, .part = {h}};
     at_parts_add(&encoded, &last, 1);
+    if (at_is_exact(model)) /* the part of the logits that comes from h_j, W_o [0; h_j]: [B,S,V] */
+        encoded.part[encoded.count++] = at_dense_columns(pass, model, &m->W_o, H, 2 * H, h);
     return encoded;
 }
 
@@ -57,6 +61,14 @@ static at_parts start(const at_model *model, const at_pass *pass, const at_sourc
     at_parts state = {.count = 1, .part = {at_state_position(pass, source->rows, 0)}};
     at_parts_add(&state, &s, 1);
     return state;
+}
+
+/* The part of the logits that comes from the states h [B,n,H]: W_o [h; 0] + b */
+static at_tensor *logits_of_state(const at_model *model, const at_pass *pass, at_tensor *h)
+{
+    const rnn_attention *m = model->extra;
+    at_tensor *part = at_dense_columns(pass, model, &m->W_o, 0, model->settings.hidden, h);
+    return at_add(part, at_param(pass->tape, model->params, m->W_o.b));
 }
 
 static at_decoded decode(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded,
@@ -77,10 +89,16 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
     at_tensor *c = at_source_attention_next(&attention, h, encoded->part[0], encoded->part[0]); /* [B,n,H] */
     if (!c)
         return (at_decoded){0};
-    c = at_gate_apply(model, pass, &m->gate, h, c);
-    at_tensor *both = at_concat((at_tensor *[]){h, c}, 2, 2);
     *state = (at_parts){.count = 1, .part = {at_state_position(pass, source->rows, position + n)}};
     at_parts_add(state, &s, 1);
+    if (at_is_exact(model)) {
+        const at_marginal marginal = {.step = logits_of_state(model, pass, h),
+                                      .unit = encoded->part[encoded->count - 1],
+                                      .gate = at_gate_of(model, pass, &m->gate, h)};
+        return at_source_attention_end(&attention, at_marginal_logits(&attention, &marginal));
+    }
+    c = at_gate_apply(model, pass, &m->gate, h, c);
+    at_tensor *both = at_concat((at_tensor *[]){h, c}, 2, 2);
     return at_source_attention_end(&attention, at_dense_apply(tape, p, &m->W_o, both, AT_ACT_NONE));
 }
 
@@ -88,8 +106,8 @@ const at_model_kind at_rnn_attention = {
     .name = "rnn-attention",
     .formula = "s_t = rnn(y_{t−1}, s_{t−1}), e_tj = s_tᵀ W_a h_j, softmax(W_o [s_t; c_t])",
     .paper = "Luong, Pham, Manning 2015",
-    .fields =
-        "cell reset hidden attention dropout attention-dropout score normaliser window position heads gate guided-head",
+    .fields = "cell reset hidden attention dropout attention-dropout score normaliser window position heads "
+              "hard-training gate guided-head",
     .defaults = "cell=rnn score=general dropout=0.5",
     .has_source = true,
     .has_attention = true,

@@ -31,6 +31,8 @@ static const char *const final_norms[] = {"", "auto", "true", "false", NULL};
 static const char *const layouts[] = {"", "interleaved", "halves", NULL};
 static const char *const denominators[] = {"", "half", "half-1", NULL};
 
+static const char *const hard_trainings[] = {"", "reinforce", "exact", NULL};
+
 static const char *model_name(int index)
 {
     const at_model_kind *kind = at_model_kind_at(index);
@@ -65,6 +67,10 @@ static const at_setting rows[] = {
     /* Without a default, a model without a gate says nothing of it, like those written before there were gates. */
     ROW(SWITCH, "gate", gate,
         .help = "scale the context by a gate, sigmoid(w_b h + b), of the state that attention is asked with"),
+    CHOICE("hard-training", hard_training, hard_trainings,
+           .help =
+               "normaliser hard: reinforce samples a source unit, exact sums the probabilities of the next target unit "
+               "over all source units, which is for small target vocabularies such as letters (default: reinforce)"),
     OFF("bidirectional", bidirectional, .help = "a bidirectional encoder, half the units in each direction"),
     UNITS("ffn", ffn, .fallback = "1024", .help = "inner size of a transformer's feed-forward layers"),
     UNITS("kv-heads", kv_heads, .help = "heads of keys and values, each shared by a group of query heads"),
@@ -209,5 +215,9 @@ bool at_model_settings_complete(at_model_settings *settings, const at_given *giv
     if (!g->row[at_setting_find(at_model_setting, "ffn-dropout")] && at_model_uses(kind, "ffn-dropout"))
         settings->ffn_dropout = settings->dropout;
     at_attention attention;
-    return at_model_attention(settings, kind, &attention, error);
+    if (!at_model_attention(settings, kind, &attention, error))
+        return false;
+    if (settings->hard_training == AT_HARD_REINFORCE) /* the default; a model says nothing of it, as older ones do */
+        settings->hard_training = AT_HARD_UNSET;
+    return true;
 }

@@ -62,7 +62,8 @@ at_source_attention at_source_attention_begin(const at_model *model, const at_pa
     at_attention attention = model->attention;
     if (pass->expectation)
         at_attention_soften(&attention);
-    if (pass->guided_head || pass->wants_attended)
+    const bool attended = pass->wants_attended || at_is_exact(model);
+    if (pass->guided_head || attended)
         attention.plain = true; /* the fused path has no gradient of the weights */
     const bool hard = at_attention_samples(&attention);
     return (at_source_attention){.model = model,
@@ -74,7 +75,7 @@ at_source_attention at_source_attention_begin(const at_model *model, const at_pa
                                  .log_prob = hard ? at_step_array(pass, n) : NULL,
                                  .entropy = hard && pass->rng ? at_step_array(pass, n) : NULL,
                                  .guided = pass->guided_head ? at_step_array(pass, n) : NULL,
-                                 .attended = pass->wants_attended ? at_step_array(pass, n) : NULL,
+                                 .attended = attended ? at_step_array(pass, n) : NULL,
                                  .position = position};
 }
 
@@ -175,6 +176,11 @@ at_tensor *at_source_attention_next(at_source_attention *a, at_tensor *query, at
     return out.out;
 }
 
+at_tensor *at_source_attention_weights(const at_source_attention *a)
+{
+    return a->attended && at_tape_ok(a->pass->tape) ? at_concat(a->attended, (int)a->calls, 1) : NULL;
+}
+
 at_decoded at_source_attention_end(const at_source_attention *a, at_tensor *logits)
 {
     if (!logits || !at_tape_ok(a->pass->tape))
@@ -182,7 +188,7 @@ at_decoded at_source_attention_end(const at_source_attention *a, at_tensor *logi
     return (at_decoded){.logits = logits,
                         .weights = a->weights,
                         .guided = a->guided ? at_concat(a->guided, (int)a->calls, 1) : NULL,
-                        .attended = a->attended ? at_concat(a->attended, (int)a->calls, 1) : NULL,
+                        .attended = a->pass->wants_attended ? at_source_attention_weights(a) : NULL,
                         .log_prob = a->log_prob ? at_concat(a->log_prob, (int)a->calls, 1) : NULL,
                         .entropy = a->entropy ? at_concat(a->entropy, (int)a->calls, 1) : NULL};
 }

@@ -68,6 +68,18 @@ at_tensor *at_residual_norm(at_tensor *x, at_tensor *y, at_tensor *gain, at_tens
  * overwrites their values in the backward pass. */
 at_tensor *at_cross_entropy(at_tensor *logits, const int32_t *targets, at_real smoothing);
 
+/* mixture.c: logits z [N,J,V], weights w [N,J] -> log sum_j w_j softmax(z_j) [N,V]; a part with w_j = 0 is not read. The
+ * results are logits of the mixture as well, whose softmax it is if the weights of a row sum to anything but 0. */
+at_tensor *at_log_mixture(at_tensor *logits, at_tensor *weights);
+
+/* recompute.c: what `build` makes of the inputs, of the shape given, on a tape of its own that is thrown away; the backward
+ * pass builds it again, so only the result takes memory. All that has a gradient must be an input (entries may be NULL),
+ * and `context` must stay and mean the same until then. */
+enum { AT_MOST_RECOMPUTED = 8 };
+typedef at_tensor *at_build(at_tape *tape, at_tensor *const *inputs, const void *context);
+at_tensor *at_recompute(at_tape *tape, at_shape shape, at_build *build, const void *context, at_tensor *const *inputs,
+                        int count);
+
 /* normalise.c: over the last dimension of e [B,H,Q,K], only the keys of each row's span; zeros elsewhere */
 at_tensor *at_softmax(at_tensor *e, const at_spans *spans);
 at_tensor *at_sparsemax(at_tensor *e, const at_spans *spans);

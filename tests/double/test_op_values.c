@@ -245,6 +245,38 @@ static void cross_entropy(void **state)
     }
 }
 
+/* Parts without a weight may contain anything; large logits lose nothing; a row of zero weights is uniform. */
+static void log_mixture(void **state)
+{
+    (void)state;
+    enum { N = 3, J = 4, V = 9 };
+    static const double weights[N * J] = {0.1, 0, 0.6, 0.3, 1, 0, 0, 0, 0, 0, 0, 0}, offset[J] = {0, 0, 1e6, -1e6};
+    at_tensor *z = random_leaf(AT_SHAPE(N, J, V), 1), *w = at_leaf(tape, AT_SHAPE(N, J), weights, NULL, true);
+    double *logit = (double *)z->value, plain[N * J * V];
+    memcpy(plain, logit, sizeof plain);
+    for (int i = 0; i < N * J * V; i++)
+        logit[i] = weights[i / V] > 0 ? logit[i] + offset[i / V % J] : NAN;
+    at_tensor *y = at_log_mixture(z, w);
+    shape_is(y, AT_SHAPE(N, V));
+    for (int i = 0; i < N * V; i++) {
+        double p = 0;
+        for (int j = 0; j < J; j++) {
+            const double *row = plain + (i / V * J + j) * V;
+            double sum = 0;
+            for (int v = 0; v < V; v++)
+                sum += exp(row[v]);
+            p += weights[i / V * J + j] * exp(row[i % V]) / sum;
+        }
+        assert_true(fabs(y->value[i] - (i / V == 2 ? 0 : log(p))) < 1e-9);
+    }
+    assert_true(at_backward(at_sum(y, -1)));
+    for (int i = 0; i < N * J * V; i++)
+        assert_true(weights[i / V] > 0 ? isfinite(z->grad[i]) : z->grad[i] == 0);
+    assert_null(at_log_mixture(random_leaf(AT_SHAPE(2, 3, 4), 1), random_leaf(AT_SHAPE(2, 4), 1)));
+    assert_string_equal(at_tape_error(tape)->text, "log_mixture: the logits are [2,3,4] and must be [N,J,V]; the "
+                                                   "weights are [2,4] and must be [N,J]");
+}
+
 /* Large logits that differ by little lose nothing; without finite logits there is no finite loss. */
 static void cross_entropy_of_large_logits(void **state)
 {
@@ -404,6 +436,7 @@ int main(void)
         TEST(residual_norms),
         TEST(offsets),
         TEST(rotations_and_gaussians),
+        TEST(log_mixture),
         TEST(cross_entropy),
         TEST(cross_entropy_of_large_logits),
         TEST(empty),

@@ -52,6 +52,57 @@ static void pairs(void **state)
     gradcheck(&(gradcheck_case){.name = "mul by itself", .build = square, .inputs = 1, .shape = {AT_SHAPE(7)}});
 }
 
+/* ---- The logarithm of a mixture ---- */
+
+static at_tensor *log_mixture(at_tape *tape, at_tensor *const *x, const void *context)
+{
+    (void)tape, (void)context;
+    return at_log_mixture(x[0], x[1]);
+}
+
+/* The same of logits that nothing else reads, whose gradient may take their place. */
+static at_tensor *log_mixture_over(at_tape *tape, at_tensor *const *x, const void *context)
+{
+    (void)tape, (void)context;
+    return at_log_mixture(at_scale(x[0], 3), x[1]);
+}
+
+static void mixtures(void **state)
+{
+    (void)state;
+    static const double weights[] = {0.2, 0.3, 0.5, 0.7, 0.05, 0.25, 0.9, 0.3, 0.4};
+    for (int64_t V = 1; V <= 17; V += 4)
+        for (int over = 0; over < 2; over++)
+            gradcheck(&(gradcheck_case){.name = "op:log_mixture",
+                                        .build = over ? log_mixture_over : log_mixture,
+                                        .inputs = 2,
+                                        .shape = {AT_SHAPE(3, 3, V), AT_SHAPE(3, 3)},
+                                        .value = {NULL, weights}});
+}
+
+/* ---- What is computed again in the backward pass ---- */
+
+static at_tensor *built(at_tape *tape, at_tensor *const *x, const void *context)
+{
+    (void)tape, (void)context;
+    return at_mul(at_tanh(at_matmul(x[0], x[1], false, false)), x[0]);
+}
+
+static at_tensor *recomputed(at_tape *tape, at_tensor *const *x, const void *context)
+{
+    (void)context;
+    at_tensor *in[] = {at_sigmoid(x[0]), at_slice(x[1], 0, 0, 3), NULL};
+    at_tensor *first = at_recompute(tape, AT_SHAPE(5, 3), built, NULL, in, 3);
+    return at_mul(first, at_recompute(tape, AT_SHAPE(5, 3), built, NULL, (at_tensor *[]){first, in[1]}, 2));
+}
+
+static void recomputing(void **state)
+{
+    (void)state;
+    gradcheck(&(gradcheck_case){
+        .name = "op:recompute", .build = recomputed, .inputs = 2, .shape = {AT_SHAPE(5, 3), AT_SHAPE(4, 3)}});
+}
+
 /* ---- Functions of one number ---- */
 
 #define MAP(function)                                                                                                  \
@@ -473,8 +524,9 @@ static void offsets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs),  cmocka_unit_test(maps), cmocka_unit_test(products), cmocka_unit_test(linears),
-        cmocka_unit_test(shapes), cmocka_unit_test(sums), cmocka_unit_test(rows),     cmocka_unit_test(offsets),
+        cmocka_unit_test(pairs),    cmocka_unit_test(mixtures), cmocka_unit_test(recomputing), cmocka_unit_test(maps),
+        cmocka_unit_test(products), cmocka_unit_test(linears),  cmocka_unit_test(shapes),      cmocka_unit_test(sums),
+        cmocka_unit_test(rows),     cmocka_unit_test(offsets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -181,6 +181,20 @@ static void test_settings(void **state)
     assert_string_equal(REFUSAL({"heads", "3"}),
                         "`heads` is 3 and must divide 256, the size of what attention compares");
     assert_non_null(strstr(REFUSAL({"score", "aditive"}), "did you mean 'additive'"));
+    assert_string_equal(REFUSAL({"hard-training", "exact"}),
+                        "`hard-training` is for `normaliser` hard only, and the normaliser is 'softmax'");
+    assert_string_equal(REFUSAL({"hard-training", "reinforce"}, {"normaliser", "relu"}),
+                        "`hard-training` is for `normaliser` hard only, and the normaliser is 'relu'");
+    assert_string_equal(REFUSAL({"hard-training", "exakt"}), "`hard-training` takes reinforce or exact, not 'exakt'");
+    assert_string_equal(REFUSAL({"model", "transformer"}, {"hard-training", "exact"}, {"normaliser", "hard"}),
+                        "model 'transformer' does not use `hard-training`");
+    assert_string_equal(REFUSAL({"hard-training", "exact"}, {"normaliser", "hard"}, {"heads", "2"}),
+                        "`hard-training` exact sums over what one head chooses, and `heads` is 2");
+    assert_string_equal(REFUSAL({"hard-training", "exact"}, {"normaliser", "hard"}, {"position", "shaw:2"}),
+                        "`hard-training` exact needs values that do not depend on the target position; give `position` "
+                        "shaw:K:keys");
+    assert_string_equal(REFUSAL({"hard-training", "exact"}, {"normaliser", "hard"}, {"attention-dropout", "0.1"}),
+                        "`attention-dropout` cannot be used with the normaliser 'hard', which selects one position");
     assert_string_equal(REFUSAL({"input-feeding", "ja"}), "`input-feeding` takes true or false, not 'ja'");
 }
 

@@ -224,6 +224,7 @@ static const change changes[] = {
     {"batch-tokens", "", "30", "40"},
     {"schedule", "", NULL, "inverse-sqrt"},
     {"weight-decay", "optimiser adamw", NULL, "0.25"},
+    {"hard-training", "normaliser hard", NULL, "exact"},
     {"reinforce", "normaliser hard", NULL, "0.25"},
     {"entropy", "normaliser hard", NULL, "0.25"},
     {"average", VALIDATED, "2", "3"},
