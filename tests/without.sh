@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# without.sh [TREE]: attend builds without zlib, libzstd and SentencePiece, with no warning, and refuses what it then cannot do
-# with a message that names the library; and a program links with -static. Only the command and the static library are
+# without.sh [TREE]: attend builds without zlib, libzstd, libpng, libjpeg and SentencePiece, with no warning, and refuses what it
+# then cannot do with a message that names the library; and a program links with -static. Only the command and the static library are
 # built, without optimisation.
 set -eu
 tree=$(cd "${1:-$(dirname "$0")/..}" && pwd)
@@ -13,13 +13,13 @@ fail() {
 }
 
 command -v ccache >/dev/null && export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
-cmake -S "$tree" -B build -DAT_ZLIB=OFF -DAT_ZSTD=OFF -DAT_SPM=OFF -DAT_BENCH=OFF -DAT_WERROR=ON -DCMAKE_BUILD_TYPE=Debug \
+cmake -S "$tree" -B build -DAT_ZLIB=OFF -DAT_ZSTD=OFF -DAT_PNG=OFF -DAT_JPEG=OFF -DAT_SPM=OFF -DAT_BENCH=OFF -DAT_WERROR=ON -DCMAKE_BUILD_TYPE=Debug \
     -DCMAKE_C_FLAGS_DEBUG=-O0 -DCMAKE_CXX_FLAGS_DEBUG=-O0 >log
 cmake --build build -j2 --target attend attend_static >>log 2>&1 || {
     grep -E 'error:|warning:' -A4 log | head -40
-    fail "attend does not build without zlib, libzstd and SentencePiece"
+    fail "attend does not build without its optional libraries"
 }
-! nm -D --undefined-only build/attend | grep -E ' (inflate|ZSTD_)' || fail "attend still calls zlib or libzstd"
+! nm -D --undefined-only build/attend | grep -E ' (inflate|ZSTD_|png_|jpeg_)' || fail "attend still calls an optional library"
 
 # refuse NAME BYTES REASON
 refuse() {
@@ -32,6 +32,26 @@ refuse lines '\x28\xb5\x2f\xfd' "zstd data, and this attend was built without li
 printf 'a b c d\n' >plain
 echo 'a b c d' | build/attend score bleu --reference plain | grep -q '^BLEU.* = 100.0 ' || fail "attend score of plain text"
 
+# Pictures are known by their first bytes, and the message names what reads them.
+cat >picture.c <<'END'
+#include <stdio.h>
+#include "image/image.h"
+int main(int count, char **path)
+{
+    at_error error = {0};
+    at_image image;
+    puts(count == 2 && at_image_read(path[1], &image, &error) ? "read" : error.text);
+}
+END
+libraries=$(PKG_CONFIG_PATH=$PWD/build pkg-config --static --libs jansson libutf8proc libxxhash)
+cc -I "$tree/src" -I "$tree/include" picture.c -L build -lattend $libraries -lm -lpthread -o picture
+picture() { # picture BYTES KIND LIBRARY
+    printf '%b' "$1" >x.picture
+    [ "$(./picture x.picture)" = "'x.picture' is a $2 picture, and this attend was built without $3" ] || fail "attend says of a $2: $(./picture x.picture)"
+}
+picture '\x89PNG\r\n\x1a\n' PNG libpng
+picture '\xff\xd8\xff\xe0' JPEG libjpeg
+
 # Without SentencePiece there is no C++, and subwords are refused by name.
 ! ldd build/attend | grep -E 'stdc|sentencepiece' || fail "attend still needs C++"
 for kind in spm:20 "$tree/tests/ref/rules.spm"; do
@@ -43,7 +63,6 @@ build/attend train --source plain --target plain --output model --embedding 4 --
     fail "attend does not train words"
 
 # A program without any shared library.
-libraries=$(PKG_CONFIG_PATH=$PWD/build pkg-config --static --libs jansson libutf8proc libxxhash)
 echo 'int main(void) { return 0; }' >empty.c
 if ! cc -static empty.c $libraries -lm -lpthread -o empty 2>/dev/null; then
     echo "SKIPPED: the libraries that attend needs are not there as static libraries"

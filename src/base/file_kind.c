@@ -65,7 +65,25 @@ static const struct {
      "ELF",
      4, "a program"},
     {"%PDF", 4, "a PDF file"},
+    {"\x89PNG\r\n\x1A\n", 8, "a PNG picture"},
+    {"\xFF\xD8\xFF", 3, "a JPEG picture"},
+    {"GIF8", 4, "a GIF picture"},
+    {"II*\0", 4, "a TIFF picture"},
+    {"MM\0*", 4, "a TIFF picture"},
+    {"\0\0\0\x0CjP  ", 8, "a JPEG 2000 picture"},
 };
+
+/* Pictures whose first bytes alone do not tell: RIFF and BMP have a size after them, HEIF and AVIF one before. */
+static const char *picture_kind(const unsigned char *bytes, size_t size)
+{
+    if (size >= 12 && memcmp(bytes, "RIFF", 4) == 0 && memcmp(bytes + 8, "WEBP", 4) == 0)
+        return "a WebP picture";
+    if (size >= 12 && memcmp(bytes + 4, "ftyp", 4) == 0)
+        return strncmp((const char *)bytes + 8, "avif", 4) == 0 ? "an AVIF picture" : "a HEIF picture or a film";
+    if (size >= 18 && memcmp(bytes, "BM", 2) == 0 && memcmp(bytes + 6, "\0\0\0\0", 4) == 0)
+        return "a BMP picture";
+    return NULL;
+}
 
 /* Bytes of text: no control characters but white space, and not many beyond ASCII unless they are UTF-8. */
 static const char *text_kind(const unsigned char *bytes, size_t size)
@@ -103,6 +121,8 @@ const char *at_file_kind(const unsigned char *bytes, size_t size)
             return starts[i].kind;
     if (at_utf16_kind(bytes, size))
         return "a text file in UTF-16";
-    const char *kind = tensors_kind(bytes, size);
+    const char *kind = picture_kind(bytes, size);
+    if (!kind)
+        kind = tensors_kind(bytes, size);
     return kind ? kind : text_kind(bytes, size);
 }

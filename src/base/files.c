@@ -86,6 +86,44 @@ unsigned char *at_file_read(const char *path, size_t *size, at_error *error)
     return bytes;
 }
 
+int at_file_open_regular(const char *path, size_t *size, at_error *error)
+{
+    if (error->code != AT_OK)
+        return -1;
+    int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    struct stat status;
+    if (file < 0 || fstat(file, &status) != 0) {
+        at_file_fail(error, "read", path, errno);
+    } else if (S_ISREG(status.st_mode)) {
+        *size = (size_t)status.st_size;
+        return file;
+    } else {
+        at_fail(error, AT_FILE, "cannot read '%s': it is a %s, not a file", path,
+                S_ISDIR(status.st_mode)    ? "directory"
+                : S_ISFIFO(status.st_mode) ? "pipe"
+                                           : "device");
+    }
+    if (file >= 0)
+        close(file);
+    return -1;
+}
+
+bool at_file_read_at(int file, size_t offset, void *bytes, size_t size, const char *path, at_error *error)
+{
+    unsigned char *to = bytes;
+    for (size_t done = 0; done < size;) {
+        const ssize_t got = pread(file, to + done, size - done, (off_t)(offset + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return at_file_fail(error, "read", path, errno);
+        if (got == 0)
+            return at_fail(error, AT_FILE, "cannot read '%s': it became shorter while it was read", path);
+        done += (size_t)got;
+    }
+    return true;
+}
+
 struct at_writer {
     int file;
     char *path;      /* as the caller wrote it, for error messages */

@@ -13,7 +13,7 @@
 
 static const unsigned char magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 
-enum { MOST_HEADER = 65536, DESCR = 32 };
+enum { MOST_HEADER = AT_NPY_HEADER - 12, DESCR = 32 };
 
 /* The parsed header, and the current position in its text. */
 typedef struct header {
@@ -235,33 +235,39 @@ static bool find_header(const unsigned char *bytes, size_t size, header *h, size
     return true;
 }
 
-at_array *at_npy_parse(const unsigned char *bytes, size_t size, const char *name, at_error *error)
+bool at_npy_header_parse(const unsigned char *bytes, size_t size, size_t total, const char *name, at_npy_header *out,
+                         at_error *error)
 {
     if (error->code != AT_OK)
-        return NULL;
+        return false;
     header h = {.file = name, .error = error};
-    size_t start = 0, count, needed;
-    at_dtype dtype = AT_F32;
-    if (!find_header(bytes, size, &h, &start) || !take_header(&h) || !find_dtype(&h, &dtype))
-        return NULL;
+    size_t count, needed;
+    *out = (at_npy_header){.dtype = AT_F32};
+    if (!find_header(bytes, size, &h, &out->start) || !take_header(&h) || !find_dtype(&h, &out->dtype))
+        return false;
     char shape[AT_SHAPE_TEXT];
     at_dims_text(h.rank, h.dim, shape);
-    if (h.fortran_order && h.rank > 1) {
-        at_fail(error, AT_UNSUPPORTED,
-                "'%s' holds its shape %s in Fortran order (fortran_order: True); save numpy.ascontiguousarray of it",
-                name, shape);
+    if (h.fortran_order && h.rank > 1)
+        return at_fail(
+            error, AT_UNSUPPORTED,
+            "'%s' holds its shape %s in Fortran order (fortran_order: True); save numpy.ascontiguousarray of it", name,
+            shape);
+    if (!at_shape_bytes(out->dtype, h.rank, h.dim, &count, &needed))
+        return at_fail(error, AT_FORMAT, "'%s' claims shape %s, which is larger than any array", name, shape);
+    if (needed != total - out->start)
+        return at_fail(error, AT_FORMAT, "'%s' has %zu bytes of data; its shape %s of %s takes %zu", name,
+                       total - out->start, shape, at_dtype_rows[out->dtype].name, needed);
+    out->rank = h.rank;
+    memcpy(out->dim, h.dim, sizeof h.dim);
+    return true;
+}
+
+at_array *at_npy_parse(const unsigned char *bytes, size_t size, const char *name, at_error *error)
+{
+    at_npy_header h;
+    if (!at_npy_header_parse(bytes, size, size, name, &h, error))
         return NULL;
-    }
-    if (!at_shape_bytes(dtype, h.rank, h.dim, &count, &needed)) {
-        at_fail(error, AT_FORMAT, "'%s' claims shape %s, which is larger than any array", name, shape);
-        return NULL;
-    }
-    if (needed != size - start) {
-        at_fail(error, AT_FORMAT, "'%s' has %zu bytes of data; its shape %s of %s takes %zu", name, size - start, shape,
-                at_dtype_rows[dtype].name, needed);
-        return NULL;
-    }
-    return at_array_of(dtype, h.rank, h.dim, bytes + start, error);
+    return at_array_of(h.dtype, h.rank, h.dim, bytes + h.start, error);
 }
 
 at_array *at_npy_read(const char *path, at_error *error)

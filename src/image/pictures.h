@@ -1,0 +1,63 @@
+/* Pictures, or rows of features that another program computed from pictures, as a model takes them: a store that corpora,
+ * search and encoding fill line by line. */
+#ifndef AT_PICTURES_H
+#define AT_PICTURES_H
+
+#include "attend.h"
+#include "base/real.h"
+#include "base/rng.h"
+
+/* How pictures are given to a model; stored in the model. */
+typedef struct at_picture_form {
+    int64_t height,
+        width;        /* 0 and 0: as they are; one of them 0: it follows from the other, with the same proportions */
+    int64_t channels; /* 1 grey, 3 RGB; of features their number D, or 0: that of the first features added */
+    bool features;    /* rows of features and not pictures; height and width are 0 */
+} at_picture_form;
+
+/* A picture that keeps its size, or gets one from its proportions, may have this many pixels. */
+enum { AT_PICTURE_PIXELS = 1 << 22 };
+
+typedef struct at_pictures at_pictures; /* by index from 0 */
+at_pictures *at_pictures_new(const at_picture_form *form, at_error *error);
+void at_pictures_free(at_pictures *pictures);
+void at_pictures_clear(at_pictures *pictures); /* forgets the pictures, keeps the memory and open arrays */
+
+/* The form, with the number of features once it is known. */
+at_picture_form at_pictures_form(const at_pictures *pictures);
+
+/* Adds the picture that a source line names: the path of a PNG or JPEG file, relative to `folder` (NULL: the current one),
+ * or PATH.npy[INDEX], an item from 0 of an array: uint8 [N,H,W] or [N,H,W,3] of pictures, float16, float32 or float64 [N,L,D]
+ * of features. *index is its number, or -1 with an error that names the file. Nothing is added then. */
+bool at_pictures_add(at_pictures *pictures, const char *folder, const char *line, size_t length, int64_t *index,
+                     at_error *error);
+
+int64_t at_pictures_count(const at_pictures *pictures);
+size_t at_pictures_bytes(const at_pictures *pictures); /* of the pictures in memory */
+/* Of features: L and 1. */
+void at_pictures_size(const at_pictures *pictures, int64_t index, int64_t *height, int64_t *width);
+
+/* The values [height width, channels]: pixels as byte / 255, features as they are. Several threads may read one store. */
+void at_pictures_values(const at_pictures *pictures, int64_t index, at_real *out);
+
+/* A small change of a picture, in units of 2^-16; all zeros: none. Integers, so that it is the same everywhere. */
+typedef struct at_picture_change {
+    int32_t shift_x, shift_y; /* to the right and down, in shares of the width and the height */
+    int32_t scale;            /* how much larger: 6554 is 10% */
+    int32_t shear;            /* how far to the right per pixel down from the middle */
+} at_picture_change;
+
+/* Draws one, uniformly: with strength 1 up to 5% of the side for each shift, 10% of scale and 0.2 of shear, with another
+ * strength (0 to 4) that times as much. Advances rng by four draws, whatever the strength. */
+at_picture_change at_picture_change_draw(at_rng *rng, double strength);
+
+/* The values of the changed picture, of the same size: each new pixel is interpolated between the four old ones around it,
+ * beyond the border the nearest one continues. Without a change exactly at_pictures_values. Features are not changed. */
+void at_pictures_augmented(const at_pictures *pictures, int64_t index, const at_picture_change *change, at_real *out);
+
+/* Whether the file is a .npy array, by its first bytes; false too if it cannot be read. */
+bool at_pictures_is_array(const char *path);
+/* The number of its items, each of which is a line PATH.npy[INDEX]: for a source that is an array as a whole. */
+bool at_pictures_array_count(const char *path, int64_t *count, at_error *error);
+
+#endif
