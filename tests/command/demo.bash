@@ -20,6 +20,11 @@ narrow_golden() {
     narrow "$here/$file"
 }
 
+# learnt FILE LINE...: says, if models are trained until they have learnt this.
+learnt() {
+    ! learns || says "$@"
+}
+
 # says FILE LINE...: the lines stand in the file, indented, each by itself.
 says() {
     local file=$1 line

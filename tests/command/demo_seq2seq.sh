@@ -4,27 +4,30 @@
 . "$(dirname "$0")/support.bash"
 . "$here/demo.bash"
 
-"$attend" demo beer >beer.txt
+small=
+learns || small="--hidden 8"
+"$attend" demo beer $small >beer.txt
 narrow beer.txt
-says beer.txt 'ich mochte ein bier P -> i want a beer E'
+learnt beer.txt 'ich mochte ein bier P -> i want a beer E'
 equal 5 "$(grep -cE '^    epoch +[0-9]+   loss [0-9.]+$' beer.txt)" "losses that beer shows"
-equal 5 "$(grep -cE '^ +(i|want|a|beer|E) .*[01]\.[0-9]{2}' beer.txt)" "rows of the heat map of beer"
-"$attend" demo beer --threads 1 >again.txt
+! learns || equal 5 "$(grep -cE '^ +(i|want|a|beer|E) .*[01]\.[0-9]{2}' beer.txt)" "rows of the heat map of beer"
+"$attend" demo beer $small --threads 1 >again.txt
 equal "$(timeless beer.txt)" "$(timeless again.txt)" "beer on one thread"
-"$attend" demo beer --score additive --normaliser sparsemax --hidden 32 >other.txt
-says other.txt 'ich mochte ein bier P -> i want a beer E'
+"$attend" demo beer --score additive --normaliser sparsemax ${small:---hidden 32} >other.txt
+learnt other.txt 'ich mochte ein bier P -> i want a beer E'
 
-"$attend" demo antonyms >antonyms.txt
+"$attend" demo antonyms $small >antonyms.txt
 narrow antonyms.txt
-says antonyms.txt 'man -> women' 'mans -> women' 'king -> queen' 'black -> white' 'up -> down'
-equal 5 "$(grep -cE '^    epoch +[0-9]+   loss 0\.00[0-9]+$' antonyms.txt)" "losses that antonyms shows"
+learnt antonyms.txt 'man -> women' 'mans -> women' 'king -> queen' 'black -> white' 'up -> down'
+equal 5 "$(grep -cE '^    epoch +[0-9]+   loss [0-9.]+$' antonyms.txt)" "losses that antonyms shows"
+! learns || equal 5 "$(grep -cE ' loss 0\.00[0-9]+$' antonyms.txt)" "small losses of antonyms"
 
 # Every other model learns both, and draws its attention if it has some.
 for model in rnn-plain rnn-encdec rnn-attention bahdanau luong transformer; do
-    "$attend" demo beer --model $model >beer.txt
-    says beer.txt 'ich mochte ein bier P -> i want a beer E'
-    "$attend" demo antonyms --model $model girl >antonyms.txt
-    says antonyms.txt 'man -> women' 'king -> queen' 'black -> white' 'up -> down' 'girl -> boy'
+    "$attend" demo beer --model $model $small >beer.txt
+    learnt beer.txt 'ich mochte ein bier P -> i want a beer E'
+    "$attend" demo antonyms --model $model $small girl >antonyms.txt
+    learnt antonyms.txt 'man -> women' 'king -> queen' 'black -> white' 'up -> down' 'girl -> boy'
     rows=$(grep -cE '^ +(b|o|y|E) .*[01]\.[0-9]{2}' antonyms.txt || true)
     case $model in
     rnn-plain | rnn-encdec)
@@ -32,7 +35,7 @@ for model in rnn-plain rnn-encdec rnn-attention bahdanau luong transformer; do
         grep -q 'no attention in this model' antonyms.txt || fail "antonyms with $model shows attention"
         equal 0 "$rows" "rows of the heat map of antonyms with $model"
         ;;
-    *) equal 4 "$rows" "rows of the heat map of antonyms with $model" ;;
+    *) ! learns || equal 4 "$rows" "rows of the heat map of antonyms with $model" ;;
     esac
     narrow antonyms.txt
 done

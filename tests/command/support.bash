@@ -45,6 +45,12 @@ refuse() {
     checks=$((checks + 1))
 }
 
+# learns: whether models are trained until they have learnt their task, which takes long under the sanitizers. There they train
+# a little, and what they say is not checked; .ci/run runs the tests that ask for this on an optimised build, too.
+learns() {
+    ! readelf -d "$attend" 2>/dev/null | grep -q libasan
+}
+
 # skipped TEXT: a check that cannot be made here, and why; tests/run.sh counts these lines.
 skipped() {
     echo "SKIPPED: $1"

@@ -4,9 +4,15 @@ jobs=${JOBS:-$(nproc)}
 TORTURE=${TORTURE:-full}
 
 # build NAME CMAKE-ARGUMENT...: builds the command and what the arguments ask for in build/torture/NAME; sets $build and $attend.
+# For `build release` RELEASE may name an optimised build that is there already.
 build()
 {
     build=$top/build/torture/$1
+    if [ "$1" = release ] && [ -n "${RELEASE:-}" ]; then
+        attend=$top/build/torture/given/attend # alone: no attend-bench beside it
+        cmp -s "$top/$RELEASE/attend" "$attend" || install -D "$top/$RELEASE/attend" "$attend"
+        return
+    fi
     shift
     build_in "$build" "" -DAT_BENCH=OFF "$@"
     attend=$build/attend
