@@ -69,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         .max_length = bytes[1] % 8, .rule = (at_too_long)(bytes[1] / 8 % 3), .max_ratio = bytes[1] / 32};
     at_corpus_report report;
     at_error error = {0};
-    at_decompressed_limit_set(1 << 20);
+    at_decompressed_limit_set(1 << 17);
     at_lines *lines = at_lines_read(&files, &error);
     expect_message(lines, &error);
     at_vocabulary *source = lines && !files.target_only ? make_vocabulary(lines, 0, bytes[2]) : NULL;

@@ -80,23 +80,31 @@ static void count(void *context, const at_train_news *news)
     stop = updates > 20;
 }
 
-static bool run(int which, at_error *error)
+/* The settings of a run are the same for all inputs, so they are made once. */
+static at_training *make_training(int which)
 {
     static const at_line source[] = {{"a b", 3}, {"b", 1}}, target[] = {{"b", 1}, {"a", 1}};
-    at_error setting_error = {0};
-    at_train_result result;
-    at_training *training = at_training_new(&setting_error);
-    set(training, all_runs, &setting_error);
-    set(training, runs[which], &setting_error);
-    at_training_set(training, "output", output, &setting_error);
-    at_training_data(training, AT_TRAIN, source, target, 2, &setting_error);
+    at_error error = {0};
+    at_training *training = at_training_new(&error);
+    set(training, all_runs, &error);
+    set(training, runs[which], &error);
+    at_training_set(training, "output", output, &error);
+    at_training_data(training, AT_TRAIN, source, target, 2, &error);
     if (which == 0)
-        at_training_data(training, AT_VALID, source, target, 1, &setting_error);
-    EXPECT(setting_error.code == AT_OK);
+        at_training_data(training, AT_VALID, source, target, 1, &error);
+    EXPECT(error.code == AT_OK);
+    return training;
+}
+
+static bool run(int which, at_error *error)
+{
+    static at_training *training[2];
+    at_train_result result;
+    if (!training[which])
+        training[which] = make_training(which);
     updates = stop = 0;
-    const bool done = at_training_run(training, count, NULL, &stop, &result, error);
+    const bool done = at_training_run(training[which], count, NULL, &stop, &result, error);
     EXPECT(!stop); /* no state asks for more than the two updates of the run */
-    at_training_free(training);
     return done;
 }
 

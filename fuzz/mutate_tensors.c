@@ -119,8 +119,9 @@ static json_t *changed_text(const char *text)
     size = LLVMFuzzerMutate(bytes, size, MOST_TEXT);
     bytes[size] = '\0';
     for (size_t i = 0; i < size; i++)
-        if (bytes[i] == '\0' || !at_is_utf8((const char *)bytes))
-            bytes[i] = bytes[i] == '\0' || bytes[i] >= 0x80 ? '?' : bytes[i];
+        bytes[i] = bytes[i] == '\0' ? '?' : bytes[i];
+    for (size_t i = 0; (i += at_utf8_length((const char *)bytes + i, size - i)) < size; i++)
+        bytes[i] = '?';
     return json_string((const char *)bytes);
 }
 
