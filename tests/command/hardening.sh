@@ -26,6 +26,12 @@ for file in $files; do
     has "has an executable stack" "$file" 'GNU_STACK .* RW ' -l
     [ -z "$sanitizers" ] || continue # they check the stack and the buffers in their own way
     has "has no stack protector" "$file" '__stack_chk_fail' --dyn-syms
+    # Each page of a large frame is touched in turn.
+    if [ "$(uname -m)" = x86_64 ] && grep -q '^AT_HAS_STACK_CLASH:INTERNAL=1' "$build/CMakeCache.txt"; then
+        objdump -d --no-show-raw-insn "$build/$file" | grep -A1 -E 'sub +\$0x1000,%rsp' >"$scratch/shown" || true
+        grep -qE '(or|mov)q +\$0x0,\(%rsp\)' "$scratch/shown" || fail "$file does not touch each page of a large frame"
+        checks=$((checks + 1))
+    fi
     [ "$type" = Debug ] || has "has no checked string functions" "$file" '__[a-z]+_chk' --dyn-syms
 done
 echo "$checks checks"

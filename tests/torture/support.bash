@@ -9,8 +9,10 @@ build()
 {
     build=$top/build/torture/$1
     if [ "$1" = release ] && [ -n "${RELEASE:-}" ]; then
-        attend=$top/build/torture/given/attend # alone: no attend-bench beside it
-        cmp -s "$top/$RELEASE/attend" "$attend" || install -D "$top/$RELEASE/attend" "$attend"
+        # Alone, as attend-bench is not meant, and without what valgrind cannot read of clang's debug information.
+        build=$top/build/torture/given
+        attend=$build/attend
+        mkdir -p "$build" && strip --strip-debug -o "$attend.$$" "$top/$RELEASE/attend" && mv "$attend.$$" "$attend" || exit 1
         return
     fi
     shift
