@@ -110,6 +110,8 @@ static inline void gradcheck_recorded(const gradcheck_state *s, const at_tape *t
 /* Adds dL/dx to the gradients of one input, or of all for -1. */
 static inline void gradcheck_back(gradcheck_state *s, int wanted)
 {
+    if (s->c->params)
+        at_params_changed(s->c->params);
     at_mark mark = at_arena_mark(s->arena);
     at_tape *tape = at_tape_new(s->arena, true);
     at_tensor *y = gradcheck_run(s, tape, wanted);

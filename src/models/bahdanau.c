@@ -44,6 +44,7 @@ static bool declare(at_model *model, at_error *error)
     m->C_o = at_dense_declare(p, "output.C_o", 2 * H, L, false, error);
     m->W_o = at_dense_declare(p, "output.W_o", s->maxout, s->target_size, true, error);
     return at_attention_params_declare(model, &m->attention, "attention", A, 2 * H, true, error) &&
+           at_coverage_declare(model, &m->attention, "attention", false, error) &&
            at_gate_declare(model, &m->gate, "attention.gate", H, error);
 }
 
@@ -80,6 +81,7 @@ static at_parts start(const at_model *model, const at_pass *pass, const at_sourc
     s.h = at_dense_apply(pass->tape, model->params, &m->W_s, encoded->part[FIRST], AT_ACT_TANH); /* [B,H] */
     at_parts state = {.count = 1, .part = {at_state_position(pass, source->rows, 0)}};
     at_parts_add(&state, &s, 1);
+    at_coverage_start(model, pass, source, &state);
     return state;
 }
 
@@ -89,14 +91,14 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
     const bahdanau *m = model->extra;
     at_tape *tape = pass->tape;
     at_params *p = model->params;
-    const int64_t B = source->rows, A = model->settings.attention, position = at_state_position_of(state->part[0]);
+    const int64_t B = source->rows, A = model->settings.attention;
     at_hidden s;
     at_parts_take(state, 1, &m->decoder, &s, 1);
     at_tensor **before = at_step_array(pass, n), **context = at_step_array(pass, n);
     at_tensor *Ey = at_steps_embed(pass, at_param(tape, p, m->target_embedding), ids, B, n); /* [n,B,E] */
     Ey = at_drop(model, pass, Ey);
     at_tensor *x = at_cell_input(tape, p, &m->decoder, Ey); /* [n,B,gates*H] */
-    at_source_attention attention = at_source_attention_begin(model, pass, source, &m->attention, n, position);
+    at_source_attention attention = at_source_attention_begin(model, pass, source, &m->attention, n, state);
     for (int64_t i = 0; i < n && at_tape_ok(tape); i++) {
         at_tensor *q = at_dense_apply(tape, p, &m->W_a, s.h, AT_ACT_NONE); /* [B,A] */
         at_tensor *c = at_source_attention_next(&attention, at_reshape(q, AT_SHAPE(B, 1, A)), encoded->part[KEYS],
@@ -110,8 +112,9 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
         return (at_decoded){0};
     at_tensor *t = at_dense_apply(tape, p, &m->U_o, at_steps_join(before, n), AT_ACT_NONE); /* [n,B,2L] */
     t = at_add(t, at_dense_apply(tape, p, &m->V_o, Ey, AT_ACT_NONE));
-    *state = (at_parts){.count = 1, .part = {at_state_position(pass, B, position + n)}};
+    *state = (at_parts){.count = 1, .part = {at_state_position(pass, B, attention.position)}};
     at_parts_add(state, &s, 1);
+    at_coverage_keep(&attention, state);
     if (at_is_exact(model)) {
         at_tensor *gate = at_gate_of(model, pass, &m->gate, at_steps_join(before, n)); /* [n,B,1] */
         const at_marginal marginal = {.step = at_rows_first(t),
@@ -132,7 +135,7 @@ const at_model_kind at_bahdanau = {
     .formula = "e_ij = v_aᵀ tanh(W_a s_{i−1} + U_a h_j), s_i = gru(E y_{i−1}, c_i, s_{i−1}), maxout",
     .paper = "Bahdanau, Cho, Bengio 2014",
     .fields = "cell reset embedding hidden attention maxout dropout attention-dropout score normaliser window position "
-              "heads hard-training gate guided-head",
+              "heads hard-training coverage coverage-width gate guided-head",
     .defaults = "cell=gru score=additive",
     .has_source = true,
     .has_attention = true,

@@ -52,8 +52,15 @@ int64_t at_state_position_of(const at_tensor *position);
 
 /* ---- Attention over the source (source_attention.c) ---- */
 
+/* Of `coverage`: NAME.Q [N, height * width] and NAME.U_f [A, N]. */
+typedef struct at_coverage_params {
+    int filters, U_f;
+    int64_t height, width; /* of the window */
+} at_coverage_params;
+
 typedef struct at_attention_params {
-    bool prepared;                              /* additive: queries are W_a q and keys U_a k already */
+    bool prepared; /* additive: queries are W_a q and keys U_a k already */
+    at_coverage_params coverage;
     int64_t width;                              /* of queries and keys */
     int parameter[AT_AXES][AT_MOST_PARAMETERS]; /* numbers in at_params, -1: none */
 } at_attention_params;
@@ -83,17 +90,33 @@ typedef struct at_source_attention {
     at_tensor **log_prob, **entropy; /* [B,Q] of each call; hard attention only */
     at_tensor **guided;              /* [B,Q,S] of each call, if the pass guides a head */
     at_tensor **attended;            /* [B,Q,S] of each call, if they must be differentiable */
-    int64_t position;                /* position of the next query */
-    int64_t done;                    /* steps so far */
+    const at_grids *grids;      /* NULL: the source is a sequence; else row b has the cells of grid b, row by row */
+    at_tensor *covered;         /* [B,S] coverage: the weights summed over the steps so far */
+    struct at_cells *cells;     /* coverage: where the cells of the source lie */
+    at_tensor *key, *ready_key; /* coverage: keys, and U k, which are the same at every step */
+    int64_t position;           /* position of the next query */
+    int64_t done;               /* steps so far */
     int64_t calls;
 } at_source_attention;
+/* The next n steps after `state`, whose first part is the position and whose last one is that of `coverage`, if any. */
 at_source_attention at_source_attention_begin(const at_model *model, const at_pass *pass, const at_source *source,
-                                              const at_attention_params *params, int64_t n, int64_t position);
-/* The context of the next Q queries [B,Q,width]: [B,Q,value width]. */
+                                              const at_attention_params *params, int64_t n, const at_parts *state);
+/* The context of the next Q queries [B,Q,width]: [B,Q,value width]. `key` and `value` are the same in all calls. */
 at_tensor *at_source_attention_next(at_source_attention *a, at_tensor *query, at_tensor *key, at_tensor *value);
 /* The weights of all queries so far, [B,n,S], differentiable; NULL unless the pass or the model needs them. */
 at_tensor *at_source_attention_weights(const at_source_attention *a);
 at_decoded at_source_attention_end(const at_source_attention *a, at_tensor *logits);
+
+/* ---- Coverage (coverage.c): functions that do nothing unless the settings have it ---- */
+
+/* After at_attention_params_declare of the same name. `grid`: the window of the filters is a square, not an interval. */
+bool at_coverage_declare(at_model *model, at_attention_params *params, const char *name, bool grid, at_error *error);
+/* The last part of a decoder's state: zeros for the first one, and what it is after the steps so far. */
+void at_coverage_start(const at_model *model, const at_pass *pass, const at_source *source, at_parts *state);
+void at_coverage_keep(const at_source_attention *a, at_parts *state);
+/* U k + U_f F for the prepared keys U k [B,S,A] of the next step. */
+typedef struct at_cells at_cells;
+at_tensor *at_coverage_keys(at_source_attention *a, at_tensor *key);
 
 /* ---- The output of hard attention without sampling (marginal.c) ---- */
 

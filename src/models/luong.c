@@ -36,6 +36,7 @@ static bool declare(at_model *model, at_error *error)
     m->W_c = at_dense_declare(p, "output.W_c", 2 * H, H, false, error);
     m->W_s = at_dense_declare(p, "output.W_s", H, s->target_size, true, error);
     return at_attention_params_declare(model, &m->attention, "attention", H, H, false, error) &&
+           at_coverage_declare(model, &m->attention, "attention", false, error) &&
            at_gate_declare(model, &m->gate, "attention.gate", H, error);
 }
 
@@ -67,7 +68,7 @@ static at_tensor *features(const at_model *model, const at_pass *pass, const at_
     return encode(model, pass, source).part[0];
 }
 
-/* The state: its position, h~ with input feeding, then the layers. */
+/* The state: its position, h~ with input feeding, then the layers; that of coverage is added to it. */
 static at_parts state_of(const at_model *model, at_tensor *position, at_tensor *attentional, const at_hidden *layer)
 {
     const luong *m = model->extra;
@@ -84,7 +85,9 @@ static at_parts start(const at_model *model, const at_pass *pass, const at_sourc
     at_hidden layer[AT_MOST_LAYERS];
     at_parts_take(encoded, 1, &m->decoder.ahead[0], layer, m->decoder.layers);
     at_hidden zeros = at_hidden_zeros(pass->tape, &m->decoder.ahead[0], source->rows);
-    return state_of(model, at_state_position(pass, source->rows, 0), zeros.h, layer);
+    at_parts state = state_of(model, at_state_position(pass, source->rows, 0), zeros.h, layer);
+    at_coverage_start(model, pass, source, &state);
+    return state;
 }
 
 /* The context c [B,n,H] of the states h [B,n,H], and h~ = tanh(W_c [c; h]) from it */
@@ -155,11 +158,11 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
     at_tape *tape = pass->tape;
     at_params *p = model->params;
     const bool feeds = model->settings.input_feeding;
-    const int64_t B = source->rows, position = at_state_position_of(state->part[0]);
+    const int64_t B = source->rows;
     at_hidden layer[AT_MOST_LAYERS];
     at_tensor *attentional = feeds ? state->part[1] : NULL, *table = at_param(tape, p, m->target_embedding);
     at_parts_take(state, feeds ? 2 : 1, &m->decoder.ahead[0], layer, m->decoder.layers);
-    at_source_attention attention = at_source_attention_begin(model, pass, source, &m->attention, n, position);
+    at_source_attention attention = at_source_attention_begin(model, pass, source, &m->attention, n, state);
     at_tensor *x = feeds ? at_steps_embed(pass, table, ids, B, n)    /* [n,B,E] */
                          : at_embedding(table, ids, AT_SHAPE(B, n)); /* [B,n,E] */
     x = at_drop(model, pass, x);
@@ -179,7 +182,8 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
         for (int i = 0; i < m->decoder.layers; i++)
             layer[i] = last[i];
     }
-    *state = state_of(model, at_state_position(pass, B, position + n), attentional, layer);
+    *state = state_of(model, at_state_position(pass, B, attention.position), attentional, layer);
+    at_coverage_keep(&attention, state);
     return at_source_attention_end(&attention, h ? logits_of(model, &attention, encoded, h) : NULL);
 }
 
@@ -189,7 +193,7 @@ const at_model_kind at_luong = {
     .paper = "Luong, Pham, Manning 2015",
     .fields = "cell reset layers embedding hidden attention dropout attention-dropout score normaliser window position "
               "heads input-feeding "
-              "bidirectional hard-training gate guided-head",
+              "bidirectional hard-training coverage coverage-width gate guided-head",
     .defaults = "cell=lstm score=general",
     .has_source = true,
     .has_attention = true,

@@ -59,6 +59,19 @@ static bool can_be_exact(at_attention *attention, at_error *error)
     return true;
 }
 
+/* Coverage adds to the keys inside the function of the additive score. */
+static bool can_be_covered(const at_model_settings *settings, const at_attention *attention, at_error *error)
+{
+    if (!at_attention_prepares(attention))
+        return at_fail(error, AT_USAGE, "`coverage` adds to the keys of `score` additive, and the score is '%s'",
+                       settings->score);
+    if (settings->coverage_width % 2 != 1)
+        return at_fail(error, AT_USAGE,
+                       "`coverage-width` is the size of a window around a unit, an odd number, not %lld",
+                       (long long)settings->coverage_width);
+    return true;
+}
+
 bool at_is_exact(const at_model *model)
 {
     return model->settings.hard_training == AT_HARD_EXACT;
@@ -88,6 +101,8 @@ bool at_model_attention(const at_model_settings *settings, const at_model_kind *
     if (settings->hard_training != AT_HARD_UNSET && !at_attention_samples(attention))
         return at_fail(error, AT_USAGE, "`hard-training` is for `normaliser` hard only, and the normaliser is '%s'",
                        settings->normaliser);
+    if (settings->coverage > 0 && !can_be_covered(settings, attention, error))
+        return false;
     return settings->hard_training != AT_HARD_EXACT || can_be_exact(attention, error);
 }
 

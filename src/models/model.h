@@ -35,8 +35,9 @@ typedef struct at_model_settings {
     char score[32], normaliser[16], window[24], position[24];
     int64_t heads;
     bool input_feeding, bidirectional;
-    at_hard_training hard_training; /* of the normaliser hard; unset: reinforce */
-    bool gate;                      /* a recurrent decoder scales its context by sigmoid(w_b h + b) */
+    at_hard_training hard_training;   /* of the normaliser hard; unset: reinforce */
+    int64_t coverage, coverage_width; /* filters over the sum of past weights, 0: none; size of their window */
+    bool gate;                        /* a recurrent decoder scales its context by sigmoid(w_b h + b) */
     /* the Transformer's */
     int64_t ffn, kv_heads, decoder_layers; /* inner size of FFN; kv_heads, decoder_layers 0: as heads, layers */
     int64_t positions;                     /* rows of a learned table */

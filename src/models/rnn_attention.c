@@ -27,6 +27,7 @@ static bool declare(at_model *model, at_error *error)
     m->target_embedding = at_params_add(p, "target.E", AT_SHAPE(s->target_size, width), error);
     m->W_o = at_dense_declare(p, "output", 2 * s->hidden, s->target_size, true, error);
     return at_attention_params_declare(model, &m->attention, "attention", s->hidden, s->hidden, false, error) &&
+           at_coverage_declare(model, &m->attention, "attention", false, error) &&
            at_gate_declare(model, &m->gate, "attention.gate", s->hidden, error);
 }
 
@@ -60,6 +61,7 @@ static at_parts start(const at_model *model, const at_pass *pass, const at_sourc
     at_parts_take(encoded, 1, &m->decoder, &s, 1);
     at_parts state = {.count = 1, .part = {at_state_position(pass, source->rows, 0)}};
     at_parts_add(&state, &s, 1);
+    at_coverage_start(model, pass, source, &state);
     return state;
 }
 
@@ -77,7 +79,6 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
     const rnn_attention *m = model->extra;
     at_tape *tape = pass->tape;
     at_params *p = model->params;
-    const int64_t position = at_state_position_of(state->part[0]);
     at_hidden s;
     at_parts_take(state, 1, &m->decoder, &s, 1);
     at_tensor *y =
@@ -85,12 +86,13 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
     y = at_cell_input(tape, p, &m->decoder, y);
     at_tensor *h = at_cell_run(tape, p, &m->decoder, &(at_sequence){.x = y, .first = s}, &s); /* [B,n,H] */
     h = at_drop(model, pass, h);
-    at_source_attention attention = at_source_attention_begin(model, pass, source, &m->attention, n, position);
+    at_source_attention attention = at_source_attention_begin(model, pass, source, &m->attention, n, state);
     at_tensor *c = at_source_attention_next(&attention, h, encoded->part[0], encoded->part[0]); /* [B,n,H] */
     if (!c)
         return (at_decoded){0};
-    *state = (at_parts){.count = 1, .part = {at_state_position(pass, source->rows, position + n)}};
+    *state = (at_parts){.count = 1, .part = {at_state_position(pass, source->rows, attention.position)}};
     at_parts_add(state, &s, 1);
+    at_coverage_keep(&attention, state);
     if (at_is_exact(model)) {
         const at_marginal marginal = {.step = logits_of_state(model, pass, h),
                                       .unit = encoded->part[encoded->count - 1],
@@ -107,7 +109,7 @@ const at_model_kind at_rnn_attention = {
     .formula = "s_t = rnn(y_{t−1}, s_{t−1}), e_tj = s_tᵀ W_a h_j, softmax(W_o [s_t; c_t])",
     .paper = "Luong, Pham, Manning 2015",
     .fields = "cell reset hidden attention dropout attention-dropout score normaliser window position heads "
-              "hard-training gate guided-head",
+              "hard-training coverage coverage-width gate guided-head",
     .defaults = "cell=rnn score=general dropout=0.5",
     .has_source = true,
     .has_attention = true,

@@ -71,6 +71,11 @@ static const at_setting rows[] = {
            .help =
                "normaliser hard: reinforce samples a source unit, exact sums the probabilities of the next target unit "
                "over all source units, which is for small target vocabularies such as letters (default: reinforce)"),
+    ROW(COUNT, "coverage", coverage, .argument = "N", .most = 4096,
+        .help = "score additive: N filters over the sum of past weights, whose output is added to the keys, so that "
+                "attention knows where it has been (default: 0, none)"),
+    ROW(COUNT, "coverage-width", coverage_width, .argument = "N", .least = 1, .most = 31,
+        .help = "size of the window of these filters, an odd number (default: 5)"),
     OFF("bidirectional", bidirectional, .help = "a bidirectional encoder, half the units in each direction"),
     UNITS("ffn", ffn, .fallback = "1024", .help = "inner size of a transformer's feed-forward layers"),
     UNITS("kv-heads", kv_heads, .help = "heads of keys and values, each shared by a group of query heads"),
@@ -178,6 +183,18 @@ const at_model_kind *at_model_kind_find(const char *name, at_error *error)
     return NULL;
 }
 
+/* The window of coverage, which a model without coverage says nothing of. */
+static bool fill_in_coverage(at_model_settings *settings, const at_given *given, at_error *error)
+{
+    enum { USUAL = 5 };
+    const bool width = given->row[at_setting_find(at_model_setting, "coverage-width")];
+    if (settings->coverage == 0 && width)
+        return at_fail(error, AT_USAGE, "`coverage-width` is the window of `coverage`, which is not given");
+    if (settings->coverage > 0 && settings->coverage_width == 0)
+        settings->coverage_width = USUAL;
+    return true;
+}
+
 /* Fills in what was not given, and refuses what the kind does not use. */
 static bool fill_in(at_model_settings *settings, const at_model_kind *kind, const at_given *given, at_error *error)
 {
@@ -215,7 +232,7 @@ bool at_model_settings_complete(at_model_settings *settings, const at_given *giv
     if (!g->row[at_setting_find(at_model_setting, "ffn-dropout")] && at_model_uses(kind, "ffn-dropout"))
         settings->ffn_dropout = settings->dropout;
     at_attention attention;
-    if (!at_model_attention(settings, kind, &attention, error))
+    if (!fill_in_coverage(settings, g, error) || !at_model_attention(settings, kind, &attention, error))
         return false;
     if (settings->hard_training == AT_HARD_REINFORCE) /* the default; a model says nothing of it, as older ones do */
         settings->hard_training = AT_HARD_UNSET;

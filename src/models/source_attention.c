@@ -57,13 +57,14 @@ bool at_attention_params_declare_for(at_model *model, const at_attention *a, at_
 }
 
 at_source_attention at_source_attention_begin(const at_model *model, const at_pass *pass, const at_source *source,
-                                              const at_attention_params *params, int64_t n, int64_t position)
+                                              const at_attention_params *params, int64_t n, const at_parts *state)
 {
     at_attention attention = model->attention;
     if (pass->expectation)
         at_attention_soften(&attention);
     const bool attended = pass->wants_attended || at_is_exact(model);
-    if (pass->guided_head || attended)
+    const bool covers = model->settings.coverage > 0;
+    if (pass->guided_head || attended || covers)
         attention.plain = true; /* the fused path has no gradient of the weights */
     const bool hard = at_attention_samples(&attention);
     return (at_source_attention){.model = model,
@@ -76,7 +77,8 @@ at_source_attention at_source_attention_begin(const at_model *model, const at_pa
                                  .entropy = hard && pass->rng ? at_step_array(pass, n) : NULL,
                                  .guided = pass->guided_head ? at_step_array(pass, n) : NULL,
                                  .attended = attended ? at_step_array(pass, n) : NULL,
-                                 .position = position};
+                                 .covered = covers && state->count > 0 ? state->part[state->count - 1] : NULL,
+                                 .position = state->count > 0 ? at_state_position_of(state->part[0]) : 0};
 }
 
 void at_attention_params_put(at_tape *tape, at_params *params, const at_attention_params *own, at_attention_in *in)
@@ -132,10 +134,42 @@ static at_tensor *entropy_of(const at_source_attention *a, at_attention_in in)
     return at_scale(at_sum(at_sum(at_mul(p, at_log(at_add(p, tiny))), 3), 1), -1);
 }
 
-at_tensor *at_source_attention_next(at_source_attention *a, at_tensor *query, at_tensor *key, at_tensor *value)
+/* W q + b [B,Q,H*A] and U k [B,S,H*A] of the additive score, as the operator would prepare them. */
+static void prepare(at_source_attention *a, at_attention_in *in)
 {
-    if (!query || !key || !value || !at_tape_ok(a->pass->tape))
-        return NULL;
+    enum { W = 1, U, b };
+    at_tensor **p = in->parameter[AT_SCORE];
+    const int64_t B = a->source->rows, S = a->source->length, Q = in->query->shape.dim[1], H = a->attention.heads;
+    const int64_t D = a->params->width / H;
+    at_tensor *q = at_linear(at_reshape(in->query, AT_SHAPE(B, Q, H, D)), p[W], p[b], AT_ACT_NONE);
+    if (!a->ready_key || a->key != in->key)
+        a->ready_key = at_reshape(at_linear(at_reshape(in->key, AT_SHAPE(B, S, H, D)), p[U], NULL, AT_ACT_NONE),
+                                  AT_SHAPE(B, S, -1));
+    a->key = in->key;
+    in->query = at_reshape(q, AT_SHAPE(B, Q, -1));
+    in->key = a->ready_key;
+    in->prepared = true;
+    p[W] = p[U] = p[b] = NULL;
+}
+
+/* The keys of the next step, with what coverage adds to them. */
+static bool cover(at_source_attention *a, at_attention_in *in)
+{
+    if (!in->prepared)
+        prepare(a, in);
+    in->key = at_coverage_keys(a, in->key);
+    return in->key && in->query;
+}
+
+/* The weights of one more step, [B,H,1,S], enter the sum [B,S]. */
+static void add_to_covered(at_source_attention *a, at_tensor *weights)
+{
+    at_tensor *mean = at_mean(weights, 1);
+    a->covered = at_add(a->covered, at_reshape(mean, AT_SHAPE(a->source->rows, a->source->length)));
+}
+
+static at_tensor *next_queries(at_source_attention *a, at_tensor *query, at_tensor *key, at_tensor *value)
+{
     const at_attention_params *params = a->params;
     const at_attention *attention = &a->attention;
     at_tape *tape = a->pass->tape;
@@ -154,9 +188,13 @@ at_tensor *at_source_attention_next(at_source_attention *a, at_tensor *query, at
                           .prepared = params->prepared,
                           .asked = &(at_asked){.weights = w}};
     at_attention_params_put(tape, a->model->params, params, &in);
+    if (a->model->settings.coverage && !cover(a, &in))
+        return NULL;
     at_attention_out out = at_attention_run(tape, attention, &in);
     if (!w || !out.out)
         return NULL;
+    if (a->model->settings.coverage)
+        add_to_covered(a, out.weights);
     gather_weights(a, w, Q);
     if (a->pass->observer)
         a->pass->observer->observe(a->pass->observer->context,
@@ -174,6 +212,19 @@ at_tensor *at_source_attention_next(at_source_attention *a, at_tensor *query, at
     a->done += Q;
     a->position += Q;
     return out.out;
+}
+
+at_tensor *at_source_attention_next(at_source_attention *a, at_tensor *query, at_tensor *key, at_tensor *value)
+{
+    if (!query || !key || !value || !at_tape_ok(a->pass->tape))
+        return NULL;
+    const int64_t Q = query->shape.dim[1];
+    if (!a->model->settings.coverage || Q == 1)
+        return next_queries(a, query, key, value);
+    at_tensor **context = at_step_array(a->pass, Q); /* with coverage each query needs the weights of the one before */
+    for (int64_t i = 0; context && i < Q; i++)
+        context[i] = next_queries(a, at_slice(query, 1, i, i + 1), key, value);
+    return at_tape_ok(a->pass->tape) ? at_concat(context, (int)Q, 1) : NULL;
 }
 
 at_tensor *at_source_attention_weights(const at_source_attention *a)

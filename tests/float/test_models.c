@@ -195,6 +195,15 @@ static void test_settings(void **state)
                         "shaw:K:keys");
     assert_string_equal(REFUSAL({"hard-training", "exact"}, {"normaliser", "hard"}, {"attention-dropout", "0.1"}),
                         "`attention-dropout` cannot be used with the normaliser 'hard', which selects one position");
+    assert_string_equal(REFUSAL({"coverage", "3"}, {"score", "dot"}),
+                        "`coverage` adds to the keys of `score` additive, and the score is 'dot'");
+    assert_string_equal(REFUSAL({"coverage", "3"}, {"coverage-width", "4"}),
+                        "`coverage-width` is the size of a window around a unit, an odd number, not 4");
+    assert_string_equal(REFUSAL({"coverage-width", "5"}),
+                        "`coverage-width` is the window of `coverage`, which is not given");
+    assert_string_equal(REFUSAL({"coverage", "-1"}), "`coverage` takes a whole number from 0 to 4096, not '-1'");
+    assert_string_equal(REFUSAL({"model", "transformer"}, {"coverage", "3"}),
+                        "model 'transformer' does not use `coverage`");
     assert_string_equal(REFUSAL({"input-feeding", "ja"}), "`input-feeding` takes true or false, not 'ja'");
 }
 

@@ -224,6 +224,8 @@ static const change changes[] = {
     {"batch-tokens", "", "30", "40"},
     {"schedule", "", NULL, "inverse-sqrt"},
     {"weight-decay", "optimiser adamw", NULL, "0.25"},
+    {"coverage", "score additive", NULL, "3"},
+    {"coverage-width", "score additive coverage 2", NULL, "3"},
     {"hard-training", "normaliser hard", NULL, "exact"},
     {"reinforce", "normaliser hard", NULL, "0.25"},
     {"entropy", "normaliser hard", NULL, "0.25"},
