@@ -123,10 +123,9 @@ const cli_command command_train = {
     .line = "train a sequence-to-sequence model on pairs of lines",
     .text =
         "Trains a model that turns source lines into target lines, or with --model transformer-lm a language model "
-        "on target lines only, and writes it to one file. Progress is written to stderr, and as one JSON object per "
-        "report to FILE.log.jsonl. An interrupt (Ctrl-C, or a TERM signal) saves first and exits with 130; the "
-        "same command with --resume then continues, also after a crash, and writes the same bits as an "
-        "uninterrupted run.\n\n"
+        "on target lines only, and writes it to one file. Progress goes to stderr, and as JSON to FILE.log.jsonl. An "
+        "interrupt (Ctrl-C, or a TERM signal) saves first and exits with 130; the same command with --resume "
+        "continues, also after a crash, with the same bits as an uninterrupted run.\n\n"
         "A trained model is not lost by mistake: if FILE or FILE.state exists, --resume or --overwrite must be given. "
         "With --overwrite they stay until the first save; an interrupt before that leaves them alone.",
     .examples = "  attend train --source train.de --target train.en --valid-source val.de --valid-target val.en \\\n"

@@ -326,13 +326,16 @@ static bool model_page(void *context, at_error *error)
     say("The same in a model (Xu et al. 2015), with one draw for each word of the target:\n");
     show_line("∂L ≈ ∂log p(y|s) + λ_r (log p(y|s) − b) ∂log p(s) + λ_e ∂H(s)\n");
     show_line("∂log p(y|s)   trains all that comes after the look");
-    show_line("λ_r           --reinforce, 1: how much the choice of places learns");
-    show_line("λ_e           --entropy, 0.01: keeps the weights from settling too soon");
-    show_line("b             a running mean of log p(y|s), 0.9 old and 0.1 new\n");
-    say("For half of the batches the mean z = Σ_j w_j a_j is used instead of a draw, which calms the estimate further. "
-        "When "
-        "it decodes, hard attention takes the place with the largest weight.\n");
-    show_line("attend train --model bahdanau --normaliser hard ...");
+    show_line("λ_r           --reinforce, 0.1: how much the choice of places learns");
+    show_line("λ_e           --entropy, 0.002: keeps the weights from settling too soon");
+    show_line("b             --baseline, 0.9: a running mean of log p(y|s), 0.9 of it old\n");
+    say("For half of the batches (--expectation 0.5) the mean z = Σ_j w_j a_j is used instead of a draw, which calms "
+        "the "
+        "estimate further. When it decodes, hard attention takes the place with the largest weight.\n");
+    show_line("attend train --model bahdanau --normaliser hard ...\n");
+    say("Where the target has few different units, such as letters, all places can be summed over instead, without any "
+        "draw: log Σ_j w_j p(y|a_j) (Wu, Shapiro, Cotterell 2018).\n");
+    show_line("attend train --model bahdanau --normaliser hard --hard-training exact ...");
     return true;
 }
 

@@ -122,6 +122,15 @@ static bool may_be_words(const char *vocabulary)
     return strncmp(vocabulary, "char", 4) != 0 && strncmp(vocabulary, "spm:", 4) != 0;
 }
 
+/* Hard attention that is trained with samples, and the settings of that. */
+static bool is_sampled(const at_train_settings *s)
+{
+    return strcmp(s->model.normaliser, "hard") == 0 && s->model.hard_training != AT_HARD_EXACT;
+}
+
+static const char *const of_hard[] = {"reinforce", "entropy", "baseline", "expectation"};
+enum { HARD_ROWS = sizeof of_hard / sizeof *of_hard };
+
 /* A setting without an effect is probably a mistake. */
 static bool check_use(const at_train_settings *s, const at_given *given, at_error *error)
 {
@@ -138,8 +147,10 @@ static bool check_use(const at_train_settings *s, const at_given *given, at_erro
         return at_fail(error, AT_USAGE, "`columns` chooses from `tsv`, which is not given");
     if (is_set(given, "weight-decay") && s->optimiser.kind != AT_ADAMW)
         return at_fail(error, AT_USAGE, "`weight-decay` is for `optimiser` adamw only");
-    if ((is_set(given, "reinforce") || is_set(given, "entropy")) && strcmp(s->model.normaliser, "hard") != 0)
-        return at_fail(error, AT_USAGE, "`reinforce` and `entropy` are for `normaliser` hard only");
+    for (int i = 0; i < HARD_ROWS; i++)
+        if (is_set(given, of_hard[i]) && !is_sampled(s))
+            return at_fail(error, AT_USAGE, "`%s` is for `normaliser` hard with `hard-training` reinforce only",
+                           of_hard[i]);
     if (!s->guided_alignment && (is_set(given, "guided-weight") || s->model.guided_head[0]))
         return at_fail(error, AT_USAGE, "`%s` needs `guided-alignment` FILE, the word alignments to train on",
                        s->model.guided_head[0] ? "guided-head" : "guided-weight");
@@ -164,19 +175,20 @@ static bool check_use(const at_train_settings *s, const at_given *given, at_erro
 
 bool at_train_setting_applies(const at_train_settings *s, const at_setting *row)
 {
-    const bool validates = at_train_validates(s), hard = strcmp(s->model.normaliser, "hard") == 0;
+    const bool validates = at_train_validates(s);
     const struct {
         const char *name;
         bool applies;
     } rules[] = {{"columns", s->train.tsv || s->valid.tsv},
                  {"weight-decay", s->optimiser.kind == AT_ADAMW},
-                 {"reinforce", hard},
-                 {"entropy", hard},
                  {"guided-weight", s->guided_alignment},
                  {"source-vocab", !s->train.target_only},
                  {"valid-metric", validates},
                  {"valid-samples", validates && !s->train.target_only},
                  {"average", validates && s->average > 1}};
+    for (int i = 0; i < HARD_ROWS; i++)
+        if (strcmp(of_hard[i], row->name) == 0 && !is_sampled(s))
+            return false;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (strcmp(rules[i].name, row->name) == 0 && !rules[i].applies)
             return false;

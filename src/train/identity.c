@@ -119,6 +119,23 @@ static void add_model(writer w, const at_model *model)
     }
 }
 
+/* Without samples the two have no effect, and the line says what it said when 1 and 0.01 were their defaults. */
+static void add_reinforce(writer *w, const at_model *model)
+{
+    at_buffer *text = &w->to->text;
+    if (at_attention_samples(&model->attention)) {
+        at_buffer_print(text, "\na baseline of ");
+        add_value_of(w, "reinforce");
+        at_buffer_print(text, " and an entropy of ");
+        add_value_of(w, "entropy");
+        at_buffer_print(text, "\n");
+        return;
+    }
+    at_buffer_print(text, "\na baseline of 1 and an entropy of 0.01\n");
+    w->to->is_written[at_setting_find(at_training_setting, "reinforce")] = true;
+    w->to->is_written[at_setting_find(at_training_setting, "entropy")] = true;
+}
+
 /* The lines of the first format. */
 static void add_first_format(writer w, const at_trainer *trainer)
 {
@@ -155,11 +172,7 @@ static void add_first_format(writer w, const at_trainer *trainer)
     ADD("subword-sampling");
     at_buffer_print(text, "\n");
     ADD("valid-metric");
-    at_buffer_print(text, "\na baseline of ");
-    add_value_of(&w, "reinforce");
-    at_buffer_print(text, " and an entropy of ");
-    add_value_of(&w, "entropy");
-    at_buffer_print(text, "\n");
+    add_reinforce(&w, trainer->translator.model);
     if (trainer->guide) {
         ADD("guided-weight");
         at_buffer_print(text, " and alignments (%016llx)\n", (unsigned long long)at_guide_hash(trainer->guide));

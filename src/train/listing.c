@@ -59,18 +59,17 @@ at_listing *at_listing_new(const at_listing_task *task, uint64_t seed, at_error 
         return NULL;
     at_listing *listing = calloc(1, sizeof *listing);
     if (listing) {
-        *listing = (at_listing){
-            .symbols = task->symbols,
-            .pairs = P,
-            .source_length = S,
-            .target_length = T,
-            .source = copy_of(task->source, P * S, sizeof(int32_t)),
-            .input = copy_of(task->input, P * T, sizeof(int32_t)),
-            .target = copy_of(task->target, P * T, sizeof(int32_t)),
-            .source_lengths = lengths_of(P, S),
-            .target_lengths = lengths_of(P, T),
-            .seed = seed,
-            .loss = {.arena = at_arena_new(), .rng = {.seed = seed}, .options = {.reinforce = 1, .entropy = 0.01}}};
+        *listing = (at_listing){.symbols = task->symbols,
+                                .pairs = P,
+                                .source_length = S,
+                                .target_length = T,
+                                .source = copy_of(task->source, P * S, sizeof(int32_t)),
+                                .input = copy_of(task->input, P * T, sizeof(int32_t)),
+                                .target = copy_of(task->target, P * T, sizeof(int32_t)),
+                                .source_lengths = lengths_of(P, S),
+                                .target_lengths = lengths_of(P, T),
+                                .seed = seed,
+                                .loss = {.arena = at_arena_new(), .rng = {.seed = seed}}};
     }
     if (listing && listing->source && listing->input && listing->target && listing->source_lengths &&
         listing->target_lengths && listing->loss.arena)

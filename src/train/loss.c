@@ -23,13 +23,14 @@ static double log_probability(const at_real *logits, int64_t size, int32_t targe
  *     grad log p(y|s) + lambda_r (log p(y|s) - b) grad log p(s) + lambda_e grad H(s)
  *
  * The first term is the cross-entropy's. The other two are added here as gradients of log_prob and entropy, with the
- * sign of a loss. b = 0.9 b + 0.1 log p(y|s), with the mean over the sentences of the batch. */
+ * sign of a loss. b = d b + (1 - d) log p(y|s), d the decay, with the mean over the sentences of the batch. */
 static void add_reinforce_gradients(at_loss *loss, const at_batch *batch, const at_decoded *decoded)
 {
     at_real *log_prob = at_tensor_grad(decoded->log_prob);
     at_real *entropy = decoded->entropy ? at_tensor_grad(decoded->entropy) : NULL;
     int64_t steps = batch->target_length, size = decoded->logits->shape.dim[2];
     double total = 0, before = loss->baseline;
+    const double decay = loss->options.baseline;
     for (int64_t row = 0; row < batch->rows; row++) {
         double reward = 0;
         int64_t n = batch->target_lengths[row];
@@ -44,7 +45,7 @@ static void add_reinforce_gradients(at_loss *loss, const at_batch *batch, const 
         }
     }
     if (isfinite(total))
-        loss->baseline = 0.9 * before + 0.1 * total / (double)batch->rows;
+        loss->baseline = decay * before + (1 - decay) * total / (double)batch->rows;
 }
 
 /* -sum_t sum_s a_ts log(w_ts + 1e-9) over the linked target units t of the batch: a_t is 1/n for each of the n source
@@ -119,10 +120,10 @@ bool at_batch_loss(at_loss *loss, const at_batch *batch, bool learn, double *sum
     if (!tape)
         return at_no_memory(error, "a batch");
     at_pass pass = {.tape = tape, .rng = learn ? &loss->rng : NULL, .lengths = batch->target_lengths};
-    /* Half of the batches use the expectation under the softmax instead of a sample, which reduces the variance of the
-     * estimator (Xu et al. 2015). */
+    /* A share of the batches uses the expectation under the softmax instead of a sample, which reduces the variance of
+     * the estimator (Xu et al. 2015). */
     if (learn && at_attention_samples(&model->attention))
-        pass.expectation = at_rng_uniform(&loss->rng) < 0.5;
+        pass.expectation = at_rng_uniform(&loss->rng) < options->expectation;
     const bool guides = learn && options->guide;
     pass.wants_attended = learn && options->doubly_stochastic > 0;
     if (guides)

@@ -9,6 +9,8 @@
 typedef struct at_loss_options {
     double label_smoothing;
     double reinforce, entropy;    /* hard attention: the factors lambda_r and lambda_e of its two terms */
+    double baseline;              /* hard attention: the decay of its moving average */
+    double expectation;           /* hard attention: the share of batches with the expected context */
     const struct at_guide *guide; /* known alignments for the model's guided head; NULL: none */
     double guided_weight;         /* factor of their cross-entropy */
     double doubly_stochastic; /* factor of the penalty that asks for as much attention on every source unit; 0: none */

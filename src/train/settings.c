@@ -115,10 +115,16 @@ static const at_setting after[] = {
     OF_UPDATES(NUMBER, "doubly-stochastic", doubly_stochastic, SAME, .argument = "FACTOR", .fallback = "0",
                .help = "weight in the loss of sum_i (1 - sum_t w_ti)^2, which asks a recurrent model for as much "
                        "attention on every source unit as on every other"),
-    OF_UPDATES(NUMBER, "reinforce", reinforce, SAME, .argument = "FACTOR", .fallback = "1",
+    OF_UPDATES(NUMBER, "reinforce", reinforce, SAME, .argument = "FACTOR", .fallback = "0.1",
                .help = "hard attention: weight of the REINFORCE term"),
-    OF_UPDATES(NUMBER, "entropy", entropy, SAME, .argument = "FACTOR", .fallback = "0.01",
+    OF_UPDATES(NUMBER, "entropy", entropy, SAME, .argument = "FACTOR", .fallback = "0.002",
                .help = "hard attention: weight of the entropy term"),
+    OF_UPDATES(NUMBER, "baseline", baseline, SAME, .argument = "DECAY", .fallback = "0.9", .most = 1,
+               .help =
+                   "hard attention: decay of the moving average of log p(y|s), which REINFORCE subtracts from it; 1: "
+                   "subtract nothing"),
+    OF_UPDATES(NUMBER, "expectation", expectation, SAME, .argument = "SHARE", .fallback = "0.5", .most = 1,
+               .help = "hard attention: share of the batches that use the expected context instead of a sample"),
 
     OF_END(COUNT, "epochs", epochs, FREE, .argument = "N", .least = 1,
            .help = "passes over the data (default: 20 if there is no other limit)"),
@@ -209,7 +215,7 @@ static bool is_used(const at_model_kind *kind, const char *name)
 {
     static const char *const of_source[] = {"source", "valid-source", "source-vocab", "joint-vocab", "max-ratio", NULL};
     static const char *const of_guide[] = {"guided-alignment", "guided-weight", NULL};
-    static const char *const of_hard[] = {"reinforce", "entropy", NULL};
+    static const char *const of_hard[] = {"reinforce", "entropy", "baseline", "expectation", NULL};
     if (at_setting_find(at_model_setting, name) > 0)
         return at_model_uses(kind, name);
     return (kind->has_source || !is_among(name, of_source)) &&

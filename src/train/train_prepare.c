@@ -80,6 +80,8 @@ static bool prepare_model(at_trainer *trainer, at_error *error)
                               .options = {.label_smoothing = s->label_smoothing,
                                           .reinforce = s->reinforce,
                                           .entropy = s->entropy,
+                                          .baseline = s->baseline,
+                                          .expectation = s->expectation,
                                           .guide = trainer->guide,
                                           .guided_weight = s->guided_weight,
                                           .doubly_stochastic = s->doubly_stochastic}};

@@ -33,7 +33,7 @@ static const at_batch batch = {.rows = 1,
 
 static at_model *model;
 static at_loss job;
-static const at_loss_options options = {.reinforce = 1, .entropy = 0.3};
+static const at_loss_options options = {.reinforce = 1, .entropy = 0.3, .baseline = 0.9, .expectation = 0.5};
 
 static void begin(void)
 {
@@ -251,12 +251,134 @@ static void the_baseline_counts_once(void **state)
     end();
 }
 
+/* ---- All samples at once ---- */
+
+/* A start of the random numbers for each path, with which a batch samples that path. */
+static void find_paths(uint64_t *counter, outcome *at)
+{
+    bool found[PATHS] = {false};
+    int seen = 0;
+    for (uint64_t c = 0; seen < PATHS; c += 16) {
+        assert_true(c < 16 * 200000);
+        at_rng rng = {.seed = 99, .counter = c};
+        at_rng_uniform(&rng); /* sample or expectation */
+        outcome o = decode(rng.counter);
+        if (found[o.path])
+            continue;
+        found[o.path] = true;
+        counter[o.path] = c;
+        at[o.path] = o;
+        seen++;
+    }
+}
+
+/* sum_s p(s) loss_s and its derivative by one parameter */
+static double expected_loss(const uint64_t *counter)
+{
+    double sum = 0;
+    for (int s = 0; s < PATHS; s++) {
+        at_rng rng = {.seed = 99, .counter = counter[s]};
+        at_rng_uniform(&rng);
+        outcome o = decode(rng.counter);
+        assert_int_equal(o.path, s);
+        sum += exp(o.log_prob) * o.loss;
+    }
+    return sum;
+}
+
+static double derivative(const uint64_t *counter, double *value)
+{
+    const double h = 1e-5, now = *value;
+    double side[2];
+    for (int s = 0; s < 2; s++) {
+        *value = now + (s ? -h : h);
+        at_params_changed(model->params);
+        side[s] = expected_loss(counter);
+    }
+    *value = now;
+    at_params_changed(model->params);
+    return (side[0] - side[1]) / (2 * h);
+}
+
+/* Variances summed over parameters: all, and those of attention, which decide what is sampled. */
+typedef struct variances {
+    double all, attention;
+} variances;
+
+/* The mean of the estimator over all samples, and its variance. */
+static variances estimate(const uint64_t *counter, const outcome *at, double baseline, double *mean)
+{
+    at_error error = {0};
+    at_params *params = model->params;
+    const int64_t count = at_params_count(params);
+    double *g = at_params_grads(params), *squares = calloc((size_t)count, sizeof *squares), loss;
+    memset(mean, 0, (size_t)count * sizeof *mean);
+    for (int s = 0; s < PATHS; s++) {
+        const double p = exp(at[s].log_prob);
+        job.rng = (at_rng){.seed = 99, .counter = counter[s]};
+        job.baseline = baseline;
+        memset(g, 0, (size_t)count * sizeof *g);
+        assert_true(at_batch_loss(&job, &batch, true, &loss, &error));
+        assert_true(fabs(loss - at[s].loss) < 1e-12);
+        for (int64_t i = 0; i < count; i++) {
+            mean[i] += p * g[i];
+            squares[i] += p * g[i] * g[i];
+        }
+    }
+    variances v = {0};
+    int64_t i = 0;
+    for (int p = 0; p < at_params_number(params); p++)
+        for (int64_t k = 0; k < at_shape_count(at_params_shape(params, p)); k++, i++) {
+            const double one = squares[i] - mean[i] * mean[i];
+            v.all += one;
+            v.attention += strncmp(at_params_name(params, p), "attention.", 10) == 0 ? one : 0;
+        }
+    free(squares);
+    return v;
+}
+
+/* With lambda_r 1 and every batch sampled, the estimator's expectation is the gradient of the expected loss, whatever the
+ * baseline, which makes its variance smaller. */
+static void every_sample_with_its_probability(void **state)
+{
+    (void)state;
+    begin();
+    job.options = (at_loss_options){.reinforce = 1, .baseline = 0.9};
+    const int64_t count = at_params_count(model->params);
+    double *mean = calloc((size_t)count, sizeof *mean), reward = 0, length = 0;
+    variances variance[3];
+    uint64_t counter[PATHS];
+    outcome at[PATHS];
+    find_paths(counter, at);
+    for (int s = 0; s < PATHS; s++)
+        reward -= exp(at[s].log_prob) * at[s].loss;
+    const double baseline[3] = {0, reward, -5};
+    for (int b = 0; b < 3; b++) {
+        variance[b] = estimate(counter, at, baseline[b], mean);
+        length = 0;
+        for (int64_t i = 0; i < count; i++) {
+            const double should = derivative(counter, &at_params_values(model->params)[i]);
+            length += should * should;
+            if (!(fabs(mean[i] - should) <= 1e-7 * (1 + fabs(should))))
+                fail_msg("baseline %g, parameter %lld: the mean is %.10g and must be %.10g", baseline[b], (long long)i,
+                         mean[i], should);
+        }
+    }
+    print_message("squared length of the gradient %.2f\nvariance of the estimate     all parameters  of attention\n"
+                  "without a baseline           %14.2f  %12.3f\nwith the mean reward, %5.2f  %14.2f  %12.3f\n",
+                  length, variance[0].all, variance[0].attention, reward, variance[1].all, variance[1].attention);
+    assert_true(variance[1].all < variance[0].all && variance[1].attention < variance[0].attention);
+    free(mean);
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_mean_is_exact),
         cmocka_unit_test(the_baseline_is_a_mean_over_sentences),
         cmocka_unit_test(the_baseline_counts_once),
+        cmocka_unit_test(every_sample_with_its_probability),
     };
     at_threads_set(1); /* the model is too small for more threads */
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -229,6 +229,8 @@ static const change changes[] = {
     {"hard-training", "normaliser hard", NULL, "exact"},
     {"reinforce", "normaliser hard", NULL, "0.25"},
     {"entropy", "normaliser hard", NULL, "0.25"},
+    {"baseline", "normaliser hard", NULL, "0.25"},
+    {"expectation", "normaliser hard", NULL, "0.25"},
     {"average", VALIDATED, "2", "3"},
     {"valid-metric", VALIDATED, NULL, "perplexity"},
     {"valid-samples", VALIDATED, NULL, "1"},

@@ -638,7 +638,7 @@ static void refusals(void **state)
     fails(training_of("train", DATA, NULL), &e,
           "`output` would overwrite 'train', which `source` reads; choose another file");
     fails(training_of("no", DATA, "entropy", "1", NULL), &e,
-          "`reinforce` and `entropy` are for `normaliser` hard only");
+          "`entropy` is for `normaliser` hard with `hard-training` reinforce only");
     fails(training_of("no", DATA, "schedule", "cosine", NULL), &e,
           "the schedule 'cosine' needs `updates`, which must be more than the 0 of `warmup`");
     fails(training_of("no", "source", "missing", "target", "train", NULL), &e,
