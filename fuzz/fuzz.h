@@ -28,6 +28,9 @@ int open_bytes(const uint8_t *bytes, size_t size, const char **path);
 /* A text that ends with a NUL, and ends at the first NUL of the input; to release with free. */
 char *text_of(const uint8_t *bytes, size_t size);
 
+/* The bytes as a picture, which has pixels of that number or an error message, also in another size and as grey. */
+void expect_picture(const uint8_t *bytes, size_t size);
+
 /* A mutator of safetensors files: it changes the header as JSON, texts in the metadata that are JSON too, and the values;
  * most of what it makes is a file that can be read, whose offsets fit and whose checksum is right. */
 size_t mutate_tensors(uint8_t *bytes, size_t size, size_t most, unsigned seed);

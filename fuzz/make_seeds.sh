@@ -70,3 +70,15 @@ done
 printf '\x45\x31a b c\n\xe6\xbc\xa2\xe5\xad\x97\n A b\nd\nb c a\n\n' >"$seeds/references.score"
 cp "$top"/examples/compare/luong.spec "$seeds/luong.spec"
 printf 'tsv = a.tsv\ntest-source = s\ntest-target = t\nheads = 1 2\nhidden = 8\nrow = one : --model luong --resume\nseeds = 1 2\nmetrics = bleu wer\n--set updates=5\n--set heads=4\n' >"$seeds/files.spec"
+cc -D_GNU_SOURCE -DAT_HAVE_PNG -DAT_HAVE_JPEG -I "$top/include" -I "$top/src" -I "$top/tests" "$top/fuzz/picture_seeds.c" "$top/src/base/buffer.c" "$top/src/base/grow.c" \
+    -lcmocka -lpng -ljpeg -o picture_seeds
+./picture_seeds "$seeds"
+# array NAME TYPE SHAPE BYTES: a form, a line and a .npy array.
+array()
+{
+    { printf "$2x.npy[1]\n\x93NUMPY\x01\x00\x76\x00"; printf '%-117s\n' "{'descr': '$3', 'fortran_order': False, 'shape': ($4), }"; head -c "$5" /dev/zero | tr '\0' '\077'; } >"$seeds/$1.pictures"
+}
+array grey '\x00\x00' '|u1' '2, 3, 4' 24
+array colours '\x45\x01' '|u1' '2, 3, 4, 3' 72
+array features '\x00\x0a' '<f4' '2, 3, 2' 48
+array halves '\x00\x02' '<f2' '2, 3, 2' 24

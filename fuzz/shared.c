@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/utf8.h"
+#include "image/image.h"
 
 void expect_error(bool succeeded, const at_error *error)
 {
@@ -37,4 +38,23 @@ char *text_of(const uint8_t *bytes, size_t size)
     char *text = strndup((const char *)bytes, size);
     EXPECT(text);
     return text;
+}
+
+void expect_picture(const uint8_t *bytes, size_t size)
+{
+    at_error error = {0};
+    at_image image;
+    const bool done = at_image_parse(bytes, size, "fuzz.png", &image, &error);
+    expect_message(done, &error);
+    EXPECT(done == (image.bytes != NULL));
+    if (!done)
+        return;
+    EXPECT(image.height > 0 && image.width > 0 && (image.channels == 1 || image.channels == 3));
+    uint64_t sum = 0;
+    for (size_t i = 0, end = (size_t)image.height * (size_t)image.width * (size_t)image.channels; i < end; i++)
+        sum += image.bytes[i];
+    EXPECT(sum <= (uint64_t)255 * (uint64_t)image.height * (uint64_t)image.width * (uint64_t)image.channels);
+    EXPECT(at_image_to_channels(&image, image.height % 2 ? 1 : 3, &error));
+    EXPECT(at_image_resize(&image, 5, 11, &error));
+    at_image_free(&image);
 }

@@ -358,6 +358,24 @@ static void broken_jpeg(void **state)
     }
 }
 
+/* Warnings of libjpeg: pixels that it had to make up are refused, bytes between the segments are not. */
+static void warned_jpeg(void **state)
+{
+    (void)state;
+    at_buffer file = small_jpeg(false), longer = {0};
+    at_buffer_add(&longer, file.bytes, file.size - 2);
+    at_buffer_add(&longer, "\0\0\0\xFF\xD9", 5);
+    at_error error = {0};
+    at_image image = parse(longer.bytes, longer.size, &error);
+    assert_string_equal(error.text, "");
+    at_image_free(&image);
+    at_buffer_free(&longer);
+    memcpy(file.bytes + file.size - 100, "\xFF\xD9", 2);
+    expect_refused(file.bytes, file.size, AT_FORMAT,
+                   "'x.png' is a damaged JPEG picture: Corrupt JPEG data: premature end of data segment");
+    at_buffer_free(&file);
+}
+
 /* Where the frame header is: FF C0 or C2, two bytes of length, precision, height, width, components. */
 static size_t frame_at(const at_buffer *file)
 {
@@ -596,7 +614,8 @@ int main(void)
 #endif
 #ifdef AT_HAVE_JPEG
         cmocka_unit_test(every_jpeg),        cmocka_unit_test(broken_jpeg),
-        cmocka_unit_test(odd_jpeg),          cmocka_unit_test(many_scans),
+        cmocka_unit_test(warned_jpeg),       cmocka_unit_test(odd_jpeg),
+        cmocka_unit_test(many_scans),
 #endif
         cmocka_unit_test(other_files),       cmocka_unit_test(paths),
         cmocka_unit_test(sizes_by_hand),     cmocka_unit_test(sizes_of_one_colour),
