@@ -11,7 +11,7 @@
 #   make torture    attacks the command and the library for hours; TORTURE=short takes less than a minute for
 #                   each, ATTACKS='kill resume' runs only these; JOBS of them at the same time
 #   make fuzz       20 seconds of each fuzzer (FUZZ_SECONDS), or FUZZ_RUNS inputs, built with clang in build/fuzz
-#   make bench      times matrix products, attention, and a recurrent layer against attention
+#   make bench      times matrix products, attention, convolutions, and a recurrent layer against attention
 #   make peers      installs the libraries that they are compared with
 #   make install    PREFIX=/usr/local, DESTDIR honoured
 #   make format     clang-format over the whole tree
@@ -93,6 +93,7 @@ torture: test-deps
 bench: build
 	@build/attend bench gemm
 	@build/attend bench attention
+	@build/attend bench conv
 	@build/attend bench rnn-vs-attention
 
 peers: build

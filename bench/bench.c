@@ -18,11 +18,9 @@ static const struct {
     void (*run)(void);
     void (*open_rivals)(void); /* NULL: none */
 } BENCHES[] = {
-    {"gemm", bench_gemm, blas_open},
-    {"attention", bench_attention, workers_start},
-    {"train", bench_train, workers_start},
-    {"decode", bench_decode, workers_start},
-    {"rnn-vs-attention", bench_rnn_vs_attention, NULL},
+    {"gemm", bench_gemm, blas_open},         {"attention", bench_attention, workers_start},
+    {"conv", bench_conv, workers_start},     {"train", bench_train, workers_start},
+    {"decode", bench_decode, workers_start}, {"rnn-vs-attention", bench_rnn_vs_attention, NULL},
 };
 enum { BENCH_COUNT = sizeof BENCHES / sizeof *BENCHES };
 

@@ -4,6 +4,7 @@
 
 void bench_gemm(void);
 void bench_attention(void);
+void bench_conv(void);
 void bench_train(void);
 void bench_decode(void);
 void bench_rnn_vs_attention(void);

@@ -1,6 +1,7 @@
 // ONNX Runtime as a rival of `attend bench`. Answers lines on stdin with lines on stdout:
 //   hello                                              -> hello onnxruntime VERSION, or none REASON
 //   prepare SLOT BACKWARD CAUSAL SHAW ADDITIVE B H Q K D -> ready VARIANT CHECKSUM, or none REASON
+//   conv SLOT BACKWARD PICTURES H W C LAYERS            -> ready VARIANT CHECKSUM, or none REASON
 //   decode SLOT model=NAME hidden=N ...                 -> ready VARIANT FLOPS, or none REASON
 //   run SLOT N                                         -> seconds that N calls took
 //   free SLOT                                          -> freed
@@ -14,7 +15,7 @@ const threads = Number(process.argv[3] || 1);
 
 // ---- Models, written as protocol-buffer bytes ---------------------------------------------------------------------
 
-const FLOAT = 1, INT32 = 6, INT64 = 7, ATTRIBUTE_INT = 2;
+const FLOAT = 1, INT32 = 6, INT64 = 7, ATTRIBUTE_INT = 2, ATTRIBUTE_INTS = 7;
 
 function varint(n)
 {
@@ -36,12 +37,13 @@ function tensorInfo(field, {name, type, dims})
     return message(field, text(1, name), message(2, message(1, number(1, type), message(2, ...shape))));
 }
 
-// One operation; its attributes are integers.
+// One operation; its attributes are integers and lists of integers.
 function node({op, domain, attributes, names, outputs})
 {
     const parts = [...names.map((n) => text(1, n)), ...outputs.map((n) => text(2, n)), text(4, op)];
     for (const [name, value] of Object.entries(attributes || {}))
-        parts.push(message(5, text(1, name), number(3, value), number(20, ATTRIBUTE_INT)));
+        parts.push(Array.isArray(value) ? message(5, text(1, name), ...value.map((v) => number(8, v)), number(20, ATTRIBUTE_INTS))
+                                        : message(5, text(1, name), number(3, value), number(20, ATTRIBUTE_INT)));
     if (domain)
         parts.push(text(7, domain));
     return message(1, ...parts);
@@ -161,6 +163,40 @@ function variants(causal, B, H, Q, K, D)
             {...feeds(flat, dims3), ...more});
     }
     return made;
+}
+
+// ---- Convolutions ------------------------------------------------------------------------------------------------
+
+// Layers of convolution and relu, "16x5s2,32x3": channels x window, stride. Arrays of the benchmark have the channels last,
+// here they come first.
+function convolutions([B, H, W, C], layers)
+{
+    const nodes = [], constants = [], feeds = {x: new Tensor('float32', swap(data(1, B * H * W * C), B, H * W, C, 1, false), [B, C, H, W])};
+    const first = [B, C, H, W];
+    layers.split(',').forEach((layer, i, all) => {
+        const [, channels, window, stride] = /^(\d+)x(\d+)(?:s(\d+))?$/.exec(layer).map((n) => Number(n || 1));
+        const cells = window * window, scale = Math.sqrt(2 / (cells * C)), pad = Math.floor(window / 2);
+        const values = data(5 + i, channels * cells * C).map((v) => v * scale);
+        constants.push({name: 'w' + i, dims: [channels, C, window, window], values: swap(values, channels, cells, C, 1, false)},
+                       {name: 'b' + i, dims: [channels], values: new Float32Array(channels)});
+        nodes.push({op: 'Conv', names: [i === 0 ? 'x' : 'y' + (i - 1), 'w' + i, 'b' + i], outputs: ['z' + i],
+                    attributes: {strides: [stride, stride], pads: [pad, pad, pad, pad], kernel_shape: [window, window]}},
+                   {op: 'Relu', names: ['z' + i], outputs: [i + 1 === all.length ? 'y' : 'y' + i]});
+        [H, W, C] = [Math.ceil(H / stride), Math.ceil(W / stride), channels];
+    });
+    const made = session({nodes, constants, opset: 17, output: {name: 'y', type: FLOAT, dims: [B, C, H, W]},
+                          inputs: [{name: 'x', type: FLOAT, dims: first}]}, feeds);
+    return {...made, flat: () => swap(made.out, B, H * W, C, 1, true)};
+}
+
+function prepareConvolution(words)
+{
+    if (Number(words[0]))
+        return 'none it has no gradients';
+    const best = fastest({'Conv': () => convolutions(words.slice(1, 5).map(Number), words[5])});
+    if (typeof best !== 'string')
+        best.number = product(best.flat());
+    return best;
 }
 
 // ---- A decoder's step --------------------------------------------------------------------------------------------
@@ -292,7 +328,11 @@ function prepare(words)
 
 function checksum(made, {B, H, Q, D})
 {
-    const flat = made.name === 'Attention-23' ? swap(made.out, B, Q, H, D, true) : made.out;
+    return product(made.name === 'Attention-23' ? swap(made.out, B, Q, H, D, true) : made.out);
+}
+
+function product(flat)
+{
     let sum = 0;
     for (let i = 0; i < flat.length; i++)
         sum += flat[i] * value(9, i);
@@ -304,12 +344,12 @@ function answer(line)
     const [verb, slot, ...rest] = line.trim().split(/\s+/);
     if (verb === 'hello')
         return 'hello onnxruntime ' + start();
-    if (verb === 'prepare' || verb === 'decode') {
-        const made = verb === 'prepare' ? prepare(rest) : prepareDecoding(rest);
+    if (verb === 'prepare' || verb === 'decode' || verb === 'conv') {
+        const made = verb === 'prepare' ? prepare(rest) : verb === 'conv' ? prepareConvolution(rest) : prepareDecoding(rest);
         if (typeof made === 'string')
             return made;
         slots.set(slot, made);
-        return `ready ${made.name.replace(/ /g, '_')} ${verb === 'prepare' ? made.number : made.flops}`;
+        return `ready ${made.name.replace(/ /g, '_')} ${verb === 'decode' ? made.flops : made.number}`;
     }
     if (verb === 'run') {
         const {call, time} = slots.get(slot);

@@ -2,6 +2,7 @@
 
 hello                                                -> hello torch VERSION, or none REASON
 prepare SLOT BACKWARD CAUSAL SHAW ADDITIVE B H Q K D -> ready VARIANT CHECKSUM, or none REASON
+conv SLOT BACKWARD PICTURES H W C LAYERS             -> ready VARIANT CHECKSUM, or none REASON
 train SLOT model=NAME hidden=N ...                   -> ready VARIANT FLOPS, or none REASON
 decode SLOT model=NAME hidden=N ...                  -> ready VARIANT FLOPS, or none REASON
 run SLOT N                                           -> seconds that N calls took
@@ -139,6 +140,67 @@ def prepare(words):
                 checksum += sum(product(x.grad, 9) for x in (q, k, v))
             best = (call, each, variant, checksum)
     return best
+
+
+# ---- Convolutions
+
+
+def parsed(text):
+    """"16x5s2,32x3" as (channels, window, stride)."""
+    for layer in text.split(","):
+        channels, rest = layer.split("x")
+        window, _, stride = rest.partition("s")
+        yield int(channels), int(window), int(stride or 1)
+
+
+def prepare_convolution(words):
+    """Layers of convolution and relu; arrays of the benchmark have the channels last."""
+    backward, B, H, W, C = map(int, words[:5])
+    best = None
+    for variant, memory in (("channels_first", torch.contiguous_format), ("channels_last", torch.channels_last)):
+        x = torch.from_numpy(values(1, B * H * W * C)).view(B, H, W, C).permute(0, 3, 1, 2).contiguous(memory_format=memory)
+        layers, inside = [], C
+        for i, (channels, window, stride) in enumerate(parsed(words[5])):
+            w = torch.from_numpy(values(5 + i, channels * window * window * inside)) * math.sqrt(2 / (window * window * inside))
+            w = w.view(channels, window, window, inside).permute(0, 3, 1, 2).contiguous(memory_format=memory)
+            layers.append((w.requires_grad_(bool(backward)), torch.zeros(channels, requires_grad=bool(backward)), stride, window // 2))
+            inside = channels
+        x.requires_grad_(bool(backward) and C > 1)
+        leaves = [x] + [t for w, b, *_ in layers for t in (w, b)]
+
+        def forward(x=x, layers=layers):
+            for w, b, stride, pad in layers:
+                x = F.relu(F.conv2d(x, w, b, stride, pad), inplace=True)
+            return x
+
+        def inference(forward=forward):
+            with torch.no_grad():
+                return forward()
+
+        shape = inference().shape
+        seed = torch.from_numpy(values(4, math.prod(shape))).view(shape[0], shape[2], shape[3], shape[1]).permute(0, 3, 1, 2)
+        seed = seed.contiguous(memory_format=memory)
+
+        def training(forward=forward, leaves=leaves, seed=seed):
+            for leaf in leaves:
+                leaf.grad = None
+            out = forward()
+            out.backward(seed)
+            return out
+
+        call = training if backward else inference
+        out = call()
+        each = min(seconds(call, 2) / 2 for _ in range(3))
+        if best is None or each < best[1]:
+            results = [out] + ([w.grad for w, *_ in layers] + ([x.grad] if C > 1 else []) if backward else [])
+            best = (call, each, variant, sum(last_product(t) for t in results))
+    return best
+
+
+def last_product(x):
+    """The term of x [N,C,H,W] in the checksum, in the benchmark's layout [N,H,W,C]."""
+    flat = x.detach().permute(0, 2, 3, 1).contiguous().view(-1).double()
+    return float(flat @ torch.from_numpy(values(9, flat.numel())).double())
 
 
 # ---- Training steps of whole models: nn.Linear, nn.GRU, nn.GRUCell and nn.Transformer, as usual in torch
@@ -452,6 +514,9 @@ def answer(line):
         return "hello torch " + start()
     if verb == "prepare":
         slots[slot] = prepare(rest[:9])
+        return f"ready {slots[slot][2]} {slots[slot][3]!r}"
+    if verb == "conv":
+        slots[slot] = prepare_convolution(rest)
         return f"ready {slots[slot][2]} {slots[slot][3]!r}"
     if verb in ("train", "decode"):
         slots[slot] = (prepare_training if verb == "train" else prepare_decoding)(rest[:-1])

@@ -163,23 +163,28 @@ static slot *prepare(worker *w, const char *verb, const char *words)
     return s;
 }
 
-static void add(race *r, worker *w, const attention_case *what, double checksum, double size)
+/* A worker that has prepared a case joins the race if its result is ours. */
+static void join(race *r, slot *s, double checksum, double size)
 {
-    char words[MAX_LINE / 2];
-    snprintf(words, sizeof words, "%d %d %lld %lld %lld %lld %lld %lld %lld", what->backward, what->causal,
-             (long long)what->shaw, (long long)what->additive, (long long)what->B, (long long)what->H,
-             (long long)what->Q, (long long)what->K, (long long)what->D);
-    slot *s = prepare(w, "prepare", words);
     if (!s)
         return;
     if (!data_agrees(checksum, s->answer, size)) {
         char reason[160];
         snprintf(reason, sizeof reason, "%s: its result differs from ours, checksum %g and not %g", s->variant,
                  s->answer, checksum);
-        report_left_out(w->who, reason);
+        report_left_out(s->owner->who, reason);
         return;
     }
-    race_add(r, w->who, s->variant, worker_turn, s);
+    race_add(r, s->owner->who, s->variant, worker_turn, s);
+}
+
+static void add(race *r, worker *w, const attention_case *what, double checksum, double size)
+{
+    char words[MAX_LINE / 2];
+    snprintf(words, sizeof words, "%d %d %lld %lld %lld %lld %lld %lld %lld", what->backward, what->causal,
+             (long long)what->shaw, (long long)what->additive, (long long)what->B, (long long)what->H,
+             (long long)what->Q, (long long)what->K, (long long)what->D);
+    join(r, prepare(w, "prepare", words), checksum, size);
 }
 
 /* A whole model, its work being `verb`. The parameters differ, so there is no result to compare; the work must be the
@@ -239,6 +244,16 @@ void workers_add(race *r, const char *who, const attention_case *what, double ch
         if (!who || strcmp(who, all[i]->who) == 0)
             add(r, all[i], what, checksum, size);
     }
+}
+
+void workers_add_convolution(race *r, const conv_case *what, double checksum, double size)
+{
+    worker *const all[] = {&torch, &onnxruntime};
+    char words[MAX_LINE / 2];
+    snprintf(words, sizeof words, "%d %lld %lld %lld %lld %s", what->backward, (long long)what->pictures,
+             (long long)what->height, (long long)what->width, (long long)what->channels, what->layers);
+    for (int i = 0; i < 2; i++)
+        join(r, prepare(all[i], "conv", words), checksum, size);
 }
 
 void workers_free(void)

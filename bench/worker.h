@@ -13,6 +13,13 @@ typedef struct attention_case {
     int64_t additive; /* A of the additive score; 0: the scaled one */
 } attention_case;
 
+/* Convolutions with relu, such as "16x5s2,32x3", of pictures [pictures,height,width,channels]. */
+typedef struct conv_case {
+    const char *layers;
+    int64_t pictures, height, width, channels;
+    bool backward;
+} conv_case;
+
 /* Starts the workers that can be started; the others are named on stderr. Once, however many benches want them. */
 void workers_start(void);
 void workers_stop(void);
@@ -20,6 +27,7 @@ void workers_stop(void);
 /* Every worker that can do the case joins the race, or only the one called `who` if that is not NULL. `checksum` and
  * `size` are of our result (see data.h); a worker whose own differs is left out and named. Released by workers_free. */
 void workers_add(race *r, const char *who, const attention_case *what, double checksum, double size);
+void workers_add_convolution(race *r, const conv_case *what, double checksum, double size);
 /* The same for a training step of a model. A worker whose step does another number of flops is left out and named. */
 void workers_add_training(race *r, const model_case *what, double flops);
 /* The same for greedy decoding of the batch: each of a call's length x rows tokens. ONNX Runtime does the decoder's

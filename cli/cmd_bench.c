@@ -16,10 +16,11 @@ static const at_setting table[] = {
 
 const cli_command command_bench = {
     .name = "bench",
-    .words = "[gemm|attention|train|decode|rnn-vs-attention]",
+    .words = "[gemm|attention|conv|train|decode|rnn-vs-attention]",
     .most_words = 1,
     .line = "time the parts against the machine's limits and against others",
-    .text = "Times matrix products, attention, a training step, greedy decoding, or a recurrent layer against "
+    .text = "Times matrix products, attention, convolutions, a training step, greedy decoding, or a recurrent layer "
+            "against "
             "self-attention, each next to the peak measured on this machine in the same run; without a name, all of "
             "them. One thread unless --threads is given. `make peers` installs the rivals; those that are not "
             "installed are named and left out. The benchmark is a program of its own, attend-bench, which attend "

@@ -38,7 +38,7 @@ refused()
     grep -qF -- "attend: $expected" "$scratch/error" || fail "bench $* says '$(cat "$scratch/error")'"
 }
 refused "no bench 'gem'; did you mean 'gemm'?" gem
-refused "no bench 'serve'; there are 'gemm', 'attention', 'train', 'decode' and 'rnn-vs-attention'" serve
+refused "no bench 'serve'; there are 'gemm', 'attention', 'conv', 'train', 'decode' and 'rnn-vs-attention'" serve
 refused "--rounds takes a whole number from 1 to 99, not '0'" gemm --rounds 0
 refused "--threads takes a whole number from 1 to 64, not 'two'" --threads two
 refused "--case needs a value: --case TEXT" --case
@@ -91,6 +91,9 @@ rows attention --case 'forward+backward causal B=32'
 has '"case":"forward\+backward causal B=32 n=32 D=64"'
 rows attention --case 'decode keys=1024 B=1'
 has '"case":"decode keys=1024 B=1","who":"attend".*"percent_of_bandwidth":'
+rows conv --case 64x3
+has '"bench":"conv","case":"64x3 of 16x64x64 B=1","who":"attend".*"percent_of_peak":'
+has '"case":"backward 16x5s2,32x3,64x3s2,64x3 of 64x256x1 B=1","who":"attend".*"gflops":'
 # A training step in the steady state allocates no memory.
 rows train --case 32/64
 for model in bahdanau rnn-encdec transformer; do
