@@ -11,7 +11,7 @@
 typedef struct align_options {
     cli_common common;
     const char *model, *source, *target, *head, *gold, *output;
-    int level;
+    int level, hard_decoding;
     int64_t batch_size, max_source;
     bool scores, coverage;
 } align_options;
@@ -31,6 +31,7 @@ static const at_setting table[] = {
     {AT_SETTING_COUNT, "max-source", "N", offsetof(align_options, max_source), NULL, 1, 1 << 28,
      .help = "read only the first N units of a longer source, and say so (default: all)"},
 
+    HARD_DECODING(align_options),
     {AT_SETTING_TEXT, "head", "HEAD", offsetof(align_options, head),
      .help = "the attention weights to use: average of all layers and heads, LAYER.HEAD such as 2.1, or best: the head "
              "with the lowest AER on --gold; without --gold the head trained with --guided-alignment, or the one whose "
@@ -110,6 +111,7 @@ static bool align(job *j, at_translator *translator, const at_line_list *gold)
     const cli_head_data data = {j->source, j->target, gold, j->by_unit, o->common.quiet, o->batch_size, most};
     const char *const inputs[] = {o->model, o->source, o->target, o->gold, NULL};
     if (!line_output_open(&j->output, o->output, inputs, j->error) ||
+        !hard_decoding_set(o->hard_decoding, translator, j->error) ||
         !head_read(o->head, "best", translator, &head, j->error) ||
         (head.best && !head_choose(translator, &data, &head, j->error)))
         return false;

@@ -12,7 +12,7 @@ typedef struct translate_options {
     cli_common common;
     at_texts models;
     const char *head, *input, *output;
-    int alignment;
+    int alignment, hard_decoding;
     int64_t beam, n_best, batch_size, max_length, max_source, top_k;
     double length_penalty, sample, top_p, max_length_factor, min_length_factor;
     bool scores, replace_unknown, prefix, coverage;
@@ -54,6 +54,7 @@ static const at_setting table[] = {
              "the longest of training, 1000 at least)"},
     {AT_SETTING_COUNT, "batch-size", "N", offsetof(translate_options, batch_size), "64", 1, 100000,
      .help = "sentences per batch; the output is the same for any number"},
+    HARD_DECODING(translate_options),
     {AT_SETTING_SWITCH, "prefix", .offset = offsetof(translate_options, prefix),
      .help = "a line is the source, a tab and the start of its translation, in whole units; without a tab, the source"},
 
@@ -178,7 +179,7 @@ static bool translate(job *j, at_translator *translator, at_error *error)
     const char *const inputs[] = {o->models.value[0], o->input, NULL};
     j->reader = at_line_reader_open(o->input ? o->input : "-", error);
     if (!j->reader || !line_output_open(&j->output, o->output, inputs, error) ||
-        !head_read(o->head, "", translator, &head, error))
+        !hard_decoding_set(o->hard_decoding, translator, error) || !head_read(o->head, "", translator, &head, error))
         return false;
     at_search_settings settings = {.beam = o->beam,
                                    .length_penalty = o->length_penalty,

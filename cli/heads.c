@@ -8,6 +8,13 @@
 
 enum { MOST_PAIRS = 500 }; /* that are used without gold links: each head reads them once */
 
+const char *const hard_decodings[] = {"", "argmax", "expectation", NULL};
+
+bool hard_decoding_set(int way, at_translator *translator, at_error *error)
+{
+    return way == HARD_DECODING_UNSET || at_translator_expect(translator, way == HARD_DECODING_EXPECTATION, error);
+}
+
 bool head_read(const char *text, const char *also, const at_translator *translator, cli_head *head, at_error *error)
 {
     int used = 0;

@@ -9,6 +9,19 @@ typedef struct cli_head {
     int layer, head; /* 0: the mean of all */
 } cli_head;
 
+/* The option --hard-decoding of the commands that decode. */
+enum { HARD_DECODING_UNSET, HARD_DECODING_ARGMAX, HARD_DECODING_EXPECTATION };
+extern const char *const hard_decodings[];
+#define HARD_DECODING(options_)                                                                                        \
+    {                                                                                                                  \
+        AT_SETTING_CHOICE, "hard-decoding", "WAY", offsetof(options_, hard_decoding),                                  \
+            .choices = hard_decodings,                                                                                 \
+            .help =                                                                                                    \
+                "hard attention trained with samples: argmax looks at the likeliest source unit, expectation at the "  \
+                "mean of all by their weights (default: argmax)"                                                       \
+    }
+bool hard_decoding_set(int way, at_translator *translator, at_error *error);
+
 /* `text` is average, L.H, or what `also` names: best, or all, which the caller has read; NULL: the head that training
  * guided, or the average. */
 bool head_read(const char *text, const char *also, const at_translator *translator, cli_head *head, at_error *error);

@@ -114,6 +114,13 @@ AT_API bool at_unknown(const char *what, const char *word, const char *const *na
 
 /* ---- Kernels -------------------------------------------------------------------------------------------------- */
 
+/* ---- Decoding ------------------------------------------------------------------------------------------------- */
+
+/* How a model with the normaliser hard decodes that was trained with samples: with the likeliest source unit, as it does
+ * by default, or with the expected context. All that is computed with the translator afterwards follows. AT_USAGE: no
+ * model of the translator is one. */
+AT_API bool at_translator_expect(at_translator *translator, bool expectation, at_error *error);
+
 /* Uses the kernels of that name from now on; to be called before anything is computed, since weights are packed for one
  * set. AT_USAGE: there are none of that name; AT_UNSUPPORTED: this processor does not have them. */
 AT_API bool at_kernels_set(const char *name, at_error *error);

@@ -27,7 +27,8 @@ static at_pass pass_of(const at_search_work *work, const at_member *member, at_t
                      .observer = member == work->members ? work->job->observer : NULL,
                      .wants_weights = settings->wants_weights || settings->replace_unknown || settings->wants_links,
                      .layer = settings->layer,
-                     .head = settings->head};
+                     .head = settings->head,
+                     .expectation = work->translator->expects};
 }
 
 /* Fails if weights are needed but there are none. */

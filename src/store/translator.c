@@ -71,7 +71,8 @@ at_translator *at_translator_clone(const at_translator *translator, at_error *er
                              .history = history,
                              .max_length = translator->max_length,
                              .more = more,
-                             .more_count = translator->more_count};
+                             .more_count = translator->more_count,
+                             .expects = translator->expects};
     return clone;
 }
 
@@ -98,6 +99,21 @@ bool at_translator_heads(const at_translator *translator, int *layers, int *head
 bool at_translator_guided(const at_translator *translator, int *layer, int *head)
 {
     return at_model_guided(translator->model, layer, head);
+}
+
+bool at_translator_expect(at_translator *translator, bool expectation, at_error *error)
+{
+    bool samples = at_attention_samples(&translator->model->attention);
+    for (int i = 0; i < translator->more_count; i++)
+        samples = samples || at_attention_samples(&translator->more[i]->attention);
+    if (error->code == AT_OK && !samples)
+        return at_fail(error, AT_USAGE,
+                       "only a model with the normaliser hard that was trained with samples chooses how to decode, and "
+                       "the normaliser is '%s'%s",
+                       translator->model->settings.normaliser,
+                       translator->model->settings.hard_training == AT_HARD_EXACT ? ", trained exactly" : "");
+    translator->expects = expectation;
+    return error->code == AT_OK;
 }
 
 bool at_translator_has_source(const at_translator *translator)

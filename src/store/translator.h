@@ -15,6 +15,7 @@ struct at_translator {
     int64_t max_length;             /* of a source in training, in units; 0: not known */
     at_model **more;                /* the other members of an ensemble, over the same vocabularies */
     int more_count;
+    bool expects; /* hard attention decodes with the expected context instead of the likeliest source unit */
 };
 
 /* Writes the model file atomically; with `keep_previous` the file that was there stays as PATH.previous. */
