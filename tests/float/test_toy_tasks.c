@@ -224,7 +224,7 @@ static void test_transformer_learns(void **state)
 static void test_positions(void **state)
 {
     (void)state;
-    if (SANITIZED) /* minutes of training; the build by clang has this test too */
+    if (SLOW) /* minutes of training; the build by clang has this test too */
         skip();
     static const char *const schemes[] = {"sinusoidal", "learned", "shaw:4", "rope", "alibi encoder-attention=causal",
                                           "t5"};
@@ -245,7 +245,7 @@ static void test_positions(void **state)
 static void test_shaw(void **state)
 {
     (void)state;
-    if (SANITIZED)
+    if (SLOW)
         skip();
     static const struct {
         const char *position;
