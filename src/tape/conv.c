@@ -2,188 +2,248 @@
 #include <string.h>
 
 #include "tape/block.h"
-#include "tape/grid.h"
+#include "tape/conv_internal.h"
 #include "tape/ops.h"
 
 /* ---- conv: y_p = act(b + W patch_p), patch_p the cells under the window at p ----
  *
- * The patches of some output cells are copied side by side, [rows, height * width * C], and multiplied by the weights; a
- * block of them fits into the second-level cache, so the whole array of patches never exists. Each output cell is one
- * chain of multiply-adds over its own patch: neither neighbours nor blocks nor threads change its bits. */
+ * Picture by picture, each copied once with zeros around it (a frame). A row of the window is then contiguous in the frame,
+ * and the patches of neighbouring cells are `stride` cells apart, so a row of outputs is a product whose rows overlap, one
+ * for each row of the window; no patch is copied. Where such a row is short (a grey picture), and for gradients with a
+ * stride, patches are copied (conv_patches.c).
+ *
+ * Either way an output is one chain of multiply-adds over its own patch: neither neighbours nor blocks nor threads change
+ * its bits. */
 
-enum { BLOCK_NUMBERS = 1 << 17 }; /* of a block of patches */
+enum { WORTH_A_PRODUCT = 32 }; /* numbers in a row of the window */
 
-typedef struct conv {
-    at_grids in, out;
-    at_window window;
-    int64_t channels, patch; /* C, height * width * C */
-    int64_t block;           /* output cells in a block */
-    at_act act;
-} conv;
-
-/* The patches of output cells begin .. begin + rows - 1. */
-typedef struct patch_job {
-    const conv *c;
-    int64_t begin, rows;
-    const at_real *x; /* [cells, C] */
-    at_real *patches; /* [rows, patch] */
-    at_real *x_grad;  /* [cells, C], the backward pass */
-} patch_job;
-
-/* The picture that a cell of `grids` belongs to. */
-static int64_t picture_of(const at_grids *grids, int64_t cell)
+static at_conv_picture picture_at(const at_conv_shape *c, int64_t i)
 {
-    int64_t low = 0, high = grids->count;
-    while (high - low > 1) {
-        const int64_t middle = (low + high) / 2;
-        if (grids->first[middle] <= cell)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return (at_conv_picture){c->in.height[i],
+                             c->in.width[i],
+                             c->in.first[i],
+                             c->out.height[i],
+                             c->out.width[i],
+                             c->out.first[i],
+                             c->in.width[i] + 2 * c->window.pad};
 }
 
-/* A row of the window, as far as it lies inside of the picture: `cells` cells from cell `x` of the input on, which are
- * those from cell `patch` of the patch on. */
-typedef struct strip {
-    int64_t x, patch, cells;
-} strip;
+/* Rows of the window are multiplied without copies. */
+static bool is_direct(const at_conv_shape *c)
+{
+    return c->strip >= WORTH_A_PRODUCT || (c->window.height == 1 && c->window.width == 1);
+}
 
-/* The strips of the patch at output cell `cell` of picture `p`; at most one for each row of the window. */
-static int strips_of(const conv *c, int64_t p, int64_t cell, strip *strips)
+/* So are those of the backward pass: a window in the middle of its patch that visits every cell. */
+static bool is_direct_back(const at_conv_shape *c)
 {
     const at_window *w = &c->window;
-    const int64_t inside = cell - c->out.first[p], height = c->in.height[p], width = c->in.width[p];
-    const int64_t top = inside / c->out.width[p] * w->stride - w->pad;
-    const int64_t left = inside % c->out.width[p] * w->stride - w->pad;
-    const int64_t from = left < 0 ? 0 : left, to = left + w->width < width ? left + w->width : width;
-    int count = 0;
-    for (int64_t i = 0; i < w->height && to > from; i++)
-        if (top + i >= 0 && top + i < height)
-            strips[count++] =
-                (strip){c->in.first[p] + (top + i) * width + from, i * w->width + (from - left), to - from};
-    return count;
+    return is_direct(c) && w->stride == 1 && w->height == w->width && w->width == 2 * w->pad + 1;
 }
 
-enum { MOST_WINDOW = 31 }; /* rows of a window */
+/* ---- Frames ---- */
 
-static void copy_patches(void *context, int64_t from, int64_t to)
+typedef struct frame_job {
+    const at_real *x; /* [height * width, channels] */
+    at_real *frame;   /* [height + 2 pad, width + 2 pad, channels] */
+    int64_t height, width, channels, pad;
+} frame_job;
+
+static void copy_frame_rows(void *context, int64_t from, int64_t to)
 {
-    const patch_job *j = context;
-    const conv *c = j->c;
-    const int64_t whole = c->window.height * c->window.width;
-    strip strips[MOST_WINDOW];
-    int64_t p = picture_of(&c->out, j->begin + from);
-    for (int64_t row = from; row < to; row++) {
-        while (j->begin + row >= c->out.first[p + 1])
-            p++;
-        at_real *patch = j->patches + row * c->patch;
-        const int count = strips_of(c, p, j->begin + row, strips);
-        int64_t cells = 0;
-        for (int i = 0; i < count; i++)
-            cells += strips[i].cells;
-        if (cells < whole)
-            memset(patch, 0, (size_t)c->patch * sizeof *patch);
-        for (int i = 0; i < count; i++)
-            memcpy(patch + strips[i].patch * c->channels, j->x + strips[i].x * c->channels,
-                   (size_t)(strips[i].cells * c->channels) * sizeof *patch);
+    const frame_job *j = context;
+    const int64_t side = j->pad * j->channels, row = j->width * j->channels;
+    for (int64_t y = from; y < to; y++) {
+        at_real *out = j->frame + y * (row + 2 * side);
+        const bool inside = y >= j->pad && y < j->pad + j->height;
+        if (!inside) {
+            memset(out, 0, (size_t)(row + 2 * side) * sizeof *out);
+            continue;
+        }
+        memset(out, 0, (size_t)side * sizeof *out);
+        memcpy(out + side, j->x + (y - j->pad) * row, (size_t)row * sizeof *out);
+        memset(out + side + row, 0, (size_t)side * sizeof *out);
     }
 }
 
-enum { CHANNELS_OF_A_TASK = 16 };
-
-/* dx of the channels from .. to - 1, from the gradients of the patches, cell after cell: a thread has its own channels,
- * so every number is added up in the order of the cells. */
-static void add_patches(void *context, int64_t from, int64_t to)
+/* Numbers in the largest frame of pictures of these sizes, and AT_CONV_SLACK that may be read after it. */
+static int64_t frame_size(const at_conv_shape *c, const at_grids *grids, int64_t channels)
 {
-    const patch_job *j = context;
-    const conv *c = j->c;
-    const int64_t C = c->channels, first = from * CHANNELS_OF_A_TASK;
-    const int64_t last = to * CHANNELS_OF_A_TASK < C ? to * CHANNELS_OF_A_TASK : C;
-    strip strips[MOST_WINDOW];
-    int64_t p = picture_of(&c->out, j->begin);
-    for (int64_t row = 0; row < j->rows; row++) {
-        while (j->begin + row >= c->out.first[p + 1])
-            p++;
-        const at_real *patch = j->patches + row * c->patch;
-        const int count = strips_of(c, p, j->begin + row, strips);
-        for (int i = 0; i < count; i++)
-            for (int64_t cell = 0; cell < strips[i].cells; cell++) {
-                at_real *grad = j->x_grad + (strips[i].x + cell) * C;
-                const at_real *g = patch + (strips[i].patch + cell) * C;
-                for (int64_t k = first; k < last; k++)
-                    grad[k] += g[k];
-            }
+    int64_t most = 0;
+    for (int64_t i = 0; i < grids->count; i++) {
+        const int64_t cells = (grids->height[i] + 2 * c->window.pad) * (grids->width[i] + 2 * c->window.pad);
+        most = cells > most ? cells : most;
+    }
+    return (most + c->window.width) * channels + AT_CONV_SLACK;
+}
+
+/* The frame of a picture of these sizes, in memory of frame_size numbers. */
+static const at_real *frame_of(const at_conv_shape *c, const at_real *x, int64_t height, int64_t width,
+                               int64_t channels, at_real *memory)
+{
+    if (at_conv_is_framed(c))
+        return x;
+    const int64_t pad = c->window.pad, row = (width + 2 * pad) * channels, rows = height + 2 * pad;
+    at_ranges(rows, row, copy_frame_rows, &(frame_job){x, memory, height, width, channels, pad});
+    memset(memory + rows * row, 0, (size_t)(c->window.width * channels + AT_CONV_SLACK) * sizeof *memory);
+    return memory;
+}
+
+const at_real *at_conv_frame(const at_conv_shape *c, const at_conv_picture *p, const at_real *x, at_real *memory)
+{
+    return frame_of(c, x + p->first * c->channels, p->height, p->width, c->channels, memory);
+}
+
+static bool batch_product(at_tape *tape, const at_gemm *gemm, int64_t count, int64_t a_step, int64_t c_step)
+{
+    return at_gemm_batch(gemm, count, a_step, 0, c_step, at_tape_arena(tape)) ||
+           at_no_memory(at_tape_error(tape), "a batch of %lld products", (long long)count);
+}
+
+/* Rows of the window packed for products with rows of a frame: `rows` matrices [k,n] with their numbers at b, b + step, ... */
+static at_real *packed_rows(at_tape *tape, int64_t rows, int64_t k, int64_t n)
+{
+    return at_room(tape, (size_t)(rows * at_gemm_packed_size(k, n)) * sizeof(at_real));
+}
+
+/* ---- Forward ---- */
+
+/* For every row i of the window: y += patches' rows i times W's rows i, for all rows of outputs. */
+static bool forward_rows(at_tape *tape, const at_conv_shape *c, const at_conv_picture *p, const at_real *frame,
+                         const at_real *packed, const at_real *b, at_real *y)
+{
+    const int64_t stride = c->window.stride, row = p->frame * c->channels;
+    for (int64_t i = 0; i < c->window.height; i++) {
+        const bool last = i + 1 == c->window.height;
+        const at_gemm gemm = {.m = p->out_width,
+                              .n = c->made,
+                              .k = c->strip,
+                              .a = frame + i * row,
+                              .a_row = stride * c->channels,
+                              .a_col = 1,
+                              .packed = packed + i * at_gemm_packed_size(c->strip, c->made),
+                              .c = y + p->out_first * c->made,
+                              .c_row = c->made,
+                              .accumulate = i > 0,
+                              .bias = last ? b : NULL,
+                              .act = last ? c->act : AT_ACT_NONE};
+        if (!batch_product(tape, &gemm, p->out_height, stride * row, p->out_width * c->made))
+            return false;
+    }
+    return true;
+}
+
+static bool forward(at_tape *tape, const at_conv_shape *c, const at_real *x, at_tensor *w, const at_real *b, at_real *y)
+{
+    at_mark mark = at_arena_mark(at_tape_arena(tape));
+    const bool direct = is_direct(c);
+    at_real *memory = at_room(tape, (size_t)frame_size(c, &c->in, c->channels) * sizeof *memory);
+    at_real *rows = direct ? packed_rows(tape, c->window.height, c->strip, c->made) : at_conv_patch_room(tape, c);
+    bool done = memory && rows;
+    for (int64_t i = 0; done && direct && i < c->window.height; i++)
+        at_gemm_pack(w->value + i * c->strip, 1, c->patch, c->strip, c->made,
+                     rows + i * at_gemm_packed_size(c->strip, c->made));
+    for (int64_t i = 0; done && i < c->in.count; i++) {
+        const at_conv_picture p = picture_at(c, i);
+        const at_real *frame = at_conv_frame(c, &p, x, memory);
+        done =
+            direct ? forward_rows(tape, c, &p, frame, rows, b, y) : at_conv_patches(tape, c, &p, frame, w, b, rows, y);
+    }
+    at_arena_release(at_tape_arena(tape), mark);
+    return done;
+}
+
+/* ---- Backward ---- */
+
+/* The window turned around, row i of it as [width * made, C]: what a cell of the input has sent to the outputs around it. */
+static void turn_window(const at_conv_back *k)
+{
+    const at_conv_shape *c = k->c;
+    const int64_t size = c->window.width, n = at_gemm_packed_size(size * c->made, c->channels);
+    at_real *turned = k->frame; /* large enough, and not in use yet */
+    for (int64_t i = 0; i < size; i++) {
+        for (int64_t j = 0; j < size; j++)
+            for (int64_t o = 0; o < c->made; o++)
+                memcpy(turned + (j * c->made + o) * c->channels,
+                       k->w->value + o * c->patch + ((size - 1 - i) * size + size - 1 - j) * c->channels,
+                       (size_t)c->channels * sizeof *turned);
+        at_gemm_pack(turned, c->channels, 1, size * c->made, c->channels, k->rows + i * n);
     }
 }
 
-/* A window of one cell that visits every cell needs no copies. */
-static bool is_pointwise(const at_window *w)
+/* The outputs' gradient has a frame as wide as the input's. Beyond the end of its rows it is zero, so the rows of both go
+ * through one product: dW's rows i += gz^T frame, dx += gz's rows i times the turned window's. */
+static void back_rows(const at_conv_back *k, const at_conv_picture *p)
 {
-    return w->height == 1 && w->width == 1 && w->stride == 1 && w->pad == 0;
+    const at_conv_shape *c = k->c;
+    const int64_t pad = c->window.pad;
+    const at_real *gz = frame_of(c, k->gz + p->out_first * c->made, p->height, p->width, c->made, k->gz_frame);
+    const at_real *frame = k->w_grad ? at_conv_frame(c, p, k->x, k->frame) : NULL;
+    for (int64_t i = 0; k->w_grad && i < c->window.height; i++)
+        at_product(k->tape, &(at_gemm){.m = c->made,
+                                       .n = c->strip,
+                                       .k = p->height * p->frame,
+                                       .a = gz + (pad * p->frame + pad) * c->made,
+                                       .a_row = 1,
+                                       .a_col = c->made,
+                                       .b = frame + i * p->frame * c->channels,
+                                       .b_row = c->channels,
+                                       .b_col = 1,
+                                       .c = k->w_grad + i * c->strip,
+                                       .c_row = c->patch,
+                                       .accumulate = true});
+    for (int64_t i = 0; k->x_grad && i < c->window.height; i++)
+        batch_product(k->tape,
+                      &(at_gemm){.m = p->width,
+                                 .n = c->channels,
+                                 .k = c->window.width * c->made,
+                                 .a = gz + i * p->frame * c->made,
+                                 .a_row = c->made,
+                                 .a_col = 1,
+                                 .packed = k->rows + i * at_gemm_packed_size(c->window.width * c->made, c->channels),
+                                 .c = k->x_grad + p->first * c->channels,
+                                 .c_row = c->channels,
+                                 .accumulate = true},
+                      p->height, p->frame * c->made, p->width * c->channels);
 }
 
-/* The patches of a block, copied into `patches` or, where the window is one cell, in place. */
-static const at_real *patches_of(const conv *c, const at_real *x, int64_t begin, int64_t rows, at_real *patches)
-{
-    if (is_pointwise(&c->window))
-        return x + begin * c->channels;
-    at_ranges(rows, c->patch, copy_patches,
-              &(patch_job){.c = c, .begin = begin, .rows = rows, .x = x, .patches = patches});
-    return patches;
-}
-
-static int64_t rows_of_block(const conv *c, int64_t begin)
-{
-    const int64_t left = c->out.first[c->out.count] - begin;
-    return left < c->block ? left : c->block;
-}
-
-/* gz = g act'(z), db = the sum of its rows; block by block dw += gz^T patches, d patches = gz w */
+/* gz = g act'(z), db = the sum of its rows; then picture by picture */
 static void conv_backward(at_node *node)
 {
-    const conv *c = node->saved;
-    at_tensor *x = node->inputs[0], *w = node->inputs[1], *b = node->inputs[2], *y = node->outputs[0];
-    const int64_t out = w->shape.dim[0], cells = c->out.first[c->out.count];
+    const at_conv_shape *c = node->saved;
+    at_tensor *x = node->inputs[0], *b = node->inputs[2], *y = node->outputs[0];
     at_tape *tape = y->tape;
-    at_real *x_grad = at_tensor_grad(x), *w_grad = at_tensor_grad(w);
-    at_act_grad(y, cells, out, c->act, at_tensor_grad(b));
+    at_conv_back k = {.c = c, .tape = tape, .w = node->inputs[1], .x = x->value};
+    k.x_grad = at_tensor_grad(x);
+    k.w_grad = at_tensor_grad(k.w);
+    at_act_grad(y, c->out.first[c->out.count], c->made, c->act, at_tensor_grad(b));
+    k.gz = y->grad;
+    const bool direct = is_direct_back(c);
     at_mark mark = at_arena_mark(at_tape_arena(tape));
-    at_real *patches = at_room(tape, (size_t)(c->block * c->patch) * sizeof *patches);
-    for (int64_t begin = 0; patches && begin < cells && at_tape_ok(tape); begin += c->block) {
-        const int64_t rows = rows_of_block(c, begin);
-        const at_real *gz = y->grad + begin * out; /* [rows, out] */
-        if (w_grad)
-            at_weights_product(tape, w_grad, c->patch, out, rows, gz, patches_of(c, x->value, begin, rows, patches));
-        if (!x_grad)
-            continue;
-        const bool in_place = is_pointwise(&c->window);
-        at_gemm gemm = {.m = rows,
-                        .n = c->patch,
-                        .k = out,
-                        .a = gz,
-                        .a_row = out,
-                        .a_col = 1,
-                        .b = w->value,
-                        .b_row = c->patch,
-                        .b_col = 1,
-                        .packed = at_weights_packed(w, false),
-                        .c = in_place ? x_grad + begin * c->channels : patches,
-                        .c_row = c->patch,
-                        .accumulate = in_place};
-        if (at_product(tape, &gemm) && !in_place)
-            at_ranges((c->channels + CHANNELS_OF_A_TASK - 1) / CHANNELS_OF_A_TASK, rows * CHANNELS_OF_A_TASK,
-                      add_patches,
-                      &(patch_job){.c = c, .begin = begin, .rows = rows, .patches = patches, .x_grad = x_grad});
+    const int64_t size = frame_size(c, &c->in, c->channels), turned = c->window.width * c->made * c->channels;
+    k.frame = at_room(tape, (size_t)(size > turned ? size : turned) * sizeof *k.frame);
+    if (direct) {
+        k.gz_frame = at_room(tape, (size_t)frame_size(c, &c->in, c->made) * sizeof *k.gz_frame);
+        k.rows = packed_rows(tape, c->window.height, c->window.width * c->made, c->channels);
+    } else {
+        k.frame_grad = at_room(tape, (size_t)size * sizeof *k.frame_grad);
+        k.rows = at_conv_patch_room(tape, c);
+    }
+    if (direct && k.x_grad && at_tape_ok(tape))
+        turn_window(&k);
+    for (int64_t i = 0; i < c->in.count && at_tape_ok(tape); i++) {
+        const at_conv_picture p = picture_at(c, i);
+        direct ? back_rows(&k, &p) : at_conv_patches_back(&k, &p);
     }
     at_arena_release(at_tape_arena(tape), mark);
 }
 
+enum { MOST_WINDOW = 31 }; /* cells of a side */
+
 static const at_op conv_op = {"conv", conv_backward};
 
 /* The shapes fit together; records an error on the tape if not. */
-static bool fits(const conv *c, at_tensor *x, at_tensor *w, at_tensor *b)
+static bool fits(const at_conv_shape *c, at_tensor *x, at_tensor *w, at_tensor *b)
 {
     at_error *error = at_tape_error(x->tape);
     const int64_t cells = c->in.first[c->in.count];
@@ -209,37 +269,15 @@ at_tensor *at_conv(at_tensor *x, const at_grids *in, at_window window, at_tensor
 {
     if (!x || !w || !in->first || !out->first)
         return NULL;
-    const int64_t channels = x->shape.rank == 2 ? x->shape.dim[1] : 0, cells = out->first[out->count];
-    conv c = {.in = *in, .out = *out, .window = window, .channels = channels, .act = act};
-    c.patch = window.height * window.width * channels;
+    at_conv_shape c = {.in = *in, .out = *out, .window = window, .act = act};
+    c.channels = x->shape.rank == 2 ? x->shape.dim[1] : 0;
+    c.strip = window.width * c.channels;
+    c.patch = window.height * c.strip;
     if (!fits(&c, x, w, b))
         return NULL;
-    c.block = c.patch > 0 ? BLOCK_NUMBERS / c.patch : 1;
-    c.block = c.block < 64 ? 64 : c.block > cells ? cells : c.block;
-    at_tensor *y = at_tensor_make(x->tape, AT_SHAPE(cells, w->shape.dim[0]));
-    at_mark mark = at_arena_mark(at_tape_arena(x->tape));
-    at_real *patches = y ? at_room(x->tape, (size_t)(c.block * c.patch) * sizeof *patches) : NULL;
-    for (int64_t begin = 0; patches && begin < cells; begin += c.block) {
-        const int64_t rows = rows_of_block(&c, begin);
-        at_gemm gemm = {.m = rows,
-                        .n = w->shape.dim[0],
-                        .k = c.patch,
-                        .a = patches_of(&c, x->value, begin, rows, patches),
-                        .a_row = c.patch,
-                        .a_col = 1,
-                        .b = w->value,
-                        .b_row = 1,
-                        .b_col = c.patch,
-                        .packed = at_weights_packed(w, true),
-                        .c = y->value + begin * w->shape.dim[0],
-                        .c_row = w->shape.dim[0],
-                        .bias = b ? b->value : NULL,
-                        .act = act};
-        if (!at_product(x->tape, &gemm))
-            break;
-    }
-    at_arena_release(at_tape_arena(x->tape), mark);
-    if (!at_tape_ok(x->tape))
+    c.made = w->shape.dim[0];
+    at_tensor *y = at_tensor_make(x->tape, AT_SHAPE(out->first[out->count], c.made));
+    if (!y || !forward(x->tape, &c, x->value, w, b ? b->value : NULL, y->value))
         return NULL;
     y->spare = act == AT_ACT_NONE;
     return at_record_one(&conv_op, y, (at_tensor *[]){x, w, b}, 3, at_keep(x->tape, &c, sizeof c));

@@ -28,7 +28,8 @@ static void convolutions(void **state)
     (void)state;
     const conv_case cases[] = {{{3, 3, 1, 1}, AT_ACT_NONE, true, false}, {{3, 3, 2, 1}, AT_ACT_TANH, true, true},
                                {{1, 1, 1, 0}, AT_ACT_NONE, false, true}, {{5, 5, 2, 2}, AT_ACT_SIGMOID, false, false},
-                               {{1, 2, 1, 0}, AT_ACT_NONE, true, false}, {{5, 3, 3, 2}, AT_ACT_NONE, true, true}};
+                               {{1, 2, 1, 0}, AT_ACT_NONE, true, false}, {{5, 3, 3, 2}, AT_ACT_NONE, true, true},
+                               {{3, 3, 1, 1}, AT_ACT_TANH, true, true},  {{5, 5, 1, 2}, AT_ACT_NONE, false, false}};
     const int64_t channels[] = {1, 3, 8, 17};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (size_t k = 0; k < sizeof channels / sizeof *channels; k++) {
@@ -197,6 +198,50 @@ static void values_of_a_convolution(void **state)
     at_arena_free(v.arena);
 }
 
+/* Every way to compute it: short and long rows of the window, strides, with and without cells around the picture. */
+static void values_of_every_window(void **state)
+{
+    (void)state;
+    const at_window windows[] = {{3, 3, 1, 1}, {3, 3, 2, 1}, {5, 5, 1, 2}, {5, 5, 3, 2}, {1, 1, 1, 0}, {1, 1, 2, 0},
+                                 {1, 2, 1, 0}, {2, 1, 1, 1}, {3, 3, 1, 2}, {7, 3, 2, 3}, {1, 7, 1, 3}, {3, 1, 1, 1}};
+    enum { MADE = 5 };
+    for (size_t n = 0; n < sizeof windows / sizeof *windows; n++)
+        for (int64_t C = 1; C <= 36; C = C < 4 ? C + 1 : 3 * C) {
+            const at_window w = windows[n];
+            const int64_t row = w.width * C, patch = w.height * row;
+            at_arena *arena = at_arena_new();
+            at_tape *tape = at_tape_new(arena, false);
+            const at_grids in = at_grids_make(tape, PICTURES, heights, widths);
+            const at_grids out = at_grids_after(tape, &in, w, false);
+            if (!at_tape_ok(tape)) { /* a picture is smaller than the window */
+                at_arena_free(arena);
+                continue;
+            }
+            at_tensor *x = at_tensor_make(tape, AT_SHAPE(CELLS, C)),
+                      *weights = at_tensor_make(tape, AT_SHAPE(MADE, patch));
+            for (int64_t i = 0; i < CELLS * C; i++)
+                x->value[i] = sin(1.7 * (double)i);
+            for (int64_t i = 0; i < MADE * patch; i++)
+                weights->value[i] = cos(0.9 * (double)i);
+            at_tensor *y = at_conv(x, &in, w, weights, NULL, AT_ACT_NONE, &out);
+            assert_non_null(y);
+            for (int64_t p = 0; p < PICTURES; p++)
+                for (int64_t cell = 0; cell < out.height[p] * out.width[p]; cell++)
+                    for (int64_t o = 0; o < MADE; o++) {
+                        double sum = 0;
+                        for (int64_t q = 0; q < patch; q++) {
+                            const int64_t i = cell / out.width[p] * w.stride - w.pad + q / row;
+                            const int64_t k = cell % out.width[p] * w.stride - w.pad + q % row / C;
+                            if (i >= 0 && i < heights[p] && k >= 0 && k < widths[p])
+                                sum += weights->value[o * patch + q] *
+                                       x->value[(in.first[p] + i * widths[p] + k) * C + q % C];
+                        }
+                        assert_float_equal(y->value[(out.first[p] + cell) * MADE + o], sum, 1e-10);
+                    }
+            at_arena_free(arena);
+        }
+}
+
 static void values_of_a_pooling(void **state)
 {
     (void)state;
@@ -304,6 +349,7 @@ int main(void)
         cmocka_unit_test(poolings),
         cmocka_unit_test(norms),
         cmocka_unit_test(values_of_a_convolution),
+        cmocka_unit_test(values_of_every_window),
         cmocka_unit_test(values_of_a_pooling),
         cmocka_unit_test(values_of_a_norm),
         cmocka_unit_test(positions_of_a_grid),

@@ -32,6 +32,7 @@ static at_params *network(void)
     at_params_add(params, "1.b", AT_SHAPE(MIDDLE), &error);
     at_params_add(params, "1.g", AT_SHAPE(MIDDLE), &error);
     at_params_add(params, "2.W", AT_SHAPE(OUT, 9 * MIDDLE), &error);
+    at_params_add(params, "3.W", AT_SHAPE(MIDDLE, 9 * MIDDLE), &error);
     assert_true(at_params_fix(params, &error));
     at_rng rng = {.seed = 5};
     for (int64_t i = 0; i < at_params_count(params); i++)
@@ -39,11 +40,11 @@ static at_params *network(void)
     return params;
 }
 
-/* conv 5x5, norm, relu, pool, conv 3x3 with stride 2, and back from a seed that depends on the picture and the cell. */
+/* conv 5x5, norm, relu, pool, conv 3x3, conv 3x3 with stride 2, and back from a seed that depends on the picture and the cell. */
 static void run(at_arena *arena, at_params *params, int first, int count, result *r)
 {
     at_tape *tape = at_tape_new(arena, true);
-    const at_window five = {5, 5, 1, 2}, half = {2, 2, 2, 0}, three = {3, 3, 2, 1};
+    const at_window five = {5, 5, 1, 2}, half = {2, 2, 2, 0}, same = {3, 3, 1, 1}, three = {3, 3, 2, 1};
     const at_grids in = at_grids_make(tape, count, heights + first, widths + first);
     const at_grids pooled = at_grids_after(tape, &in, half, true), out = at_grids_after(tape, &pooled, three, false);
     at_real *x = malloc((size_t)(in.first[count] * IN) * sizeof *x);
@@ -56,6 +57,7 @@ static void run(at_arena *arena, at_params *params, int first, int count, result
     at_tensor *b = at_param(tape, params, 1), *g = at_param(tape, params, 2);
     at_tensor *h = at_conv(leaf, &in, five, at_param(tape, params, 0), b, AT_ACT_NONE, &in);
     h = at_max_pool(at_relu(at_group_norm(h, &in, 4, g, b, (at_real)1e-5)), &in, half, &pooled);
+    h = at_conv(h, &pooled, same, at_param(tape, params, 4), NULL, AT_ACT_RELU, &pooled);
     at_tensor *y = at_conv(h, &pooled, three, at_param(tape, params, 3), NULL, AT_ACT_TANH, &out);
     if (!y)
         fail_msg("%s", at_tape_error(tape)->text);
