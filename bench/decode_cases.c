@@ -216,7 +216,7 @@ static encoding encoding_new(const decoding *d, const model_case *c)
     model_case_ids(ids, count, SEED_QUERY, c->words);
     for (int64_t i = 0; i < c->rows; i++)
         lengths[i] = c->length;
-    e.source = (at_source){c->rows, c->length, ids, lengths};
+    e.source = (at_source){.rows = c->rows, .length = c->length, .ids = ids, .lengths = lengths};
     return e;
 }
 

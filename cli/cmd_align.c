@@ -130,7 +130,7 @@ static int run(void *options, int word_count, char **words)
     at_error error = {0};
     const bool good = model_word("align", &o->model, &word_count, &words, &error) && check(o, &error);
     at_translator *translator = good ? at_translator_load(o->model, &error) : NULL;
-    at_line_list *source = translator ? at_line_list_read(o->source, &error) : NULL;
+    at_line_list *source = translator ? at_translator_sources(translator, o->source, &error) : NULL;
     at_line_list *target = source ? at_line_list_read(o->target, &error) : NULL;
     at_line_list *gold = target && o->gold ? at_line_list_read(o->gold, &error) : NULL;
     job j = {.options = o,

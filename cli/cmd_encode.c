@@ -116,7 +116,7 @@ static int run(void *options, int word_count, char **words)
     at_error error = {0};
     const bool good = model_word("encode", &o->model, &word_count, &words, &error) && check(o, &error);
     at_translator *translator = good ? at_translator_load(o->model, &error) : NULL;
-    at_line_list *lines = translator ? at_line_list_read(o->input ? o->input : "-", &error) : NULL;
+    at_line_list *lines = translator ? at_translator_sources(translator, o->input ? o->input : "-", &error) : NULL;
     job j = {.options = o, .error = &error, .long_lines.quiet = o->common.quiet};
     if (lines) {
         j.is_npy = ends_in(o->output, ".npy");

@@ -82,6 +82,8 @@ static const at_setting table[] = {
 typedef struct job {
     const translate_options *options;
     at_line_reader *reader;
+    at_line_list *pictures; /* the lines that name them, in place of the reader; NULL: none */
+    int64_t next;           /* of the pictures */
     line_output output;
     at_error *error;
     bool soft, hard, ranked; /* ranked: n-best */
@@ -161,6 +163,11 @@ static void note(int64_t count, int64_t first, const char *what)
 static at_stream next_line(void *context, at_line *line, at_error *error)
 {
     job *j = context;
+    if (j->pictures) {
+        if (j->next < j->pictures->count)
+            *line = j->pictures->line[j->next];
+        return j->next++ < j->pictures->count ? AT_STREAM_LINE : AT_STREAM_END;
+    }
     const bool ready = at_line_reader_ready(j->reader);
     if (!ready && !j->waits) {
         j->waits = true;
@@ -177,8 +184,11 @@ static bool translate(job *j, at_translator *translator, at_error *error)
     const translate_options *o = j->options;
     cli_head head;
     const char *const inputs[] = {o->models.value[0], o->input, NULL};
-    j->reader = at_line_reader_open(o->input ? o->input : "-", error);
-    if (!j->reader || !line_output_open(&j->output, o->output, inputs, error) ||
+    if (o->input && at_translator_has_pictures(translator))
+        j->pictures = at_translator_sources(translator, o->input, error);
+    else
+        j->reader = at_line_reader_open(o->input ? o->input : "-", error);
+    if ((!j->reader && !j->pictures) || !line_output_open(&j->output, o->output, inputs, error) ||
         !hard_decoding_set(o->hard_decoding, translator, error) || !head_read(o->head, "", translator, &head, error))
         return false;
     at_search_settings settings = {.beam = o->beam,
@@ -249,6 +259,7 @@ static int run(void *options, int word_count, char **words)
     long_lines_sum(&j.long_lines);
     at_translator_free(translator);
     at_line_reader_free(j.reader);
+    at_line_list_free(j.pictures);
     return report(&error);
 }
 
@@ -266,6 +277,8 @@ const cli_command command_translate = {
         "on "
         "the standard error says so at once. The output is the same for any --batch-size and --threads.\n\n"
         "A language model continues each line, an empty one too, and writes the line and its continuation.\n\n"
+        "For a model that reads pictures, each line is the path of a PNG or JPEG, relative to the folder of the -i "
+        "file; or the -i file is an array FILE.npy.\n\n"
         "Input compressed by gzip or zstd is decompressed.",
     .examples = "  attend translate -m de-en.safetensors < test.de > test.en\n"
                 "  attend translate de-en.safetensors -i test.de -o test.en\n"

@@ -74,7 +74,7 @@ bool score_perplexity(const char *model, const char *source, const char *target,
     if (error->code == AT_OK)
         lines[1] = at_line_list_read(target, error);
     if (error->code == AT_OK && source)
-        lines[0] = at_line_list_read(source, error);
+        lines[0] = at_translator_sources(translator, source, error);
     if (lines[0] && lines[1] && lines[0]->count != lines[1]->count)
         fail(error, AT_FORMAT, "'%s' has %lld lines and '%s' has %lld; they must be pairs", source,
              (long long)lines[0]->count, target, (long long)lines[1]->count);

@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     at_vocabulary *source = lines && !files.target_only ? make_vocabulary(lines, 0, bytes[2]) : NULL;
     at_vocabulary *target = lines ? make_vocabulary(lines, 1, bytes[3]) : NULL;
     if (target && (source || files.target_only)) {
-        at_corpus *corpus = at_corpus_new(lines, source, target, &limits, &report, &error);
+        at_corpus *corpus = at_corpus_new(lines, source, target, NULL, &limits, &report, &error);
         expect_message(corpus, &error);
         if (corpus)
             check_batches(corpus, (const at_vocabulary *const[2]){source, target}, bytes[2] ^ bytes[3]);

@@ -64,7 +64,8 @@ static void guide(const char *path, int64_t count)
     at_guide *links = at_guide_new(path, lines, vocabulary[0], vocabulary[1], &error);
     expect_message(links, &error);
     at_error none = {0};
-    at_corpus *corpus = at_corpus_new(lines, vocabulary[0], vocabulary[1], &(at_corpus_limits){0}, &report, &none);
+    at_corpus *corpus =
+        at_corpus_new(lines, vocabulary[0], vocabulary[1], NULL, &(at_corpus_limits){0}, &report, &none);
     at_batches *batches = at_batches_new(corpus, 2, 0, 1, true, &none);
     EXPECT(batches && at_batches_seek(batches, 1, 0, &none));
     while (links && at_batches_next(batches, &batch))

@@ -420,6 +420,11 @@ AT_API bool at_translator_add(at_translator *translator, const char *path, at_er
 
 /* False for a language model: it has no source and continues the lines it is given. */
 AT_API bool at_translator_has_source(const at_translator *translator);
+/* Whether its source lines name pictures: paths, or FILE.npy[INDEX] (doc/formats.md). */
+AT_API bool at_translator_has_pictures(const at_translator *translator);
+/* The lines of a file as this model reads sources. For a model that reads pictures, paths relative to the folder of the
+ * file become relative to the current one, and an array .npy has the lines FILE[0], FILE[1], ... */
+AT_API at_line_list *at_translator_sources(const at_translator *translator, const char *path, at_error *error);
 /* How many layers attend to the source, and with how many heads each; false if none does. */
 AT_API bool at_translator_heads(const at_translator *translator, int *layers, int *heads);
 /* The head that training guided by alignments, both counted from 1; false if there was no such guidance. */
@@ -464,10 +469,11 @@ typedef struct at_search_settings {
     int64_t max_source;       /* 0: no limit. Units that are read of a line: the first of a longer source; the last of a
                                  language model's line, whose output still begins with all of it */
     at_on_long *on_long;      /* NULL: none */
-    int64_t top_k;            /* 0: all. Sampling chooses among the top_k likeliest units only; of equals the lowest id */
-    double top_p;             /* 0: all. Of these, among the fewest likeliest whose probabilities at this temperature sum
+    int64_t top_k; /* 0: all. Sampling chooses among the top_k likeliest units only; of equals the lowest id */
+    double top_p;  /* 0: all. Of these, among the fewest likeliest whose probabilities at this temperature sum
                                  to top_p or more (nucleus sampling); both leave `score` as it is */
-    const volatile int *stop; /* NULL: none. Read between steps of the search, also of at_align and at_encode: once it is
+    const volatile int
+        *stop; /* NULL: none. Read between steps of the search, also of at_align and at_encode: once it is
                                  not 0, the call fails with AT_INTERRUPTED. Set it in a callback, in a signal handler, or
                                  as an atomic write in another thread */
 } at_search_settings;

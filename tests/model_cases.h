@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "image/pictures_internal.h"
 #include "layers/layers.h"
 #include "models/cache.h"
 #include "models/model.h"
@@ -24,7 +25,35 @@ static const int32_t source_ids[ROWS * SOURCE] = {4, 5, 6, 3, 5, -1, -1, -1, 2, 
 static const int64_t source_lengths[ROWS] = {4, 1, 3};
 static const int32_t target_in[ROWS * TARGET] = {2, 4, 5, 2, 6, 0, 2, 5, 4};
 static const int32_t target_out[ROWS * TARGET] = {4, 5, 3, 6, 3, -1, 5, 4, 3};
-static const at_source full_source = {.rows = ROWS, .length = SOURCE, .ids = source_ids, .lengths = source_lengths};
+static at_source full_source = {.rows = ROWS, .length = SOURCE, .ids = source_ids, .lengths = source_lengths};
+
+/* For a model that reads pictures, the first id of a row is its picture, whose encoder here halves both sides: pictures 4,
+ * 5 and 2 of the rows above have as many cells as these have units, and picture CELLS_1 + n has n + 1 cells. */
+enum { CELLS_1 = WORDS, CASE_PICTURES = CELLS_1 + 8 };
+static at_pictures *case_pictures;
+
+__attribute__((constructor)) static void make_pictures(void)
+{
+    static const int sizes[WORDS][2] = {{1, 1}, {2, 2}, {2, 5}, {2, 3}, {4, 3}, {2, 1}, {1, 2}};
+    at_error error = {0};
+    at_rng rng = {.seed = 9}; /* none of these pictures brings a relu near its kink */
+    case_pictures = at_pictures_new(&(at_picture_form){.channels = 1}, &error);
+    for (int i = 0; i < CASE_PICTURES && case_pictures; i++) {
+        const int height = i < WORDS ? sizes[i][0] : 2, width = i < WORDS ? sizes[i][1] : 2 * (i - CELLS_1 + 1);
+        at_image image = {height, width, 1, malloc((size_t)(height * width))};
+        for (int p = 0; p < height * width; p++)
+            image.bytes[p] = (uint8_t)at_rng_below(&rng, 256);
+        if (!at_pictures_add_image(case_pictures, &image, "a case", &error))
+            abort();
+        at_image_free(&image);
+    }
+    full_source.pictures = case_pictures;
+}
+__attribute__((destructor)) static void free_pictures(void)
+{
+    at_pictures_free(case_pictures);
+}
+#define PICTURES "image-channels=1 conv=3x3s2,4x3 "
 
 /* Model, then NAME=VALUE with blanks between. */
 static const char *const model_cases[] = {
@@ -71,6 +100,15 @@ static const char *const model_cases[] = {
     "rnn-encdec reset=after",
     "rnn-encdec cell=lstm",
     "rnn-encdec cell=rnn dropout=0.2",
+    "show-attend-tell " PICTURES,
+    "show-attend-tell " PICTURES "cell=gru gate=false deep-output=linear start-layer=7",
+    "show-attend-tell " PICTURES "position=sinusoidal score=dot normaliser=sparsemax",
+    "show-attend-tell " PICTURES "normaliser=hard dropout=0.2",
+    "show-attend-tell " PICTURES "normaliser=hard hard-training=exact",
+    "show-attend-tell " PICTURES "normaliser=hard hard-training=exact deep-output=linear gate=false dropout=0.3",
+    "show-attend-tell " PICTURES "coverage=2 coverage-width=3",
+    "show-attend-tell " PICTURES "coverage=3 normaliser=hard hard-training=exact cell=gru",
+    "show-attend-tell image-channels=1 conv=4x3p2,5x1 score=general heads=1 attention-dropout=0.2",
     "transformer layers=2 heads=2 norm=post dropout=0",
     "transformer layers=2 heads=2 norm=pre activation=gelu position=learned tie=false output-bias=true dropout=0",
     "transformer layers=1 heads=2 kv-heads=1 norm=pre final-norm=false activation=swish position=shaw:1 dropout=0.2",

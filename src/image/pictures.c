@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/grow.h"
+#include "base/hash.h"
 
 static bool form_check(const at_picture_form *form, at_error *error)
 {
@@ -63,6 +64,16 @@ at_picture_form at_pictures_form(const at_pictures *pictures)
 int64_t at_pictures_count(const at_pictures *pictures)
 {
     return (int64_t)pictures->count;
+}
+
+uint64_t at_pictures_hash(const at_pictures *pictures)
+{
+    uint64_t hash = at_hash_quick(pictures->bytes, pictures->used);
+    for (size_t i = 0; i < pictures->count; i++) {
+        hash = at_hash_mix(hash ^ (uint64_t)pictures->pictures[i].height);
+        hash = at_hash_mix(hash ^ (uint64_t)pictures->pictures[i].width);
+    }
+    return hash;
 }
 
 size_t at_pictures_bytes(const at_pictures *pictures)

@@ -33,7 +33,8 @@ bool at_pictures_add(at_pictures *pictures, const char *folder, const char *line
                      at_error *error);
 
 int64_t at_pictures_count(const at_pictures *pictures);
-size_t at_pictures_bytes(const at_pictures *pictures); /* of the pictures in memory */
+uint64_t at_pictures_hash(const at_pictures *pictures); /* of all pictures and their sizes */
+size_t at_pictures_bytes(const at_pictures *pictures);  /* of the pictures in memory */
 /* Of features: L and 1. */
 void at_pictures_size(const at_pictures *pictures, int64_t index, int64_t *height, int64_t *width);
 

@@ -13,6 +13,7 @@
     X(at_rnn_attention)                                                                                                \
     X(at_bahdanau)                                                                                                     \
     X(at_luong)                                                                                                        \
+    X(at_show_attend_tell)                                                                                             \
     X(at_transformer)                                                                                                  \
     X(at_transformer_lm)
 #define DECLARE(kind) extern const at_model_kind kind;
@@ -86,7 +87,8 @@ bool at_model_attention(const at_model_settings *settings, const at_model_kind *
     const bool added = at_added_by(settings) != AT_ADDED_NONE;
     if (added && !kind->adds_positions)
         return at_fail(error, AT_USAGE,
-                       "`position` %s is added to the embeddings of a transformer, and model '%s' is not one",
+                       "`position` %s is added to the embeddings of a transformer or the cells of a picture, and model "
+                       "'%s' has neither",
                        settings->position, kind->name);
     at_settings names = {.score = settings->score,
                          .normaliser = settings->normaliser,
@@ -136,7 +138,7 @@ static bool is_complete(const at_model_settings *settings, const at_model_kind *
     if (settings->layers > most)
         return at_fail(error, AT_USAGE, "`layers` is %lld, and model '%s' has at most %d", (long long)settings->layers,
                        kind->name, most);
-    if ((settings->source_size < 1 && kind->has_source) || settings->target_size < 1)
+    if ((settings->source_size < 1 && kind->has_source && !kind->has_pictures) || settings->target_size < 1)
         return at_fail(error, AT_SHAPE, "the vocabularies have %lld and %lld entries, and each needs at least 1",
                        (long long)settings->source_size, (long long)settings->target_size);
     return true;

@@ -17,6 +17,8 @@ typedef enum at_activation { AT_ACTIVATION_UNSET, AT_RELU_UNITS, AT_GELU_UNITS, 
 typedef enum at_norm_order { AT_NORM_UNSET, AT_POST_NORM, AT_PRE_NORM } at_norm_order;
 typedef enum at_final_norm { AT_FINAL_UNSET, AT_FINAL_AUTO, AT_FINAL_TRUE, AT_FINAL_FALSE } at_final_norm;
 typedef enum at_layout { AT_LAYOUT_UNSET, AT_INTERLEAVED, AT_HALVES } at_layout;
+typedef enum at_deep_output { AT_OUTPUT_UNSET, AT_TANH_OUTPUT, AT_LINEAR_OUTPUT } at_deep_output;
+typedef enum at_channels { AT_CHANNELS_UNSET, AT_GREY, AT_COLOUR } at_channels;
 typedef enum at_denominator { AT_DENOMINATOR_UNSET, AT_HALF, AT_HALF_LESS_ONE } at_denominator;
 
 typedef enum at_hard_training { AT_HARD_UNSET, AT_HARD_REINFORCE, AT_HARD_EXACT } at_hard_training;
@@ -25,7 +27,7 @@ typedef enum at_hard_training { AT_HARD_UNSET, AT_HARD_REINFORCE, AT_HARD_EXACT 
  * default in the table of settings.c, which also yields the options of training, their help and what a model does not
  * use. */
 typedef struct at_model_settings {
-    char model[24]; /* rnn-plain rnn-encdec rnn-attention bahdanau luong transformer transformer-lm */
+    char model[24]; /* rnn-plain rnn-encdec rnn-attention bahdanau luong show-attend-tell transformer transformer-lm */
     at_recurrence cell;
     at_reset reset;                               /* of a gru; unset for other cells */
     int64_t layers, embedding, hidden, attention; /* attention: A of the additive score and of local-p */
@@ -50,8 +52,15 @@ typedef struct at_model_settings {
     at_denominator position_denominator;
     bool scale_embedding, tie, share_embeddings, output_bias;
     char encoder_attention[64], decoder_attention[64], cross_attention[64]; /* "scaled,sliding:8,shaw:16" */
-    char guided_head[8];              /* "2.1": the head that training guided by alignments; empty: none */
-    int64_t source_size, target_size; /* vocabularies */
+    char guided_head[8]; /* "2.1": the head that training guided by alignments; empty: none */
+    /* of a model that reads pictures */
+    int64_t features;           /* size of a row of features, which are read in place of pictures; 0: pictures */
+    char conv[96];              /* "16x5s2,32x3": the encoder's convolutions */
+    char image_size[16];        /* "40x60", or "keep" */
+    at_channels image_channels; /* grey or colour */
+    int64_t start_layer;        /* relu units between the mean of the cells and the decoder's first state; 0: none */
+    at_deep_output deep_output;
+    int64_t source_size, target_size; /* vocabularies; 0: no source text */
 } at_model_settings;
 
 /* The rows of the settings, the name of the model first; NULL past the last. */
@@ -63,11 +72,14 @@ bool at_model_set(at_model_settings *settings, at_given *given, const char *name
  * may be NULL: none was named. */
 bool at_model_settings_complete(at_model_settings *settings, const at_given *given, at_error *error);
 
-/* A batch of source sentences: ids [rows, length], -1 beyond each one's length. */
+/* A batch of source sentences: ids [rows, length], -1 beyond each one's length. For a model that reads pictures, the
+ * units of a row are the cells of its picture, and each id is the number of the picture (pictures.h). */
 typedef struct at_source {
     int64_t rows, length;
     const int32_t *ids;
     const int64_t *lengths;
+    const struct at_pictures *pictures; /* NULL: the source is text */
+    double augment;                     /* in training: how much pictures are changed; 0: not */
 } at_source;
 
 /* A few tensors that belong together, each with the batch as its first dimension: an encoded source, or a decoder's
@@ -128,6 +140,7 @@ typedef struct at_model_kind {
     const char *fields;   /* names of the settings it uses, blank between */
     const char *defaults; /* "cell=lstm warmup=200": where it differs from the tables of settings, training's too */
     bool has_source;      /* false: a language model */
+    bool has_pictures;    /* its source lines name pictures, and it has no source vocabulary */
     bool has_attention;   /* it uses score, normaliser and window: over the source, or over a language model's tokens */
     bool has_cross_layers; /* every layer of the decoder attends to the source, not the decoder once */
     bool adds_positions;   /* may add sinusoidal or learned positions to its embeddings */

@@ -29,6 +29,8 @@ static const char *const activations[] = {"", "relu", "gelu", "swish", NULL};
 static const char *const norms[] = {"", "post", "pre", NULL};
 static const char *const final_norms[] = {"", "auto", "true", "false", NULL};
 static const char *const layouts[] = {"", "interleaved", "halves", NULL};
+static const char *const outputs[] = {"", "tanh", "linear", NULL};
+static const char *const channels[] = {"", "1", "3", NULL};
 static const char *const denominators[] = {"", "half", "half-1", NULL};
 
 static const char *const hard_trainings[] = {"", "reinforce", "exact", NULL};
@@ -76,6 +78,18 @@ static const at_setting rows[] = {
                 "attention knows where it has been (default: 0, none)"),
     ROW(COUNT, "coverage-width", coverage_width, .argument = "N", .least = 1, .most = 31,
         .help = "size of the window of these filters, an odd number (default: 5)"),
+    UNITS("features", features, .help = "the source is an array of features [pictures, cells, N] in place of pictures"),
+    NAME("conv", conv, .fallback = "16x5s2,32x3,64x3s2,64x3",
+         .help = "the convolutions of pictures: channels x window, s: stride, p: max-pooling, as in 16x5s2,32x3p2"),
+    NAME("image-size", image_size, .fallback = "keep",
+         .help =
+             "every picture is scaled to this size: 40x60 (height x width); 40x or x60: in proportion; keep: as it is"),
+    CHOICE("image-channels", image_channels, channels, .fallback = "3", .help = "grey (1) or colour (3)"),
+    UNITS("start-layer", start_layer, .help = "relu units between the mean of the cells and the decoder's first state"),
+    CHOICE(
+        "deep-output", deep_output, outputs, .fallback = "tanh",
+        .help =
+            "what is applied to the sum before the output layer: tanh, as in the authors' code, or nothing (linear)"),
     OFF("bidirectional", bidirectional, .help = "a bidirectional encoder, half the units in each direction"),
     UNITS("ffn", ffn, .fallback = "1024", .help = "inner size of a transformer's feed-forward layers"),
     UNITS("kv-heads", kv_heads, .help = "heads of keys and values, each shared by a group of query heads"),
@@ -147,7 +161,9 @@ bool at_model_says(const at_model_settings *settings, const at_model_kind *kind,
     if (row->offset == offsetof(at_model_settings, ffn_dropout)) /* which may be 0 where dropout is not */
         return at_model_uses(kind, row->name) && settings->ffn_dropout != settings->dropout;
     const bool may_be_empty = row->type == AT_SETTING_NAME || row->type == AT_SETTING_CHOICE || !row->fallback;
-    return at_model_uses(kind, row->name) && !(may_be_empty && at_setting_is_zero(row, settings));
+    char own[64]; /* where the kind has a default of its own, 0 is not what a file without the setting means */
+    return at_model_uses(kind, row->name) &&
+           !(may_be_empty && at_setting_is_zero(row, settings) && !at_model_own_default(kind, row, own, sizeof own));
 }
 
 bool at_model_own_default(const at_model_kind *kind, const at_setting *row, char *text, size_t size)
@@ -195,6 +211,13 @@ static bool fill_in_coverage(at_model_settings *settings, const at_given *given,
     return true;
 }
 
+/* Has no effect if the source is features. The row of `features` comes before these. */
+static bool is_of_pictures(const at_setting *row)
+{
+    return row->offset == offsetof(at_model_settings, conv) || row->offset == offsetof(at_model_settings, image_size) ||
+           row->offset == offsetof(at_model_settings, image_channels);
+}
+
 /* Fills in what was not given, and refuses what the kind does not use. */
 static bool fill_in(at_model_settings *settings, const at_model_kind *kind, const at_given *given, at_error *error)
 {
@@ -208,6 +231,11 @@ static bool fill_in(at_model_settings *settings, const at_model_kind *kind, cons
                 return at_fail(error, AT_USAGE, "`reset` is for `cell` gru only, and the cell is '%s'",
                                cells[settings->cell]);
             settings->reset = AT_RESET_UNSET; /* the cell has no reset gate */
+            continue;
+        }
+        if (settings->features && uses && is_of_pictures(&rows[i])) {
+            if (given->row[i])
+                return at_fail(error, AT_USAGE, "`%s` is for pictures, and the source is `features`", rows[i].name);
             continue;
         }
         at_model_default(kind, &rows[i], text, sizeof text);

@@ -232,7 +232,7 @@ static bool finish(void *context, int64_t line, const at_result *result)
     (void)line;
     if (!best->names) /* a source without a unit */
         return true;
-    const at_line source_line = p->translator->source ? *p->source : (at_line){"", 0};
+    const at_line source_line = p->translator->model->kind->has_source ? *p->source : (at_line){"", 0};
     const named source = {source_line, result->source_offsets, result->source_names, result->source_units},
                 target = {p->target.line, p->target.offsets, best->names, p->target.count};
     maps->text = copy_text(maps, best->text, best->size, p->error);
@@ -317,8 +317,15 @@ static bool set_sizes(passage *p)
     at_encoded source = {.line = p->source ? *p->source : (at_line){0}};
     int64_t replaced = 0;
     axis *axes = p->maps->axis;
-    if (p->translator->source &&
-        !at_search_encode(p->maps->arena, p->translator->source, 0, &source, &replaced, p->error))
+    if (p->translator->model->kind->has_pictures) {
+        at_picture_source *pictures = at_picture_source_new(&p->translator->model->settings, p->error);
+        if (pictures)
+            at_search_encode_picture(p->maps->arena, pictures, 0, &source, p->error);
+        at_picture_source_free(pictures);
+    } else if (p->translator->source) {
+        at_search_encode(p->maps->arena, p->translator->source, 0, &source, &replaced, p->error);
+    }
+    if (p->error->code != AT_OK)
         return false;
     axes[SOURCE].units = source.count;
     axes[READ].units = axes[PREDICTED].units = p->target.count + 1;

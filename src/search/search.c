@@ -83,12 +83,15 @@ static bool open_work(at_search_work *work)
         member->cache = at_cache_new();
         whole = member->encoded && member->state && member->cache;
     }
+    if (whole && work->translator->model->kind->has_pictures)
+        return (work->pictures = at_picture_source_new(&work->translator->model->settings, work->error));
     return whole || at_search_no_memory(work);
 }
 
 static void close_work(at_search_work *work)
 {
     at_nodes_free(work->nodes);
+    at_picture_source_free(work->pictures);
     for (int m = 0; m < work->member_count; m++) {
         at_cache_free(work->members[m].cache);
         at_saved_free(work->members[m].state);

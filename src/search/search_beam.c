@@ -299,7 +299,9 @@ static bool move_rows(beam_batch *batch)
         }
     }
     moved = moved || batch->rows != batch->source.rows;
-    batch->source = (at_source){batch->rows, batch->source.length, batch->source_ids, batch->source_lengths};
+    batch->source.rows = batch->rows;
+    batch->source.ids = batch->source_ids;
+    batch->source.lengths = batch->source_lengths;
     return !moved || select_states(batch);
 }
 

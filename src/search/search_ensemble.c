@@ -71,7 +71,11 @@ bool at_search_pad(at_search_work *work, at_sentence *const *batch, int64_t rows
         for (int64_t i = 0; i < longest; i++)
             ids[r * longest + i] = i < lengths[r] ? batch[r]->source.ids[i] : -1;
     }
-    *source = (at_source){rows, longest, ids, lengths};
+    *source = (at_source){.rows = rows,
+                          .length = longest,
+                          .ids = ids,
+                          .lengths = lengths,
+                          .pictures = at_picture_source_pictures(work->pictures)};
     return true;
 }
 

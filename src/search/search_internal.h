@@ -4,6 +4,7 @@
 
 #include "models/cache.h"
 #include "search/search.h"
+#include "text/picture_source.h"
 
 /* One line of a window, which owns its memory. */
 typedef struct at_sentence {
@@ -33,9 +34,10 @@ struct at_search_work {
     const at_search_settings *settings;
     at_error *error;
     bool has_source;
-    at_arena *window; /* memory until the window's results are delivered: sentences and results */
-    at_arena *batch;  /* memory of one batch */
-    at_arena *steps;  /* one step's tape */
+    at_picture_source *pictures; /* of the window, for a model that reads pictures; else NULL */
+    at_arena *window;            /* memory until the window's results are delivered: sentences and results */
+    at_arena *batch;             /* memory of one batch */
+    at_arena *steps;             /* one step's tape */
     at_member *members;
     int member_count;
     const at_model *without_weights; /* the first member that returned no weights; NULL: all did */
@@ -52,6 +54,9 @@ bool at_search_lines(at_search_work *work);
 /* The units of encoded->line, in the arena; adds to *replaced the invalid sequences. `number`: of the line, from 0. */
 bool at_search_encode(at_arena *arena, const at_vocabulary *vocabulary, int64_t number, at_encoded *encoded,
                       int64_t *replaced, at_error *error);
+/* The same for a line that names a picture: its cells. */
+bool at_search_encode_picture(at_arena *arena, at_picture_source *pictures, int64_t number, at_encoded *encoded,
+                              at_error *error);
 /* Memory of an arena for at least one item; NULL with the error set. */
 void *at_search_alloc(at_search_work *work, at_arena *arena, int64_t count, size_t size);
 bool at_search_no_memory(at_search_work *work); /* always false */

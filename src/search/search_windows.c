@@ -98,6 +98,32 @@ static bool encode(at_search_work *work, const at_vocabulary *vocabulary, at_sen
     return at_search_encode(work->window, vocabulary, sentence->number, encoded, &sentence->replaced, work->error);
 }
 
+bool at_search_encode_picture(at_arena *arena, at_picture_source *pictures, int64_t number, at_encoded *encoded,
+                              at_error *error)
+{
+    int32_t id = 0, *ids, *offsets;
+    at_error why = {0};
+    destination to = {arena, encoded};
+    encoded->count = encoded->line.size > 0 ? at_picture_source_add(pictures, encoded->line, &id, &why) : 0;
+    if (encoded->count < 0)
+        return at_fail(error, why.code, "line %lld: %s", (long long)number + 1, why.text);
+    if (!reserve(&to, encoded->count, &ids, &offsets))
+        return at_no_memory(error, NO_MEMORY);
+    for (int64_t i = 0; i < encoded->count; i++) {
+        ids[i] = id;
+        offsets[2 * i] = 0; /* every cell is named by the whole line */
+        offsets[2 * i + 1] = (int32_t)encoded->line.size;
+    }
+    return true;
+}
+
+static bool encode_source(at_search_work *work, at_sentence *sentence)
+{
+    if (work->pictures)
+        return at_search_encode_picture(work->window, work->pictures, sentence->number, &sentence->source, work->error);
+    return encode(work, work->translator->source, sentence, &sentence->source);
+}
+
 /* The units that are read: of the source, or without one of the start. */
 static int64_t length_of(const at_search_work *work, const at_sentence *sentence)
 {
@@ -108,7 +134,7 @@ static int64_t length_of(const at_search_work *work, const at_sentence *sentence
 static bool is_long(const at_search_work *work, int64_t count)
 {
     const int64_t most = work->translator->max_length;
-    return (most > 0 && count > most) || count > at_search_positions(work);
+    return !work->pictures && ((most > 0 && count > most) || count > at_search_positions(work));
 }
 
 /* Leaves out what `max_source` does not allow to be read; returns how many units that are. Targets that are scored stay
@@ -117,7 +143,7 @@ static int64_t cut_line(const at_search_work *work, at_sentence *sentence)
 {
     const int64_t most = work->settings->max_source, count = length_of(work, sentence);
     const bool scores = work->job->targets || work->job->target;
-    if (most == 0 || count <= most || (scores && !work->has_source))
+    if (most == 0 || count <= most || work->pictures || (scores && !work->has_source))
         return 0;
     const int64_t cut = count - most;
     if (work->has_source) {
@@ -135,7 +161,7 @@ static int64_t cut_line(const at_search_work *work, at_sentence *sentence)
 static bool read_sentence(at_search_work *work, at_sentence *sentence)
 {
     const at_translator *translator = work->translator;
-    if ((work->has_source && !encode(work, translator->source, sentence, &sentence->source)) ||
+    if ((work->has_source && !encode_source(work, sentence)) ||
         (sentence->has_target && !work->job->target && !encode(work, translator->target, sentence, &sentence->target)))
         return false;
     const int64_t units = length_of(work, sentence), cut = cut_line(work, sentence);
@@ -201,6 +227,8 @@ static bool run_window(at_search_work *work, at_sentence *sentences, int64_t cou
     at_sentence **order = at_search_alloc(work, work->window, count, sizeof *order);
     if (!order)
         return false;
+    if (work->pictures)
+        at_picture_source_clear(work->pictures);
     for (int64_t i = 0; i < count; i++) {
         order[i] = &sentences[i];
         if (!read_sentence(work, &sentences[i]))

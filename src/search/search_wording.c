@@ -46,6 +46,14 @@ typedef struct wording {
     const at_hypothesis *hypothesis;
 } wording;
 
+/* A cell of a picture's grid: "row,column", from 1. */
+static void add_cell(at_search_work *work, const at_encoded *source, int64_t cell)
+{
+    int64_t height, width;
+    at_picture_source_grid(work->pictures, source->ids[cell], &height, &width);
+    at_buffer_print(&work->text, "%lld,%lld", (long long)(cell / width) + 1, (long long)(cell % width) + 1);
+}
+
 /* Replaces an unknown unit: by the text that was given for it, or, if wanted, by the source word it is linked to. */
 static bool replace(void *context, int64_t unit, at_buffer *text)
 {
@@ -53,7 +61,7 @@ static bool replace(void *context, int64_t unit, at_buffer *text)
     const at_sentence *sentence = w->sentence;
     if (unit < sentence->target.count)
         add_unit(text, &sentence->target, unit);
-    else if (w->work->settings->replace_unknown && w->hypothesis->links[unit] >= 0)
+    else if (w->work->settings->replace_unknown && !w->work->pictures && w->hypothesis->links[unit] >= 0)
         add_unit(text, &sentence->source, w->hypothesis->links[unit]);
     else
         return false;
@@ -94,8 +102,10 @@ bool at_search_name_source(at_search_work *work, at_sentence *sentence)
     const char **names = at_search_alloc(work, work->window, source->count, sizeof *names);
     for (int64_t s = 0; names && s < source->count; s++) {
         /* By the vocabulary's name, which shows whether a subword starts a word; an unknown unit as it is written. */
-        const char *name = at_vocabulary_unit(work->translator->source, source->ids[s]);
-        if (source->ids[s] == AT_UNKNOWN || !name)
+        const char *name = work->pictures ? "" : at_vocabulary_unit(work->translator->source, source->ids[s]);
+        if (work->pictures)
+            add_cell(work, source, s);
+        else if (source->ids[s] == AT_UNKNOWN || !name)
             add_unit(&work->text, source, s);
         else
             at_buffer_add(&work->text, name, strlen(name));

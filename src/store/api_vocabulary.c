@@ -77,7 +77,9 @@ static at_vocabulary *from_model(const char *path, const char *side, at_error *e
     else if (t && !side && t->source && !at_vocabulary_same(t->source, t->target, error))
         at_fail(error, AT_USAGE, "'%s' has two vocabularies: choose `side` source or target", path);
     else if (t && of_source && !t->source)
-        at_fail(error, AT_USAGE, "'%s' is a language model and has no source", path);
+        at_fail(error, AT_USAGE, "'%s' %s", path,
+                t->model->kind->has_pictures ? "reads pictures and has no source vocabulary"
+                                             : "is a language model and has no source");
     else if (t)
         vocabulary = at_vocabulary_copy(of_source ? t->source : t->target, error);
     at_translator_free(t);

@@ -92,11 +92,13 @@ char *at_translator_info(const at_translator *translator, at_error *error)
         return NULL;
     add_settings(&text, translator->model);
     const bool alone = !translator->model->kind->has_source;
-    if (!alone)
+    if (translator->source)
         add_vocabulary(&text, "source", translator->source);
+    else if (!alone)
+        add_line(&text, "source", "pictures");
     add_vocabulary(&text, alone ? "vocabulary" : "target", translator->target);
     snprintf(value, sizeof value, "%lld units", (long long)translator->max_length);
-    add_line(&text, alone ? "longest line" : "longest source", value);
+    add_line(&text, !translator->source ? "longest line" : "longest source", value);
     snprintf(value, sizeof value, "%lld in %d arrays, %.1f MB", (long long)at_params_count(params),
              at_params_number(params), (double)at_params_count(params) * sizeof(at_real) / 1e6);
     add_line(&text, "parameters", value);

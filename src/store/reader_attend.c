@@ -203,10 +203,11 @@ static bool load_parts(at_translator *t, const at_tensors *file, const char *pat
     if (!settings_from_json(settings_text, &settings, &inner))
         return at_fail(error, inner.code == AT_MEMORY ? AT_MEMORY : AT_FORMAT,
                        "the settings of '%s' cannot be used: %s", path, inner.text);
-    const bool has_source = at_model_kind_find(settings.model, &inner)->has_source;
-    if (has_source)
+    const at_model_kind *kind = at_model_kind_find(settings.model, &inner);
+    const bool has_text = kind->has_source && !kind->has_pictures;
+    if (has_text)
         t->source = load_vocabulary(file, "source.vocabulary", SOURCE_SUBWORDS, path, error);
-    if (!has_source || t->source)
+    if (!has_text || t->source)
         t->target = load_vocabulary(file, "target.vocabulary", TARGET_SUBWORDS, path, error);
     if (!t->target)
         return false;

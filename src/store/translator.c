@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "models/kinds.h"
+#include "models/pictures.h"
+#include "text/corpus.h"
 
 /* The vocabulary that differs; NULL: none. */
 static const char *different_vocabulary(const at_translator *a, const at_translator *b, at_error *error)
@@ -22,6 +24,15 @@ static bool fit_together(const at_translator *a, const at_translator *b, const c
         return at_fail(error, AT_UNSUPPORTED,
                        "'%s' is a '%s', which cannot be in an ensemble with a '%s': only one of them reads a source",
                        path, b->model->kind->name, a->model->kind->name);
+    if (a->model->kind->has_pictures != b->model->kind->has_pictures)
+        return at_fail(error, AT_UNSUPPORTED,
+                       "'%s' is a '%s', which cannot be in an ensemble with a '%s': only one of them reads pictures",
+                       path, b->model->kind->name, a->model->kind->name);
+    if (a->model->kind->has_pictures && !at_pictures_alike(&a->model->settings, &b->model->settings, error))
+        return at_fail(error, AT_UNSUPPORTED,
+                       "'%s' makes other grids of a picture than the models before it; the models of an ensemble must "
+                       "have the same `image-size`, `image-channels`, and strides and pooling of `conv`",
+                       path);
     const char *different = different_vocabulary(a, b, error);
     return !different ||
            at_fail(error, AT_UNSUPPORTED,
@@ -119,6 +130,16 @@ bool at_translator_expect(at_translator *translator, bool expectation, at_error 
 bool at_translator_has_source(const at_translator *translator)
 {
     return translator->model->kind->has_source;
+}
+
+bool at_translator_has_pictures(const at_translator *translator)
+{
+    return translator->model->kind->has_pictures;
+}
+
+at_line_list *at_translator_sources(const at_translator *translator, const char *path, at_error *error)
+{
+    return translator->model->kind->has_pictures ? at_picture_lines_read(path, error) : at_line_list_read(path, error);
 }
 
 int64_t at_translator_longest(const at_translator *translator)

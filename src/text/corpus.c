@@ -42,18 +42,50 @@ static bool is_ascii(at_line line)
     return all < 0x80;
 }
 
+/* What lines are encoded by. */
+typedef struct encoders {
+    const at_vocabulary *vocabulary[2];
+    const at_source_reader *reader; /* of the source; NULL: its vocabulary */
+} encoders;
+
+/* The units of a source that is not text; -1 with an error. */
+static int64_t read_source(at_corpus *corpus, const at_lines *lines, int64_t index, const at_source_reader *reader,
+                           at_error *error)
+{
+    int32_t id, *ids;
+    int64_t there;
+    at_error why = {0};
+    const at_line line = lines->side[0][index];
+    const int64_t count = line.size > 0 ? reader->read(reader->context, line, &id, &why) : 0;
+    const char *file = at_lines_place(lines, index + 1, &there);
+    if (count < 0) {
+        at_fail(error, why.code, "line %lld%s%s%s: %s", (long long)there, file ? " of '" : "", file ? file : "",
+                file ? "'" : "", why.text);
+        return -1;
+    }
+    if (!reserve(&corpus->side[0], count, &ids, NULL)) {
+        no_memory(error);
+        return -1;
+    }
+    for (int64_t i = 0; i < count; i++)
+        ids[i] = id;
+    return count;
+}
+
 /* One pair of lines: encoded after the others and checked against the limits; raising `used` keeps it. */
-static bool add_pair(at_corpus *corpus, const at_lines *lines, int64_t index, const at_vocabulary *const vocabulary[2],
+static bool add_pair(at_corpus *corpus, const at_lines *lines, int64_t index, const encoders *by,
                      const at_corpus_limits *limits, at_corpus_report *report, at_error *error)
 {
     int64_t units[2] = {0}, broken = 0, number = index + 1;
     bool ascii = true;
-    const int first = !vocabulary[0]; /* 1: there is no source */
-    for (int s = first; s < 2; s++) {
+    const int first = !by->vocabulary[0] && !by->reader; /* 1: there is no source */
+    if (by->reader && (units[0] = read_source(corpus, lines, index, by->reader, error)) < 0)
+        return false;
+    for (int s = by->reader ? 1 : first; s < 2; s++) {
         at_pairs_side *side = &corpus->side[s];
         int64_t replaced;
         const at_line line = lines->side[s][index];
-        units[s] = at_vocabulary_encode_line(vocabulary[s], line, reserve, side, &replaced);
+        units[s] = at_vocabulary_encode_line(by->vocabulary[s], line, reserve, side, &replaced);
         if (units[s] < 0)
             return no_memory(error);
         broken += replaced;
@@ -67,16 +99,16 @@ static bool add_pair(at_corpus *corpus, const at_lines *lines, int64_t index, co
         return true;
     }
     const int64_t most = limits->max_length;
-    const bool is_long = most > 0 && (units[0] > most || units[1] > most);
+    const bool is_long = most > 0 && ((units[0] > most && !by->reader) || units[1] > most);
     if (is_long)
         note(&report->too_long, &report->first_too_long, number);
     if (is_long && limits->rule == AT_TOO_LONG_SKIP)
         return true;
-    if (first == 0 && limits->max_ratio > 0 && over_ratio(units, limits->max_ratio)) {
+    if (first == 0 && !by->reader && limits->max_ratio > 0 && over_ratio(units, limits->max_ratio)) {
         note(&report->over_ratio, &report->first_over_ratio, number);
         return true;
     }
-    for (int s = 0; s < 2; s++)
+    for (int s = by->reader ? 1 : 0; s < 2; s++)
         if (is_long && limits->rule == AT_TOO_LONG_CUT && units[s] > most)
             units[s] = most;
     for (int s = 0; s < 2; s++) {
@@ -109,8 +141,8 @@ static bool none_left(const at_corpus_report *report, bool target_only, const at
                    count > 1 ? reason[1] : "", count > 2 ? " and " : "", count > 2 ? reason[2] : "");
 }
 
-static bool fill(at_corpus *corpus, const at_lines *lines, const at_vocabulary *const vocabulary[2],
-                 const at_corpus_limits *limits, at_corpus_report *report, at_error *error)
+static bool fill(at_corpus *corpus, const at_lines *lines, const encoders *by, const at_corpus_limits *limits,
+                 at_corpus_report *report, at_error *error)
 {
     int64_t count = lines->count;
     if (count >= INT32_MAX)
@@ -122,24 +154,25 @@ static bool fill(at_corpus *corpus, const at_lines *lines, const at_vocabulary *
     if (!corpus->side[0].start || !corpus->side[1].start || !corpus->line)
         return no_memory(error);
     for (int64_t i = 0; i < count; i++)
-        if (!add_pair(corpus, lines, i, vocabulary, limits, report, error))
+        if (!add_pair(corpus, lines, i, by, limits, report, error))
             return false;
     report->lines = count;
     report->kept = corpus->count;
-    return corpus->count > 0 || none_left(report, !vocabulary[0], limits, error);
+    return corpus->count > 0 || none_left(report, !by->vocabulary[0] && !by->reader, limits, error);
 }
 
 at_corpus *at_corpus_new(const at_lines *lines, const at_vocabulary *source, const at_vocabulary *target,
-                         const at_corpus_limits *limits, at_corpus_report *report, at_error *error)
+                         const at_source_reader *reader, const at_corpus_limits *limits, at_corpus_report *report,
+                         at_error *error)
 {
     if (error->code != AT_OK)
         return NULL;
-    const at_vocabulary *vocabulary[2] = {source, target};
+    const encoders by = {{source, target}, reader};
     *report = (at_corpus_report){0};
     at_corpus *corpus = calloc(1, sizeof *corpus);
     if (!corpus)
         no_memory(error);
-    else if (fill(corpus, lines, vocabulary, limits, report, error))
+    else if (fill(corpus, lines, &by, limits, report, error))
         return corpus;
     at_corpus_free(corpus);
     return NULL;

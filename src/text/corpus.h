@@ -12,6 +12,7 @@ typedef struct at_corpus_files {
     const char *tsv;                  /* tab-separated files with */
     int source_column, target_column; /* these columns, counted from 1 */
     bool target_only;                 /* there is no source, only the target file or the target's column */
+    bool pictures;                    /* the source's lines name pictures */
 } at_corpus_files;
 
 /* Which pairs are used. */
@@ -30,6 +31,17 @@ typedef struct at_corpus_report {
     int64_t replaced, first_replaced;     /* lines with invalid UTF-8 */
     int64_t beyond_ascii;                 /* lines with any byte that is not ASCII */
 } at_corpus_report;
+
+/* The lines of a file that name pictures, with paths relative to its folder made relative to the current one; of an
+ * array .npy the lines FILE[0], FILE[1], ... */
+at_line_list *at_picture_lines_read(const char *path, at_error *error);
+
+/* How source lines that are not text become units: `read` returns how many the line has, all of them with the same id;
+ * -1 with an error. */
+typedef struct at_source_reader {
+    int64_t (*read)(void *context, at_line line, int32_t *id, at_error *error);
+    void *context;
+} at_source_reader;
 
 /* The lines of both sides, before they are encoded. Different numbers of lines, a missing column or an empty file is an
  * error whose message names file and line. */
@@ -51,10 +63,11 @@ const char *at_lines_place(const at_lines *lines, int64_t number, int64_t *there
 bool at_lines_count_units(const at_lines *lines, int side, at_vocabulary *vocabulary, at_error *error);
 
 typedef struct at_corpus at_corpus;
-/* Pairs as ids, in the order of the lines; `source` NULL: targets only, each with an empty source. Fails if no pair is
- * left. Needs the lines and vocabularies only during the call. */
+/* Pairs as ids, in the order of the lines; `source` NULL: targets only, each with an empty source, unless `reader`, which
+ * may be NULL, reads the sources; the limits then are about the targets only. Fails if no pair is left. Needs the lines and vocabularies only during the call. */
 at_corpus *at_corpus_new(const at_lines *lines, const at_vocabulary *source, const at_vocabulary *target,
-                         const at_corpus_limits *limits, at_corpus_report *report, at_error *error);
+                         const at_source_reader *reader, const at_corpus_limits *limits, at_corpus_report *report,
+                         at_error *error);
 void at_corpus_free(at_corpus *corpus);
 int64_t at_corpus_count(const at_corpus *corpus);
 int64_t at_corpus_up_to(const at_corpus *corpus, int64_t line); /* pairs of the lines up to number `line` */

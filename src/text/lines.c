@@ -53,9 +53,9 @@ static bool read_columns(at_lines *lines, const at_corpus_files *files, at_error
     return true;
 }
 
-static bool read_file(at_lines *lines, int side, const char *path, at_error *error)
+static bool read_file(at_lines *lines, int side, const char *path, bool pictures, at_error *error)
 {
-    lines->file[side] = at_line_list_read(path, error);
+    lines->file[side] = pictures ? at_picture_lines_read(path, error) : at_line_list_read(path, error);
     if (!lines->file[side])
         return false;
     lines->side[side] = lines->file[side]->line;
@@ -68,7 +68,7 @@ static bool read_parallel(at_lines *lines, const at_corpus_files *files, at_erro
     const char *path[2] = {files->source, files->target};
     int64_t count[2] = {0};
     for (int side = 0; side < 2; side++) {
-        if (!read_file(lines, side, path[side], error))
+        if (!read_file(lines, side, path[side], side == 0 && files->pictures, error))
             return false;
         count[side] = lines->count;
     }
@@ -83,7 +83,7 @@ static bool read_parallel(at_lines *lines, const at_corpus_files *files, at_erro
 static bool read_files(at_lines *lines, const at_corpus_files *files, at_error *error)
 {
     if (files->target_only && files->target)
-        return read_file(lines, 1, files->target, error);
+        return read_file(lines, 1, files->target, false, error);
     if (!files->tsv && (!files->source || !files->target))
         return at_fail(error, AT_USAGE, "a corpus is a source file and a target file, or one tab-separated file");
     if (files->tsv && (files->source || files->target))

@@ -11,13 +11,25 @@ static bool is_set(const at_given *given, const char *name)
     return given->row[at_setting_find(at_training_setting, name)];
 }
 
-/* Whether the model has a source. An unknown name is refused later. */
-static bool has_source(const char *model)
+/* NULL for an unknown name, which is refused later. */
+static const at_model_kind *kind_of(const char *model)
 {
     for (int i = 0; at_model_kind_at(i); i++)
         if (strcmp(at_model_kind_at(i)->name, model) == 0)
-            return at_model_kind_at(i)->has_source;
-    return true;
+            return at_model_kind_at(i);
+    return NULL;
+}
+
+static bool has_source(const char *model)
+{
+    const at_model_kind *kind = kind_of(model);
+    return !kind || kind->has_source;
+}
+
+static bool has_pictures(const char *model)
+{
+    const at_model_kind *kind = kind_of(model);
+    return kind && kind->has_pictures;
 }
 
 /* ---- The files ------------------------------------------------------------------------------------------------ */
@@ -102,6 +114,7 @@ static bool complete_files(at_train_settings *s, const at_given *given, at_error
         columns = (at_columns){.source = 0, .target = 1};
     for (int i = 0; i < 2; i++) {
         both[i]->target_only = target_only;
+        both[i]->pictures = has_pictures(s->model.model);
         both[i]->source_column = columns.source;
         both[i]->target_column = columns.target;
         const side_files f = {both[i], i ? "valid-" : "", i == 0 && !s->lines[i].targets && !s->valid_only,
@@ -130,6 +143,22 @@ static bool is_sampled(const at_train_settings *s)
 
 static const char *const of_hard[] = {"reinforce", "entropy", "baseline", "expectation"};
 enum { HARD_ROWS = sizeof of_hard / sizeof *of_hard };
+
+/* What is about source texts has no use where the source is pictures, and the other way round. */
+static bool check_pictures(const at_train_settings *s, const at_given *given, at_error *error)
+{
+    static const char *const of_text[] = {"source-vocab", "joint-vocab", "guided-alignment", "max-ratio"};
+    if (!s->train.pictures)
+        return s->augment == 0 ||
+               at_fail(error, AT_USAGE, "`augment` changes pictures, and model '%s' reads text", s->model.model);
+    for (size_t i = 0; i < sizeof of_text / sizeof *of_text; i++)
+        if (is_set(given, of_text[i]))
+            return at_fail(error, AT_USAGE, "model '%s' reads pictures, and `%s` is about source texts", s->model.model,
+                           of_text[i]);
+    if (s->augment > 0 && s->model.features)
+        return at_fail(error, AT_USAGE, "`augment` changes pictures, and the source is `features`");
+    return true;
+}
 
 /* A setting without an effect is probably a mistake. */
 static bool check_use(const at_train_settings *s, const at_given *given, at_error *error)
@@ -165,7 +194,7 @@ static bool check_use(const at_train_settings *s, const at_given *given, at_erro
             return at_fail(error, AT_USAGE, "`%s` needs %s`valid-target`, or `valid-tsv`", of_validation[i],
                            s->train.target_only ? "" : "`valid-source` and ");
     if (s->cleaning.tokens != AT_TOKENS_NONE && !may_be_words(s->target_vocabulary) &&
-        (s->train.target_only || !may_be_words(s->source_vocabulary)))
+        (s->train.target_only || s->train.pictures || !may_be_words(s->source_vocabulary)))
         return at_fail(error, AT_USAGE, "`tokenise` is for vocabularies of words, and `target-vocab` is '%s'",
                        s->target_vocabulary);
     if (s->joint_vocabulary && strcmp(s->source_vocabulary, s->target_vocabulary) != 0)
@@ -182,7 +211,7 @@ bool at_train_setting_applies(const at_train_settings *s, const at_setting *row)
     } rules[] = {{"columns", s->train.tsv || s->valid.tsv},
                  {"weight-decay", s->optimiser.kind == AT_ADAMW},
                  {"guided-weight", s->guided_alignment},
-                 {"source-vocab", !s->train.target_only},
+                 {"source-vocab", !s->train.target_only && !s->train.pictures},
                  {"valid-metric", validates},
                  {"valid-samples", validates && !s->train.target_only},
                  {"average", validates && s->average > 1}};
@@ -228,6 +257,8 @@ static bool complete_own(at_train_settings *s, const at_model_kind *kind, at_giv
     for (int i = 0; at_training_setting(i); i++) {
         const at_setting *row = at_training_setting(i);
         char text[64];
+        if (row->offset == offsetof(at_train_settings, doubly_stochastic) && strcmp(s->model.normaliser, "hard") == 0)
+            continue; /* it trains weights, and these are samples */
         if (before.row[i] || at_training_fields(s, i) != s || !at_model_own_default(kind, row, text, sizeof text) ||
             is_decided(s, kind, &before, row->name))
             continue;
@@ -279,6 +310,8 @@ bool at_train_settings_complete(at_train_settings *s, const at_given *given, con
         return at_fail(error, AT_USAGE, "`valid-only` needs `output` FILE or `init` MODEL, the model to score");
     if ((s->init && !at_train_settings_from_init(s, &known, error)) || !complete_files(s, given, error) ||
         !check_use(s, given, error) || (!s->init && !at_model_settings_complete(&s->model, &of_model, error)))
+        return false;
+    if (!check_pictures(s, given, error))
         return false;
     if (!at_model_possible(&s->model, error)) {
         if (error->code != AT_MEMORY) /* a format error elsewhere is a wrong setting here */

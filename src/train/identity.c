@@ -98,12 +98,14 @@ static bool add_vocabulary(at_buffer *lines, const char *name, const at_vocabula
 
 static bool add_data(const at_trainer *trainer, at_buffer *lines, at_error *error)
 {
-    const bool has_source = trainer->translator.model->kind->has_source;
-    if ((has_source && !add_vocabulary(lines, "a source vocabulary", trainer->translator.source, error)) ||
+    const bool has_source = trainer->translator.model->kind->has_source, pictures = trainer->pictures;
+    if ((has_source && !pictures && !add_vocabulary(lines, "a source vocabulary", trainer->translator.source, error)) ||
         !add_vocabulary(lines, "a target vocabulary", trainer->translator.target, error))
         return false;
     at_buffer_print(lines, "%lld %s\n", (long long)at_corpus_count(trainer->train),
-                    has_source ? "pairs of lines" : "lines");
+                    pictures     ? "pictures with lines"
+                    : has_source ? "pairs of lines"
+                                 : "lines");
     return true;
 }
 
@@ -210,6 +212,9 @@ bool at_trainer_identify(at_trainer *trainer, at_error *error)
         add_model(w, trainer->translator.model);
         add_first_format(w, trainer);
         add_others(w);
+        if (trainer->pictures) /* after the settings that they are made by */
+            at_buffer_print(&identity->text, "pictures (%016llx)\n",
+                            (unsigned long long)at_pictures_hash(at_picture_source_pictures(trainer->pictures)));
     }
     if (error->code == AT_OK && (!identity || identity->text.failed))
         at_no_memory(error, "the settings of a run");

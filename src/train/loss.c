@@ -128,7 +128,12 @@ bool at_batch_loss(at_loss *loss, const at_batch *batch, bool learn, double *sum
     pass.wants_attended = learn && options->doubly_stochastic > 0;
     if (guides)
         at_model_guided(model, &pass.guided_layer, &pass.guided_head);
-    at_source source = {batch->rows, batch->source_length, batch->source, batch->source_lengths};
+    const at_source source = {.rows = batch->rows,
+                              .length = batch->source_length,
+                              .ids = batch->source,
+                              .lengths = batch->source_lengths,
+                              .pictures = loss->pictures,
+                              .augment = loss->augment};
     at_parts encoded = at_model_encode(model, &pass, &source);
     at_parts state = at_model_start(model, &pass, &source, &encoded);
     at_decoded decoded = at_model_decode(model, &pass, &source, &encoded, &state, batch->input, batch->target_length);

@@ -3,7 +3,7 @@
 #ifndef AT_LOSS_INTERNAL_H
 #define AT_LOSS_INTERNAL_H
 
-#include "models/model.h"
+#include "models/pictures.h"
 #include "text/corpus.h"
 
 typedef struct at_loss_options {
@@ -18,8 +18,10 @@ typedef struct at_loss_options {
 
 typedef struct at_loss {
     const at_model *model;
-    at_arena *arena; /* of the tape; reset by every call */
-    at_rng rng;      /* of dropout and of hard attention's samples */
+    at_arena *arena;             /* of the tape; reset by every call */
+    at_rng rng;                  /* of dropout and of hard attention's samples */
+    const at_pictures *pictures; /* of the sources; NULL: they are text */
+    double augment;              /* how much pictures are changed, with `learn` */
     at_loss_options options;
     int64_t correct; /* of the last batch without `learn`: target tokens that had the largest logit */
     double baseline; /* hard attention: the moving average b of log p(y|s) of a sentence; every batch updates it */

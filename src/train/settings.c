@@ -23,7 +23,7 @@ static const char *const schedules[] = {"constant", "noam", "inverse-sqrt", "cos
 /* The model's rows come between these two tables. */
 static const at_setting before[] = {
     OF_DATA(TEXT, "source", train.source, DATA, .argument = "FILE",
-            .help = "source sentences, one per line; several files with commas between; a language model has none"),
+            .help = "source sentences, one per line, or names of pictures; several files with commas between"),
     OF_DATA(TEXT, "target", train.target, DATA, .argument = "FILE",
             .help = "target sentences, one for each line of the source"),
     OF_DATA(TEXT, "tsv", train.tsv, DATA, .argument = "FILE", .help = "both sides in one tab-separated file instead"),
@@ -56,9 +56,8 @@ static const at_setting after[] = {
     OF_TEXT(TEXT, "source-vocab", source_vocabulary, DATA, .argument = "KIND", .fallback = "word",
             .known = at_vocabulary_kind_known,
             .help =
-                "char, word, or word:SIZE for the SIZE most frequent words; spm:SIZE trains a SentencePiece unigram "
-                "model on the text, spm:SIZE:bpe a BPE model; FILE.spm is an existing SentencePiece model, FILE.txt a "
-                "list of units, one a line"),
+                "char, word, word:SIZE (the most frequent ones); spm:SIZE trains a SentencePiece unigram model, "
+                "spm:SIZE:bpe BPE; FILE.spm is such a model, FILE.txt a list of units"),
     OF_TEXT(TEXT, "target-vocab", target_vocabulary, DATA, .argument = "KIND", .fallback = "word",
             .known = at_vocabulary_kind_known, .help = "the same for the target"),
     OF_TEXT(SWITCH, "joint-vocab", joint_vocabulary, DATA, .help = "one vocabulary, built from both sides"),
@@ -112,6 +111,8 @@ static const at_setting after[] = {
                .help = "share of the target probability that is spread over the whole vocabulary"),
     OF_UPDATES(NUMBER, "guided-weight", guided_weight, SAME, .argument = "FACTOR", .fallback = "0.1",
                .help = "weight in the loss of the alignments' cross-entropy"),
+    OF_UPDATES(NUMBER, "augment", augment, SAME, .argument = "STRENGTH", .fallback = "0", .most = 1,
+               .help = "shift, scale and shear every picture a little in training, up to this strength; 0: not at all"),
     OF_UPDATES(NUMBER, "doubly-stochastic", doubly_stochastic, SAME, .argument = "FACTOR", .fallback = "0",
                .help = "weight in the loss of sum_i (1 - sum_t w_ti)^2, which asks a recurrent model for as much "
                        "attention on every source unit as on every other"),
@@ -150,8 +151,7 @@ static const at_setting after[] = {
            .help = "updates between saves of the state (default: with a validation or an epoch)"),
     OF_END(COUNT, "keep", keep, FREE, .argument = "N", .fallback = "0",
            .help = "keep the models of the last N saves as FILE.000400 and so on, by their updates"),
-    OF_END(SWITCH, "resume", resume, FREE,
-           .help = "continue from FILE.state, with the same bits as an uninterrupted run"),
+    OF_END(SWITCH, "resume", resume, FREE, .help = "continue from FILE.state, to the same bits"),
     OF_END(SWITCH, "overwrite", overwrite, FREE,
            .help = "start again although FILE or FILE.state exists; the first save replaces them"),
     OF_END(SWITCH, "keep-previous", keep_previous, FREE,

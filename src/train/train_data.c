@@ -83,11 +83,13 @@ static at_vocabulary *make_vocabulary(const at_lines *lines, const char *kind, a
     return NULL;
 }
 
-static void keep_counts(const at_corpus *corpus, const at_corpus_report *r, at_train_part *part)
+static void keep_counts(const at_corpus *corpus, const at_corpus_report *r, bool pictures, at_train_part *part)
 {
     *part = (at_train_part){r->lines, r->kept, r->empty, r->too_long, r->over_ratio, {0}, {0}};
     for (int side = 0; side < 2; side++)
         part->units[side] = at_corpus_units(corpus, side, &part->unknown[side]);
+    if (pictures)
+        part->unknown[0] = 0;
 }
 
 static at_corpus *make_corpus(at_trainer *trainer, const at_lines *lines, at_training_part part, double max_ratio,
@@ -97,10 +99,11 @@ static at_corpus *make_corpus(at_trainer *trainer, const at_lines *lines, at_tra
     at_corpus_limits limits = trainer->settings->limits;
     at_corpus_report report = {0};
     limits.max_ratio = max_ratio;
-    at_corpus *corpus =
-        at_corpus_new(lines, trainer->translator.source, trainer->translator.target, &limits, &report, error);
+    const at_source_reader reader = at_picture_source_reader(trainer->pictures);
+    at_corpus *corpus = at_corpus_new(lines, trainer->translator.source, trainer->translator.target,
+                                      trainer->pictures ? &reader : NULL, &limits, &report, error);
     if (corpus)
-        keep_counts(corpus, &report, &trainer->part[part]);
+        keep_counts(corpus, &report, trainer->pictures, &trainer->part[part]);
     else if (error->code != AT_OK)
         prefix_error(what, error);
     if (corpus && check_encoding(&report, what, lines, error))
@@ -110,8 +113,14 @@ static at_corpus *make_corpus(at_trainer *trainer, const at_lines *lines, at_tra
     return corpus;
 }
 
-static at_lines *lines_of(const at_line_pairs *pairs, const at_corpus_files *files, at_error *error)
+/* The lines of a part; before them, what reads the pictures that they name, if the model reads pictures. */
+static at_lines *lines_of(at_trainer *trainer, at_training_part part, at_error *error)
 {
+    const at_train_settings *s = trainer->settings;
+    const at_line_pairs *pairs = &s->lines[part];
+    const at_corpus_files *files = part == AT_VALID ? &s->valid : &s->train;
+    if (files->pictures && !trainer->pictures && !(trainer->pictures = at_picture_source_new(&s->model, error)))
+        return NULL;
     return pairs->targets ? at_lines_of(pairs->sources, pairs->targets, pairs->count, error)
                           : at_lines_read(files, error);
 }
@@ -172,7 +181,7 @@ static at_batches *make_batches(at_trainer *trainer, const at_lines *lines, at_e
 bool at_trainer_prepare_validation(at_trainer *trainer, at_error *error)
 {
     const at_train_settings *s = trainer->settings;
-    trainer->valid_lines = lines_of(&s->lines[AT_VALID], &s->valid, error);
+    trainer->valid_lines = lines_of(trainer, AT_VALID, error);
     if (trainer->valid_lines)
         trainer->valid = make_corpus(trainer, trainer->valid_lines, AT_VALID, 0, error);
     if (error->code == AT_OK)
@@ -184,14 +193,14 @@ bool at_trainer_prepare_data(at_trainer *trainer, at_error *error)
 {
     const at_train_settings *s = trainer->settings;
     at_translator *t = &trainer->translator;
-    at_lines *lines = lines_of(&s->lines[AT_TRAIN], &s->train, error);
+    at_lines *lines = lines_of(trainer, AT_TRAIN, error);
     if (lines && trainer->initial) {
         t->source = trainer->initial->source;
         t->target = trainer->initial->target;
         trainer->initial->source = trainer->initial->target = NULL;
     } else if (lines) {
         bool joint = s->joint_vocabulary;
-        if (!s->train.target_only)
+        if (!s->train.target_only && !s->train.pictures)
             t->source = make_vocabulary(lines, s->source_vocabulary, s->cleaning, 0, joint ? 1 : 0, error);
         if (error->code == AT_OK)
             t->target = joint ? at_vocabulary_copy(t->source, error)

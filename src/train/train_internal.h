@@ -13,6 +13,7 @@
 #ifndef AT_TRAIN_INTERNAL_H
 #define AT_TRAIN_INTERNAL_H
 
+#include "text/picture_source.h"
 #include "text/subword_sampling.h"
 #include "train/average_internal.h"
 #include "train/loss_internal.h"
@@ -76,6 +77,7 @@ typedef struct at_trainer {
     at_train_part part[2]; /* what was read, by at_training_part */
     struct json_t *record; /* how the model is trained, for its file and the log */
     at_corpus *train, *valid;
+    at_picture_source *pictures;   /* of both; NULL: the source is text */
     struct at_guide *guide;        /* known alignments; NULL: attention is not guided */
     at_subword_sampling *sampling; /* sampled subwords; NULL: the subwords are the same in every epoch */
     at_batches *batches, *valid_batches;
@@ -111,7 +113,7 @@ typedef struct at_run {
     double watched_cost, watched_tokens; /* of at_run_watch, like the next two */
     int64_t watched;
     bool has_warned;
-    const char *reason;                  /* why the run ended */
+    const char *reason; /* why the run ended */
     at_train_result *result;
 } at_run;
 

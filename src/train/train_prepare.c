@@ -77,6 +77,8 @@ static bool prepare_model(at_trainer *trainer, at_error *error)
                               .arena = at_arena_new(),
                               /* a different stream from the one that initialised the parameters */
                               .rng = {.seed = s->seed ^ 0x9e3779b97f4a7c15u},
+                              .pictures = at_picture_source_pictures(trainer->pictures),
+                              .augment = s->augment,
                               .options = {.label_smoothing = s->label_smoothing,
                                           .reinforce = s->reinforce,
                                           .entropy = s->entropy,
@@ -134,6 +136,7 @@ void at_trainer_release(at_trainer *trainer)
     at_buffer_free(&trainer->history);
     at_buffer_free(&trainer->opening);
     json_decref(trainer->record);
+    at_picture_source_free(trainer->pictures);
     at_subword_sampling_free(trainer->sampling);
     at_guide_free(trainer->guide);
     at_batches_free(trainer->batches);

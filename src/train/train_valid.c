@@ -215,7 +215,7 @@ static bool translate_samples(at_trainer *trainer, at_validation *v, at_error *e
     const at_lines *lines = trainer->valid_lines;
     const int64_t wanted = trainer->settings->valid_samples, count = wanted < lines->count ? wanted : lines->count;
     const at_translator *t = &trainer->translator;
-    if (count < 1 || !t->source)
+    if (count < 1 || trainer->settings->train.target_only)
         return true;
     at_line *sources = calloc((size_t)count, sizeof *sources), *outputs = calloc((size_t)count, sizeof *outputs);
     v->sample = calloc((size_t)count, sizeof *v->sample);
@@ -224,7 +224,11 @@ static bool translate_samples(at_trainer *trainer, at_validation *v, at_error *e
         const int64_t line = i * lines->count / count;
         at_train_sample *sample = &v->sample[v->sample_count++];
         sources[i] = lines->side[0][line];
-        sample->source.text = clean_text(t->source, sources[i], &sample->source.size);
+        if (t->source) {
+            sample->source.text = clean_text(t->source, sources[i], &sample->source.size);
+        } else { /* the name of a picture */
+            sample->source = (at_line){strndup(sources[i].text, sources[i].size), sources[i].size};
+        }
         sample->reference.text = clean_text(t->target, lines->side[1][line], &sample->reference.size);
         done = (sample->source.text && sample->reference.text) || at_no_memory(error, "the samples of a validation");
     }

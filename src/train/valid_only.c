@@ -18,8 +18,10 @@ static bool prepare(at_trainer *trainer, at_error *error)
     trainer->initial->model = NULL;
     trainer->initial->source = trainer->initial->target = NULL;
     trainer->loss = (at_loss){.model = t->model, .arena = at_arena_new()};
-    return (trainer->loss.arena || at_no_memory(error, "a validation")) &&
-           at_trainer_prepare_validation(trainer, error);
+    if (!trainer->loss.arena || !at_trainer_prepare_validation(trainer, error))
+        return trainer->loss.arena ? false : at_no_memory(error, "a validation");
+    trainer->loss.pictures = at_picture_source_pictures(trainer->pictures);
+    return true;
 }
 
 static bool score(at_trainer *trainer, at_train_result *result, at_error *error)

@@ -78,7 +78,7 @@ static outcome decode(uint64_t counter)
     at_tape *tape = at_tape_new(job.arena, false);
     at_rng rng = {.seed = 99, .counter = counter};
     at_pass pass = {.tape = tape, .rng = &rng, .expectation = expectation};
-    at_source source = {1, KEYS, source_ids, source_lengths};
+    at_source source = {.rows = 1, .length = KEYS, .ids = source_ids, .lengths = source_lengths};
     at_parts encoded = at_model_encode(model, &pass, &source);
     at_parts state = at_model_start(model, &pass, &source, &encoded);
     at_decoded d = at_model_decode(model, &pass, &source, &encoded, &state, input_ids, STEPS);

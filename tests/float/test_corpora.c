@@ -60,7 +60,7 @@ static at_corpus *corpus_of(at_lines **lines, at_error *error)
     *lines = at_lines_read(&files, error);
     assert_non_null(*lines);
     assert_true(at_lines_count_units(*lines, 0, words, error) && at_vocabulary_fix(words, error));
-    at_corpus *corpus = at_corpus_new(*lines, words, words, &limits, &report, error);
+    at_corpus *corpus = at_corpus_new(*lines, words, words, NULL, &limits, &report, error);
     at_vocabulary_free(words);
     assert_int_equal(at_corpus_count(corpus), ONE + TWO);
     assert_int_equal(at_corpus_up_to(corpus, ONE), ONE);

@@ -144,7 +144,7 @@ static at_corpus *read_limited(const at_corpus_limits *limits, at_corpus_report 
         assert_true(at_lines_count_units(lines, side, vocabulary[side], error));
         assert_true(at_vocabulary_fix(vocabulary[side], error));
     }
-    at_corpus *corpus = at_corpus_new(lines, vocabulary[0], vocabulary[1], limits, report, error);
+    at_corpus *corpus = at_corpus_new(lines, vocabulary[0], vocabulary[1], NULL, limits, report, error);
     for (int side = 0; side < 2; side++)
         at_vocabulary_free(vocabulary[side]);
     at_lines_free(lines); /* the corpus does not need them */

@@ -9,8 +9,11 @@ static void alone_is_among(at_model *model, const char *name, const at_decoded *
 {
     at_arena *arena = at_arena_new();
     const int64_t length = source_lengths[b];
-    const at_source source = {
-        .rows = 1, .length = length, .ids = source_ids + b * SOURCE, .lengths = source_lengths + b};
+    const at_source source = {.rows = 1,
+                              .length = length,
+                              .ids = source_ids + b * SOURCE,
+                              .lengths = source_lengths + b,
+                              .pictures = case_pictures};
     at_pass pass = {.tape = at_tape_new(arena, false), .wants_weights = true};
     at_decoded one = case_decode(model, &pass, &source, target_in + b * TARGET, TARGET);
     check_tape(name, pass.tape);
@@ -104,10 +107,12 @@ static float *trained(const char *text, int threads, int64_t *count)
         lengths[b] = 1 + at_rng_below(&words, LONG);
         for (int t = 0; t < LONG; t++) {
             ids[b * LONG + t] = t < lengths[b] ? (int32_t)at_rng_below(&words, WORDS) : -1;
+            if (model->kind->has_pictures && t < lengths[b])
+                ids[b * LONG + t] = CELLS_1 + (int32_t)lengths[b] - 1;
             targets[b * LONG + t] = (int32_t)at_rng_below(&words, WORDS);
         }
     }
-    const at_source source = {.rows = MANY, .length = LONG, .ids = ids, .lengths = lengths};
+    const at_source source = {.rows = MANY, .length = LONG, .ids = ids, .lengths = lengths, .pictures = case_pictures};
     at_decoded d = case_decode(model, &pass, &source, targets, LONG);
     at_tensor *loss = at_cross_entropy(at_reshape(d.logits, AT_SHAPE(MANY * LONG, WORDS)), targets, 0.1f);
     check_tape(text, pass.tape);

@@ -188,7 +188,7 @@ static void test_epochs(void **state)
     at_lines *lines = at_lines_read(&files, &error);
     at_vocabulary *source = learn("spm:400"), *target = learn("spm:400:bpe"), *words = learn("word");
     at_corpus_report report;
-    at_corpus *corpus = at_corpus_new(lines, source, target,
+    at_corpus *corpus = at_corpus_new(lines, source, target, NULL,
                                       &(at_corpus_limits){.max_length = 60, .rule = AT_TOO_LONG_SKIP}, &report, &error);
     uint64_t best = hash_corpus(corpus), epoch[4];
     at_subword_sampling *sampling = at_subword_sampling_new(corpus, lines, source, target, 0.2, 60, 9, &error);

@@ -333,7 +333,7 @@ static uint64_t describe(int thread)
     (void)thread;
     int layers = 0, heads = 0, layer = 0, head = 0;
     at_error error = {0};
-    uint64_t hash = at_translator_has_source(shared_translator);
+    uint64_t hash = at_translator_has_source(shared_translator) + 2 * at_translator_has_pictures(shared_translator);
     hash += (uint64_t)at_translator_heads(shared_translator, &layers, &heads) + (uint64_t)(10 * layers + heads);
     hash += (uint64_t)at_translator_guided(shared_translator, &layer, &head);
     hash += (uint64_t)at_translator_longest(shared_translator);

@@ -1,0 +1,122 @@
+# Models that read pictures: attend train --model show-attend-tell and every command that takes the model.
+. "$(dirname "$0")/support.bash"
+
+# array FILE KIND SHAPE: an array of version 1.0 whose values come from the standard input.
+array() {
+    local header
+    header=$(printf "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }" "$2" "$3")
+    { printf '\x93NUMPY\x01\x00\x76\x00' && printf '%-117s\n' "$header" && cat; } >"$1"
+}
+
+# pictures COUNT SEED NAME: 8 x 8 grey pictures with a bright half, NAME.npy, and which one it is, NAME.txt.
+pictures() {
+    awk -v count="$1" -v seed="$2" 'BEGIN {
+        srand(seed); split("left right upper lower", half, " ")
+        for (i = 0; i < count; i++) print "the " half[1 + int(rand() * 4)] " half"
+    }' >"$3.txt"
+    awk '{
+        for (y = 0; y < 8; y++) for (x = 0; x < 8; x++) {
+            bright = $2 == "left" ? x < 4 : $2 == "right" ? x > 3 : $2 == "upper" ? y < 4 : y > 3
+            printf "\\x%02x", (bright ? 200 : 10) + (NR * 7 + x * 3 + y * 5) % 40
+        }
+        print ""
+    }' "$3.txt" | while read -r line; do printf '%b' "$line"; done | array "$3.npy" '|u1' "$1, 8, 8"
+}
+pictures 200 1 train
+pictures 30 2 test
+small="--image-channels 1 --conv 4x3s2,6x3 --hidden 12 --embedding 8 --attention 8 --batch-size 10 --learning-rate 0.01"
+train() {
+    "$attend" train --model show-attend-tell --source train.npy --target train.txt $small --quiet --output "$@" 2>said ||
+        fail "training says $(cat said)"
+}
+
+# It learns; the model says what it reads.
+train m --valid-source test.npy --valid-target test.txt --valid-metric accuracy,loss --epochs 5
+"$attend" info m >about
+equal "source           pictures" "$(grep '^source' about)" "what info says of the source"
+equal "conv             4x3s2,6x3" "$(grep '^conv' about)" "what info says of the convolutions"
+"$attend" translate m -i test.npy -o said.txt
+"$attend" score accuracy --reference test.txt <said.txt >score
+awk '{ exit !($2 > 90) }' score || fail "it did not learn: $(cat score)"
+
+# Stopped and resumed, with other numbers of threads: the same bytes. Changed pictures are other data.
+train half --valid-source test.npy --valid-target test.txt --valid-metric accuracy,loss --epochs 2
+cp half.state before.state
+train half --valid-source test.npy --valid-target test.txt --valid-metric accuracy,loss --epochs 5 --resume --threads 2
+same_file m.state half.state
+pictures 200 3 other
+cp train.npy kept.npy && cp other.npy train.npy && cp before.state half.state
+! "$attend" train --model show-attend-tell --source train.npy --target train.txt $small --quiet --output half --epochs 5 --resume 2>said ||
+    fail "a run on other pictures goes on"
+grep -q pictures said || fail "a resumed run on other pictures says $(cat said)"
+cp kept.npy train.npy
+train shaken --augment 0.5 --epochs 1
+train shaken2 --augment 0.5 --epochs 1 --threads 2
+same_file shaken.state shaken2.state
+
+# The same bytes for any batch and number of threads; lines from a pipe are the same pictures.
+for i in $(seq 0 29); do echo "test.npy[$i]"; done >names
+for options in "--beam 3 --n-best 2" "--sample 1 --seed 4" "--scores --alignment hard"; do
+    "$attend" translate -m m $options --batch-size 64 --threads 1 -i test.npy >judge
+    "$attend" translate -m m $options --batch-size 1 --threads 2 <names >other
+    same_file judge other
+done
+"$attend" translate -m m -m half -i test.npy >both
+equal 30 "$(wc -l <both)" "lines of an ensemble"
+run average m half -o mean
+equal 30 "$("$attend" translate mean -i test.npy | wc -l)" "lines of an average"
+
+# Forced decoding, features, maps: a cell is one unit of the source.
+"$attend" align -m m --source test.npy --target test.txt --level subword >links
+equal 30 "$(wc -l <links)" "lines of links"
+awk '{ for (i = 1; i <= NF; i++) { split($i, p, "-"); if (p[1] > 15 || p[2] > 3) exit 1 } }' links || fail "links beyond the 4 x 4 cells: $(cat links)"
+"$attend" score perplexity --model m --source test.npy --reference test.txt >perplexity
+grep -q 'of 120 units' perplexity || fail "the perplexity is $(cat perplexity)"
+head -1 names | "$attend" encode m -o features.npy
+equal "(16, 6)" "$(head -c 200 features.npy | grep -ao '(16, 6)')" "the shape of the features"
+"$attend" show m 'test.npy[0]' --level subword >map
+grep -q "$(head -1 test.txt)" map || fail "show says $(head -3 map)"
+
+# PNG files, named relative to the folder of the file that names them; an empty line stays empty.
+mkdir folder
+base64 -d <<<iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAAAAADhZOFXAAAAEElEQVR42mP4DwQMIEAZAwC7xB/h8DmDUAAAAABJRU5ErkJggg== >folder/left.png
+base64 -d <<<iVBORw0KGgoAAAANSUhEUgAAAAwAAAAICAAAAADoj0EtAAAAEElEQVR42mP4jwQYiOSQAQCSmi/R3QHv2wAAAABJRU5ErkJggg== >folder/wide.png
+printf 'left.png\n\nleft.png\n' >folder/list
+"$attend" translate m -i folder/list >png || fail "pictures in a folder"
+equal "the left half||the left half" "$(tr '\n' '|' <png | sed 's/|$//')" "the translations of PNG files"
+train scaled --image-size 8x8 --epochs 5
+echo folder/wide.png | "$attend" translate scaled >wide
+equal "the upper half" "$(cat wide)" "a picture of another size, scaled"
+
+# Features in place of pictures: [pictures, cells, numbers].
+awk 'BEGIN { srand(3); for (i = 0; i < 200; i++) for (j = 0; j < 8; j++) printf "%s", "\\x00\\x00\\x80\\x3f"; print "" }' |
+    while read -r line; do printf '%b' "$line"; done | array features.npy '<f4' '200, 4, 2'
+"$attend" train --model show-attend-tell --source features.npy --target train.txt --features 2 --hidden 8 --embedding 8 --attention 8 \
+    --epochs 1 --quiet --output from_features 2>said || fail "training on features says $(cat said)"
+equal 200 "$("$attend" translate from_features -i features.npy | wc -l)" "lines from features"
+
+# Refusals.
+printf 'left.png\nnot.png\n' >folder/missing
+refuse 1 "line 2: cannot read 'folder/not.png': No such file or directory" translate m -i folder/missing
+printf 'names\n' >folder/text
+head -c 60 folder/left.png >folder/cut.png
+printf 'left.png\ncut.png\n' >folder/broken
+said=$("$attend" translate m -i folder/broken 2>&1 >/dev/null) && fail "a truncated picture is read"
+[[ $said == "attend: line 2: "*folder/cut.png* ]] || fail "a truncated picture: $said"
+said=$("$attend" train --model show-attend-tell --source folder/missing --target links --output no 2>&1) && fail "trained on nothing"
+[[ $said == *"line 2"* ]] || [[ $said == *"no partner"* ]] || fail "a missing picture: $said"
+refuse 2 "model 'show-attend-tell' reads pictures, and --source-vocab is about source texts" \
+    train --model show-attend-tell --source train.npy --target train.txt --source-vocab char --output no
+refuse 2 "--augment changes pictures, and model 'bahdanau' reads text" \
+    train --source train.txt --target train.txt --augment 1 --output no
+refuse 2 "--conv is for pictures, and the source is --features" \
+    train --model show-attend-tell --source features.npy --target train.txt --features 2 --conv 4x3 --output no
+refuse 2 "model 'bahdanau' does not use --conv" train --source train.txt --target train.txt --conv 4x3 --output no
+refuse 2 "--image-size is HEIGHTxWIDTH, such as 40x60, HEIGHTx or xWIDTH, each up to 8192, or keep, not '8by8'" \
+    train --model show-attend-tell --source train.npy --target train.txt --image-size 8by8 --output no
+"$attend" train --source train.txt --target train.txt --hidden 4 --embedding 4 --attention 4 --maxout 4 --updates 1 --quiet --output text
+refuse 1 "'text' is a 'bahdanau', which cannot be in an ensemble with a 'show-attend-tell': only one of them reads pictures" \
+    translate -m m -m text -i test.npy
+refuse 1 "'scaled' makes other grids of a picture than the models before it; the models of an ensemble must have the same --image-size, --image-channels, and strides and pooling of --conv" \
+    translate -m m -m scaled -i test.npy
+echo "$checks refusals and outputs"
