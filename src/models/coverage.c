@@ -18,6 +18,12 @@ bool at_coverage_declare(at_model *model, at_attention_params *params, const cha
     char full[120];
     if (error->code != AT_OK || filters == 0)
         return error->code == AT_OK;
+    if (!params->prepared && at_attention_predicts(&model->attention))
+        return at_fail(
+            error, AT_USAGE,
+            "`coverage` cannot be used with `window` local-p in model '%s', whose queries are prepared for the "
+            "score before the window could be predicted from them",
+            model->kind->name);
     params->coverage = (at_coverage_params){.height = grid ? wide : 1, .width = wide};
     snprintf(full, sizeof full, "%s.Q", name);
     params->coverage.filters =

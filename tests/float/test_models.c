@@ -204,6 +204,10 @@ static void test_settings(void **state)
                         "`coverage` adds to the keys of `score` additive, and the score is 'dot'");
     assert_string_equal(REFUSAL({"coverage", "3"}, {"coverage-width", "4"}),
                         "`coverage-width` is the size of a window around a unit, an odd number, not 4");
+    assert_string_equal(REFUSAL({"model", "luong"}, {"coverage", "3"}, {"score", "additive"}, {"window", "local-p:2"}),
+                        "`coverage` cannot be used with `window` local-p in model 'luong', whose queries are prepared "
+                        "for the score before "
+                        "the window could be predicted from them");
     assert_string_equal(REFUSAL({"coverage-width", "5"}),
                         "`coverage-width` is the window of `coverage`, which is not given");
     assert_string_equal(REFUSAL({"coverage", "-1"}), "`coverage` takes a whole number from 0 to 4096, not '-1'");
