@@ -2,7 +2,7 @@
 #
 #   make            builds the command build/attend and the libraries in build/; names what is missing, installs nothing
 #   make deps       installs what the build needs (Debian and Ubuntu)
-#   make demo       deps, build, then self-attention step by step and three small models that are trained on the spot
+#   make demo       deps, build, then self-attention step by step and four small models that are trained on the spot
 #   make test       deps, a build with the sanitizers in build/check, every test
 #   make check-long the tests on the optimised release build, with more models and a million lines, the ABI
 #                   against the stored one, the unit tests on aarch64 under qemu, and make torture
@@ -57,7 +57,7 @@ build: tools
 
 demo: deps
 	@$(MAKE) build
-	@for name in self-attention antonyms beer dates; do build/attend demo $$name --all && echo || exit 1; done
+	@for name in self-attention antonyms beer dates scenes; do build/attend demo $$name --all && echo || exit 1; done
 
 test: test-deps
 	@$(CONFIGURE) -B build/check $(CHECK) -DAT_SANITIZE=ON >/dev/null

@@ -137,7 +137,8 @@ static int run(void *options, int word_count, char **words)
              .source = source,
              .target = target,
              .error = &error,
-             .by_unit = o->level == LEVEL_SUBWORD,
+             /* the cells of a picture are not words of its line */
+             .by_unit = o->level == LEVEL_SUBWORD || (translator && at_translator_has_pictures(translator)),
              .long_lines.quiet = o->common.quiet};
     if (target && source->count != target->count)
         fail(&error, AT_FORMAT, "'%s' has %lld lines and '%s' has %lld; they must be pairs", o->source,

@@ -9,7 +9,7 @@
 #define DEMOS(X)                                                                                                       \
     X(self_attention)                                                                                                  \
     X(scores)                                                                                                          \
-    X(normalisers) X(projections) X(windows) X(positions) X(hard) X(antonyms) X(beer) X(dates) X(step) X(transformer)  \
+    X(normalisers) X(projections) X(windows) X(positions) X(hard) X(antonyms) X(beer) X(dates) X(scenes) X(step) X(transformer)  \
         X(rnn_vs_attention)
 
 #define DECLARE(name) extern const cli_demo demo_##name;

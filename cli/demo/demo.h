@@ -36,7 +36,8 @@ struct cli_demo {
     /* The models that --model can choose, the default first, ended by a record without a name; NULL: the demo trains
      * none, or only its own. */
     const demo_model *models;
-    size_t size; /* of its state */
+    bool pictures; /* the source of these models is pictures, not text */
+    size_t size;   /* of its state */
     /* Fills in the state, which is zeros. Whatever can be wrong with the input or the options is refused here, before a
      * page is shown. */
     bool (*begin)(void *state, const demo_options *options, at_error *error);
@@ -45,7 +46,7 @@ struct cli_demo {
 };
 
 /* The demos that choose a model name their own record. */
-extern const cli_demo demo_antonyms, demo_beer, demo_dates, demo_step, demo_transformer;
+extern const cli_demo demo_antonyms, demo_beer, demo_dates, demo_scenes, demo_step, demo_transformer;
 
 /* Runs a demo from its first page to its last, or to where the user stops. */
 bool demo_run(const cli_demo *demo, const demo_options *options, at_error *error);
@@ -197,6 +198,13 @@ typedef struct demo_trained {
 } demo_trained;
 bool demo_train(const cli_demo *demo, const demo_options *options, const demo_pairs *pairs, const char *settings,
                 demo_trained *trained, at_error *error);
+/* The same on lines [count] of each side. */
+bool demo_train_lines(const cli_demo *demo, const demo_options *options, const at_line *sources, const at_line *targets,
+                      int64_t count, const char *settings, demo_trained *trained, at_error *error);
+/* A folder for files of a demo; what is in it is removed with it. */
+enum { DEMO_FOLDER = 300 };
+bool demo_folder_make(char folder[DEMO_FOLDER], at_error *error);
+void demo_folder_remove(const char *folder);
 void demo_trained_free(demo_trained *trained);
 
 /* What dividing the score by √d does as d grows (scaling.c): means, and some rows of weights. */

@@ -22,7 +22,8 @@ const at_setting demo_settings[FIRST_SETTING + DEMO_SETTINGS + 1] = {
      .name = "all",
      .offset = offsetof(demo_options, all),
      .help = "show all pages without a pause"},
-    {.type = AT_SETTING_HEADING, .help = "To try another model on the same task (antonyms, beer, dates), or other sizes (transformer)"},
+    {.type = AT_SETTING_HEADING,
+     .help = "To try another model on the same task (antonyms, beer, dates), or other sizes (scenes, transformer)"},
     SETTING(0, "model", "NAME", NULL, "rnn-plain, rnn-encdec, rnn-attention, bahdanau, luong or transformer"),
     SETTING(1, "cell", "NAME", NULL, "the recurrent cell: rnn, gru or lstm"),
     SETTING(2, "reset", "WHEN", NULL, "a gru resets the state before or after the product"),
@@ -152,6 +153,8 @@ bool demo_model_fits(const cli_demo *demo, const demo_options *options, at_error
     const char *name = given(options, "model");
     if (name && !name_fits(demo, name, error))
         return false;
+    if (demo->pictures) /* these settings are checked when training begins */
+        return true;
     /* A model of nothing but its settings: the settings are checked when it is made. */
     static const int32_t symbol = 0;
     const at_listing_task nothing = {1, 1, 1, 1, &symbol, &symbol, &symbol};
@@ -268,37 +271,35 @@ static bool train(at_training *training, at_error *error)
     return good;
 }
 
-static bool train_in(const char *folder, const cli_demo *demo, const demo_options *options, const demo_pairs *pairs,
+/* What is trained on. */
+typedef struct training_lines {
+    const at_line *sources, *targets;
+    int64_t count;
+} training_lines;
+
+static bool train_in(const char *folder, const cli_demo *demo, const demo_options *options, const training_lines *lines,
                      const char *settings, demo_trained *trained, at_error *error)
 {
     char seed[32], model[400];
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)options->common.seed);
     snprintf(model, sizeof model, "%s/model", folder);
-    at_line *lines = calloc((size_t)(2 * pairs->count), sizeof *lines);
     at_training *training = at_training_new(error);
-    if (!lines)
-        fail(error, AT_MEMORY, "out of memory for the lines of the demo");
-    for (int64_t i = 0; lines && i < 2 * pairs->count; i++) {
-        const char *text = pairs->text[i % pairs->count][i / pairs->count];
-        lines[i] = (at_line){text, strlen(text)};
-    }
-    bool good = lines && training && at_training_set(training, "output", model, error) &&
+    bool good = training && at_training_set(training, "output", model, error) &&
                 at_training_set(training, "seed", seed, error) &&
                 at_training_set(training, "save-every", "1000000", error) &&
-                at_training_data(training, AT_TRAIN, lines, lines + pairs->count, pairs->count, error) &&
+                at_training_data(training, AT_TRAIN, lines->sources, lines->targets, lines->count, error) &&
                 set_all(settings, set_training, training, error);
     if (good && demo->models)
         good = set_all(demo_model_chosen(demo, options)->training, set_training, training, error) &&
                set_model(demo, options, set_training, training, error);
     good = good && train(training, error);
     at_training_free(training);
-    free(lines);
     trained->translator = good ? at_translator_load(model, error) : NULL;
     trained->parameters = trained->translator ? at_tensors_read(model, error) : NULL;
     return trained->parameters;
 }
 
-static void remove_folder(const char *folder)
+void demo_folder_remove(const char *folder)
 {
     DIR *files = opendir(folder);
     for (struct dirent *file; files && (file = readdir(files));) {
@@ -311,17 +312,39 @@ static void remove_folder(const char *folder)
     rmdir(folder);
 }
 
+bool demo_folder_make(char folder[DEMO_FOLDER], at_error *error)
+{
+    const char *parent = getenv("TMPDIR");
+    parent = parent && *parent && strlen(parent) < 200 ? parent : "/tmp";
+    snprintf(folder, DEMO_FOLDER, "%s/attend-demo-XXXXXX", parent);
+    return mkdtemp(folder) ||
+           fail(error, AT_FILE, "cannot create a folder for the model in '%s'; TMPDIR may name another one", parent);
+}
+
+bool demo_train_lines(const cli_demo *demo, const demo_options *options, const at_line *sources, const at_line *targets,
+                      int64_t count, const char *settings, demo_trained *trained, at_error *error)
+{
+    char folder[DEMO_FOLDER];
+    if (!demo_folder_make(folder, error))
+        return false;
+    const training_lines lines = {sources, targets, count};
+    const bool good = train_in(folder, demo, options, &lines, settings, trained, error);
+    demo_folder_remove(folder);
+    return good;
+}
+
 bool demo_train(const cli_demo *demo, const demo_options *options, const demo_pairs *pairs, const char *settings,
                 demo_trained *trained, at_error *error)
 {
-    const char *parent = getenv("TMPDIR");
-    char folder[300];
-    parent = parent && *parent && strlen(parent) < 200 ? parent : "/tmp";
-    snprintf(folder, sizeof folder, "%s/attend-demo-XXXXXX", parent);
-    if (!mkdtemp(folder))
-        return fail(error, AT_FILE, "cannot create a folder for the model in '%s'; TMPDIR may name another one",
-                    parent);
-    const bool good = train_in(folder, demo, options, pairs, settings, trained, error);
-    remove_folder(folder);
+    at_line *lines = calloc((size_t)(2 * pairs->count), sizeof *lines);
+    if (!lines)
+        return fail(error, AT_MEMORY, "out of memory for the lines of the demo");
+    for (int64_t i = 0; i < 2 * pairs->count; i++) {
+        const char *text = pairs->text[i % pairs->count][i / pairs->count];
+        lines[i] = (at_line){text, strlen(text)};
+    }
+    const bool good =
+        demo_train_lines(demo, options, lines, lines + pairs->count, pairs->count, settings, trained, error);
+    free(lines);
     return good;
 }

@@ -67,7 +67,7 @@ run average m half -o mean
 equal 30 "$("$attend" translate mean -i test.npy | wc -l)" "lines of an average"
 
 # Forced decoding, features, maps: a cell is one unit of the source.
-"$attend" align -m m --source test.npy --target test.txt --level subword >links
+"$attend" align -m m --source test.npy --target test.txt >links
 equal 30 "$(wc -l <links)" "lines of links"
 awk '{ for (i = 1; i <= NF; i++) { split($i, p, "-"); if (p[1] > 15 || p[2] > 3) exit 1 } }' links || fail "links beyond the 4 x 4 cells: $(cat links)"
 "$attend" score perplexity --model m --source test.npy --reference test.txt >perplexity

@@ -154,7 +154,11 @@ call 0 compare spec --json table.json --html table.html --latex table.tex --csv 
 call 0 compare luong --print
 call 0 demo self-attention
 for demo in $("$attend" list demos | sed -n 's/^  \([a-z-]*\)  .*/\1/p'); do
-    case $demo in self-attention | dates) ;; *) also 0 demo "$demo" ;; esac # dates would train for an hour
+    case $demo in # dates would train for an hour, and scenes too
+    self-attention | dates) ;;
+    scenes) also 0 demo scenes 1 --hidden 4 ;;
+    *) also 0 demo "$demo" ;;
+    esac
 done
 for command in $commands; do
     case $called in *" $command "*) ;; *) found "no run of attend $command here" ;; esac
