@@ -459,7 +459,7 @@ typedef struct at_search_settings {
     int64_t first_line;       /* 0. The number of the first line, for callers that pass lines in several calls */
     int64_t batch;            /* 64. Sentences per batch; the results are the same for any number */
     double max_length_factor; /* 2. The longest output has this many times the source's units, plus 10; */
-    int64_t max_length;       /* 0, or this many units; for a language model 0 means 100 more than the line has */
+    int64_t max_length;       /* 0, or this many units. 0: a language model adds 100; of pictures, the longest of training */
     double min_length_factor; /* 0. An output does not end before this many times the source's units, rounded up */
     bool replace_unknown;     /* an unknown word becomes the source word with the largest weight, not "<unk>" */
     bool wants_weights;       /* fill in the weights and names below */

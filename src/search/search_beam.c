@@ -360,6 +360,8 @@ static int64_t longest_of(const at_search_work *work, const at_sentence *sentenc
     int64_t most = settings->max_length;
     if (most == 0 && !model->kind->has_source)
         most = sentence->target.count + AT_CONTINUATION;
+    else if (most == 0 && work->pictures && work->translator->max_length > 0)
+        most = work->translator->max_length; /* the cells of a picture say nothing about the length of its text */
     else if (most == 0)
         most = (int64_t)(settings->max_length_factor * (double)sentence->source.count) + 10;
     if (most > positions)

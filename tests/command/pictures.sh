@@ -77,6 +77,10 @@ equal "(16, 6)" "$(head -c 200 features.npy | grep -ao '(16, 6)')" "the shape of
 "$attend" show m 'test.npy[0]' --level subword >map
 grep -q "$(head -1 test.txt)" map || fail "show says $(head -3 map)"
 
+# The cells of a picture say nothing about the length of its text: it has at most as many units as --max-length of training.
+train short --updates 1 --max-length 3
+awk 'NF > 3 { exit 1 }' <("$attend" translate short -i test.npy) || fail "a text longer than any of the training"
+
 # PNG files, named relative to the folder of the file that names them; an empty line stays empty.
 mkdir folder
 base64 -d <<<iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAAAAADhZOFXAAAAEElEQVR42mP4DwQMIEAZAwC7xB/h8DmDUAAAAABJRU5ErkJggg== >folder/left.png
