@@ -81,6 +81,21 @@ static void frozen_bits_stay(void **state)
     at_translator_free(base);
 }
 
+/* An array with a picture of 6 x 6 pixels for every line of the file `train`. */
+static void write_pictures(const char *path)
+{
+    at_error error = {0};
+    at_line_list *lines = at_line_list_read("train", &error);
+    assert_non_null(lines);
+    at_array *array = at_array_new(AT_U8, 3, (const int64_t[]){lines->count, 6, 6}, &error);
+    assert_non_null(array);
+    for (int64_t i = 0; i < at_array_count(array); i++)
+        ((unsigned char *)array->data)[i] = (unsigned char)(i * 37 % 251);
+    assert_true(at_npy_write(path, array, &error));
+    at_array_free(array);
+    at_line_list_free(lines);
+}
+
 /* The words of the model, and small sizes that every model can have. */
 static at_training *small(const at_model_kind *kind, const char *output)
 {
@@ -92,8 +107,10 @@ static at_training *small(const at_model_kind *kind, const char *output)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (at_model_uses(kind, sizes[i][0]))
             at_training_set(training, sizes[i][0], sizes[i][1], &error);
+    if (kind->has_pictures)
+        write_pictures("pictures.npy");
     if (kind->has_source)
-        at_training_set(training, "source", "train", &error);
+        at_training_set(training, "source", kind->has_pictures ? "pictures.npy" : "train", &error);
     at_training_set(training, "target", "train", &error);
     at_training_set(training, "output", output, &error);
     at_training_set(training, "optimiser", "sgd", &error);
