@@ -344,6 +344,10 @@ static uint64_t describe(int thread)
         hash = add_text(hash, info);
         at_text_free(info);
     }
+    at_line_list *sources = at_translator_sources(shared_translator, "lines", &error);
+    must(sources, "at_translator_sources", &error);
+    hash += (uint64_t)sources->count;
+    at_line_list_free(sources);
     return hash;
 }
 
