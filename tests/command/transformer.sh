@@ -21,7 +21,7 @@ refuse 2 "--activation takes relu, gelu or swish, not 'tanh'" train $tiny --outp
 refuse 2 "'scalled' in 'scalled,shaw:2' is not a score, normaliser, window or position; name at most one of each, separated by commas, as in 'scaled,sliding:8,shaw:16'" \
     train $tiny --output m --encoder-attention scalled,shaw:2
 refuse 2 "position 'shaw' needs a whole number: 'shaw:K[:keys|:values]'" train $tiny --output m --cross-attention shaw
-refuse 2 "--position sinusoidal is added to the embeddings of a transformer, and model 'bahdanau' is not one" \
+refuse 2 "--position sinusoidal is added to the embeddings of a transformer or the cells of a picture, and model 'bahdanau' has neither" \
     train --source lines --target lines --output m --position sinusoidal
 refuse 2 "position 'rope' rotates pairs of numbers, so the head size must be even, and --hidden 18 over --heads 2 is 9" \
     train $tiny --output m --hidden 18 --position rope
