@@ -224,7 +224,7 @@ static at_maps *maps_of_text(const show_options *o, at_translator *translator, c
         fail(error, AT_USAGE, "this is a language model: it reads its text and has no --target");
     else
         maps = at_maps_new(translator, &settings, NULL, &line, error);
-    if (!maps || o->level == LEVEL_SUBWORD)
+    if (!maps || o->level == LEVEL_SUBWORD || at_translator_has_pictures(translator)) /* cells are no words */
         return maps;
     at_maps *words = at_maps_words(maps, error);
     at_maps_free(maps);

@@ -34,6 +34,18 @@ bool at_picture_form_of(const at_model_settings *s, at_picture_form *form, at_co
                               at_convolutions_parse(s->conv, layers, error));
 }
 
+void at_picture_cells(const at_pictures *pictures, const at_convolutions *layers, int64_t id, int64_t *height,
+                      int64_t *width)
+{
+    at_pictures_size(pictures, id, height, width);
+    if (layers->count > 0) {
+        at_convolutions_size(layers, height, width);
+        return;
+    }
+    *width = *height;
+    *height = 1;
+}
+
 /* Sizes are divided by the strides and rounded up, so that only their product matters. */
 static int64_t stride_of(const at_convolutions *layers)
 {

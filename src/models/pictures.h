@@ -12,6 +12,10 @@
 bool at_picture_form_of(const at_model_settings *settings, at_picture_form *form, at_convolutions *layers,
                         at_error *error);
 
+/* The grid of the cells that the convolutions make of a picture; features are one row of cells. */
+void at_picture_cells(const at_pictures *pictures, const at_convolutions *layers, int64_t id, int64_t *height,
+                      int64_t *width);
+
 /* Whether models of these settings make the same grid of every picture, as those of an ensemble must. */
 bool at_pictures_alike(const at_model_settings *a, const at_model_settings *b, at_error *error);
 

@@ -124,11 +124,6 @@ static at_parts encode(const at_model *model, const at_pass *pass, const at_sour
     return encoded;
 }
 
-static at_tensor *features(const at_model *model, const at_pass *pass, const at_source *source)
-{
-    return annotate(model, pass, source);
-}
-
 /* ---- The decoder ---------------------------------------------------------------------------------------------- */
 
 static at_parts start(const at_model *model, const at_pass *pass, const at_source *source, const at_parts *encoded)
@@ -146,18 +141,12 @@ static at_parts start(const at_model *model, const at_pass *pass, const at_sourc
     return state;
 }
 
-/* The grids of the cells, for coverage; features are a row of cells. */
+/* The grids of the cells, for coverage. */
 static at_grids grids_of(const show_attend_tell *m, const at_pass *pass, const at_source *source)
 {
     int64_t *height = at_room(pass->tape, 2 * (size_t)source->rows * sizeof *height), *width = height + source->rows;
-    for (int64_t b = 0; height && b < source->rows; b++) {
-        height[b] = 1;
-        width[b] = source->lengths[b];
-        if (m->layers.count > 0) {
-            at_pictures_size(source->pictures, source->ids[b * source->length], &height[b], &width[b]);
-            at_convolutions_size(&m->layers, &height[b], &width[b]);
-        }
-    }
+    for (int64_t b = 0; height && b < source->rows; b++)
+        at_picture_cells(source->pictures, &m->layers, source->ids[b * source->length], &height[b], &width[b]);
     return height ? at_grids_make(pass->tape, source->rows, height, width) : (at_grids){0};
 }
 
@@ -239,5 +228,5 @@ const at_model_kind at_show_attend_tell = {
     .encode = encode,
     .start = start,
     .decode = decode,
-    .features = features,
+    .features = annotate,
 };

@@ -35,6 +35,9 @@ typedef struct at_corpus_report {
 /* The lines of a file that name pictures, with paths relative to its folder made relative to the current one; of an
  * array .npy the lines FILE[0], FILE[1], ... */
 at_line_list *at_picture_lines_read(const char *path, at_error *error);
+/* Puts the folder of the file `path` before every one of its lines that is a relative path. Returns what the lines then
+ * point into, to release with free; NULL with an error. */
+char *at_picture_paths(at_line *lines, int64_t count, const char *path, at_error *error);
 
 /* How source lines that are not text become units: `read` returns how many the line has, all of them with the same id;
  * -1 with an error. */
@@ -50,6 +53,7 @@ typedef struct at_lines {
     int64_t count;
     at_line_list *file[2];  /* what they point into */
     at_line *cells;         /* the columns of a tab-separated file, or the lines of all parts */
+    char *paths;            /* of the pictures that a column names; NULL: none */
     struct at_lines **part; /* [parts] several corpora, one after the other; NULL: one */
     char **part_name;       /* [parts] the file of each, of the target if there are two */
     int parts;

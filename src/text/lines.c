@@ -50,7 +50,9 @@ static bool read_columns(at_lines *lines, const at_corpus_files *files, at_error
                                (long long)i + 1, name_of(files->tsv), columns, columns == 1 ? "" : "s", wanted[side]);
         }
     }
-    return true;
+    if (files->pictures)
+        lines->paths = at_picture_paths(lines->cells, lines->count, files->tsv, error);
+    return !files->pictures || lines->paths;
 }
 
 static bool read_file(at_lines *lines, int side, const char *path, bool pictures, at_error *error)
@@ -234,6 +236,7 @@ void at_lines_free(at_lines *lines)
     free(lines->part);
     free(lines->part_name);
     free(lines->cells);
+    free(lines->paths);
     free(lines);
 }
 

@@ -23,32 +23,27 @@ static bool list_items(at_line_list *list, const char *path, at_error *error)
     return true;
 }
 
-/* Every line that is a relative path gets the folder before it. */
-static bool add_folder(at_line_list *list, const char *path, at_error *error)
+char *at_picture_paths(at_line *lines, int64_t count, const char *path, at_error *error)
 {
     const char *slash = strrchr(path, '/');
     const size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
     size_t size = 1;
-    if (folder == 0)
-        return true;
-    for (int64_t i = 0; i < list->count; i++)
-        size += list->line[i].size + folder;
+    for (int64_t i = 0; i < count; i++)
+        size += lines[i].size + folder;
     char *bytes = malloc(size), *at = bytes;
     if (!bytes)
-        return at_no_memory(error, "the lines of '%s'", path);
-    for (int64_t i = 0; i < list->count; i++) {
-        const at_line line = list->line[i];
+        at_no_memory(error, "the lines of '%s'", path);
+    for (int64_t i = 0; bytes && i < count; i++) {
+        const at_line line = lines[i];
         const size_t before = line.size > 0 && line.text[0] != '/' ? folder : 0;
-        list->line[i] = (at_line){at, before + line.size};
+        lines[i] = (at_line){at, before + line.size};
         memcpy(at, path, before);
         at += before;
         if (line.size)
             memcpy(at, line.text, line.size);
         at += line.size;
     }
-    free(list->bytes);
-    list->bytes = bytes;
-    return true;
+    return bytes;
 }
 
 at_line_list *at_picture_lines_read(const char *path, at_error *error)
@@ -64,7 +59,12 @@ at_line_list *at_picture_lines_read(const char *path, at_error *error)
         done = list && list_items(list, path, error);
     } else {
         list = at_line_list_read(path, error);
-        done = list && add_folder(list, path, error);
+        char *bytes = list ? at_picture_paths(list->line, list->count, path, error) : NULL;
+        done = bytes;
+        if (done) {
+            free(list->bytes);
+            list->bytes = bytes;
+        }
     }
     if (done)
         return list;

@@ -39,13 +39,7 @@ const at_pictures *at_picture_source_pictures(const at_picture_source *source)
 
 void at_picture_source_grid(const at_picture_source *source, int32_t id, int64_t *height, int64_t *width)
 {
-    at_pictures_size(source->pictures, id, height, width);
-    if (source->layers.count > 0) {
-        at_convolutions_size(&source->layers, height, width);
-    } else {
-        *width = *height;
-        *height = 1;
-    }
+    at_picture_cells(source->pictures, &source->layers, id, height, width);
 }
 
 int64_t at_picture_source_add(at_picture_source *source, at_line line, int32_t *id, at_error *error)

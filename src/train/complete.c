@@ -257,7 +257,7 @@ static bool complete_own(at_train_settings *s, const at_model_kind *kind, at_giv
     for (int i = 0; at_training_setting(i); i++) {
         const at_setting *row = at_training_setting(i);
         char text[64];
-        if (row->offset == offsetof(at_train_settings, doubly_stochastic) && strcmp(s->model.normaliser, "hard") == 0)
+        if (row->offset == offsetof(at_train_settings, doubly_stochastic) && is_sampled(s))
             continue; /* it trains weights, and these are samples */
         if (before.row[i] || at_training_fields(s, i) != s || !at_model_own_default(kind, row, text, sizeof text) ||
             is_decided(s, kind, &before, row->name))

@@ -88,6 +88,9 @@ base64 -d <<<iVBORw0KGgoAAAANSUhEUgAAAAwAAAAICAAAAADoj0EtAAAAEElEQVR42mP4jwQYiOS
 printf 'left.png\n\nleft.png\n' >folder/list
 "$attend" translate m -i folder/list >png || fail "pictures in a folder"
 equal "the left half||the left half" "$(tr '\n' '|' <png | sed 's/|$//')" "the translations of PNG files"
+printf 'left.png\tthe left half\n' >folder/pairs.tsv
+"$attend" train --model show-attend-tell --tsv folder/pairs.tsv $small --updates 1 --quiet --output from_tsv 2>said ||
+    fail "a column of pictures: $(cat said)"
 train scaled --image-size 8x8 --epochs 5
 echo folder/wide.png | "$attend" translate scaled >wide
 equal "the upper half" "$(cat wide)" "a picture of another size, scaled"
