@@ -67,7 +67,15 @@ static void add(at_pictures *pictures, const char *line, size_t length, uint64_t
     at_error error = {0};
     const int64_t count = at_pictures_count(pictures);
     int64_t index;
-    const bool done = at_pictures_add(pictures, folder, line, length, &index, &error);
+    const size_t before = length > 0 ? sizeof folder : 0; /* an empty line stays one */
+    char *path = malloc(before + length + 1);             /* the line in the folder */
+    if (before > 0) {
+        memcpy(path, folder, sizeof folder - 1);
+        path[sizeof folder - 1] = '/';
+        memcpy(path + before, line, length);
+    }
+    const bool done = at_pictures_add(pictures, path, before + length, &index, &error);
+    free(path);
     expect_message(done, &error);
     EXPECT(index == (done ? count : -1) && at_pictures_count(pictures) == count + done);
     if (done)

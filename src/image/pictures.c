@@ -171,26 +171,7 @@ static bool take_item(char *path, int64_t *item)
     return true;
 }
 
-static char *path_of(const char *folder, const char *line, size_t length, at_error *error)
-{
-    const size_t before = folder && *folder && line[0] != '/' ? strlen(folder) : 0;
-    const bool slash = before > 0 && folder[before - 1] != '/';
-    char *path = malloc(before + slash + length + 1);
-    if (!path) {
-        at_no_memory(error, "the name of a picture");
-        return NULL;
-    }
-    if (before > 0)
-        memcpy(path, folder, before);
-    if (slash)
-        path[before] = '/';
-    memcpy(path + before + slash, line, length);
-    path[before + slash + length] = '\0';
-    return path;
-}
-
-bool at_pictures_add(at_pictures *pictures, const char *folder, const char *line, size_t length, int64_t *index,
-                     at_error *error)
+bool at_pictures_add(at_pictures *pictures, const char *line, size_t length, int64_t *index, at_error *error)
 {
     *index = -1;
     if (error->code != AT_OK)
@@ -200,9 +181,9 @@ bool at_pictures_add(at_pictures *pictures, const char *folder, const char *line
                        "it is empty; it should be the path of a picture, or an item of an array such as x.npy[0]");
     if (memchr(line, '\0', length))
         return at_fail(error, AT_FORMAT, "it has a zero byte, which no path has");
-    char *path = path_of(folder, line, length, error);
+    char *path = strndup(line, length);
     if (!path)
-        return false;
+        return at_no_memory(error, "the name of a picture");
     int64_t item;
     const bool done =
         take_item(path, &item) ? at_pictures_add_item(pictures, path, item, error) : add_file(pictures, path, error);

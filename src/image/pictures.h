@@ -26,11 +26,9 @@ void at_pictures_clear(at_pictures *pictures); /* forgets the pictures, keeps th
 /* The form, with the number of features once it is known. */
 at_picture_form at_pictures_form(const at_pictures *pictures);
 
-/* Adds the picture that a source line names: the path of a PNG or JPEG file, relative to `folder` (NULL: the current one),
- * or PATH.npy[INDEX], an item from 0 of an array: uint8 [N,H,W] or [N,H,W,3] of pictures, float16, float32 or float64 [N,L,D]
+/* Adds the picture that a source line names: the path of a PNG or JPEG file, or PATH.npy[INDEX], an item from 0 of an array: uint8 [N,H,W] or [N,H,W,3] of pictures, float16, float32 or float64 [N,L,D]
  * of features. *index is its number, or -1 with an error that names the file. Nothing is added then. */
-bool at_pictures_add(at_pictures *pictures, const char *folder, const char *line, size_t length, int64_t *index,
-                     at_error *error);
+bool at_pictures_add(at_pictures *pictures, const char *line, size_t length, int64_t *index, at_error *error);
 
 int64_t at_pictures_count(const at_pictures *pictures);
 uint64_t at_pictures_hash(const at_pictures *pictures); /* of all pictures and their sizes */

@@ -49,7 +49,7 @@ int64_t at_picture_source_add(at_picture_source *source, at_line line, int32_t *
         at_fail(error, AT_UNSUPPORTED, "there are more than %d pictures", INT32_MAX);
         return -1;
     }
-    if (!at_pictures_add(source->pictures, NULL, line.text, line.size, &index, error))
+    if (!at_pictures_add(source->pictures, line.text, line.size, &index, error))
         return -1;
     *id = (int32_t)index;
     at_picture_source_grid(source, *id, &height, &width);
