@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "image/pictures.h"
 #include "text/corpus.h"
 #include "text/file_list.h"
 
@@ -57,6 +58,10 @@ static bool read_columns(at_lines *lines, const at_corpus_files *files, at_error
 
 static bool read_file(at_lines *lines, int side, const char *path, bool pictures, at_error *error)
 {
+    if (!pictures && strcmp(path, "-") != 0 && at_pictures_is_array(path))
+        return at_fail(error, AT_FORMAT,
+                       "'%s' is an array (.npy), not lines of text; `model` show-attend-tell takes it as its source",
+                       path);
     lines->file[side] = pictures ? at_picture_lines_read(path, error) : at_line_list_read(path, error);
     if (!lines->file[side])
         return false;

@@ -114,6 +114,8 @@ said=$("$attend" train --model show-attend-tell --source folder/missing --target
 [[ $said == *"line 2"* ]] || [[ $said == *"no partner"* ]] || fail "a missing picture: $said"
 refuse 2 "model 'show-attend-tell' reads pictures, and --source-vocab is about source texts" \
     train --model show-attend-tell --source train.npy --target train.txt --source-vocab char --output no
+refuse 1 "'train.npy' is an array (.npy), not lines of text; --model show-attend-tell takes it as its source" \
+    train --source train.npy --target train.txt --output no
 refuse 2 "--augment changes pictures, and model 'bahdanau' reads text" \
     train --source train.txt --target train.txt --augment 1 --output no
 refuse 2 "--conv is for pictures, and the source is --features" \
