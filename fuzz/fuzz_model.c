@@ -1,6 +1,8 @@
-/* Any bytes as a model file: an error message, or a model that translates a short line and describes itself. */
+/* Any bytes as a model file: an error message, or a model that translates a short line, or a small picture, and describes itself. */
 #include "fuzz.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,11 +20,36 @@ static bool check(void *context, int64_t line, const at_result *result)
     return true;
 }
 
+/* A file of two pictures with 4 x 4 pixels of three channels, and the lines that name them. */
+static char array[] = "/tmp/fuzz_model_XXXXXX.npy", names[2][sizeof array + 3];
+
+static void remove_array(void)
+{
+    unlink(array);
+}
+
+static void write_pictures(void)
+{
+    const int file = mkstemps(array, 4);
+    EXPECT(file >= 0);
+    atexit(remove_array);
+    dprintf(file, "\x93NUMPY%c%c%c%c%-117s\n", 1, 0, 118, 0, "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 4, 4, 3), }");
+    for (int i = 0; i < 2 * 4 * 4 * 3; i++)
+        dprintf(file, "%c", i * 11 % 256);
+    close(file);
+    for (int i = 0; i < 2; i++)
+        snprintf(names[i], sizeof names[i], "%s[%d]", array, i);
+}
+
 static void use(at_translator *model)
 {
-    static const at_line source[] = {{"a b", 3}, {"", 0}}, target[] = {{"b", 1}, {"a", 1}};
+    static const at_line text[] = {{"a b", 3}, {"", 0}}, target[] = {{"b", 1}, {"a", 1}};
     const at_search_settings settings = {.beam = 2, .n_best = 2, .max_length = 4};
     const bool has_source = at_translator_has_source(model);
+    if (!names[0][0])
+        write_pictures();
+    const at_line pictures[] = {{names[0], strlen(names[0])}, {names[1], strlen(names[1])}};
+    const at_line *source = at_translator_has_pictures(model) ? pictures : text;
     at_error error = {0};
     int64_t lines = 0;
     expect_message(at_translate(model, &settings, source, 2, check, &lines, &error), &error);

@@ -11,6 +11,10 @@ cd "$scratch"
 printf 'a b\nb\n' >source
 printf 'b\na\n' >target
 
+cc -D_GNU_SOURCE -DAT_HAVE_PNG -DAT_HAVE_JPEG -I "$top/include" -I "$top/src" -I "$top/tests" "$top/fuzz/picture_seeds.c" "$top/src/base/buffer.c" "$top/src/base/grow.c" \
+    -lcmocka -lpng -ljpeg -o picture_seeds
+./picture_seeds "$seeds"
+
 # train NAME OPTION...: on those two lines.
 train()
 {
@@ -33,6 +37,10 @@ for model in rnn-plain rnn-encdec rnn-attention bahdanau luong transformer trans
     fi
     cp $model "$seeds/$model.model"
 done
+printf '%s\n' "$seeds"/{rgb.png,grey.jpeg} >pictures
+"$attend" train --source pictures --target target --model show-attend-tell --image-size 6x6 --conv 2x3s2 --embedding 2 \
+    --hidden 2 --attention 2 --coverage 1 --batch-size 1 --updates 1 --quiet --output show-attend-tell
+cp show-attend-tell "$seeds/show-attend-tell.model"
 train subwords --model transformer --layers 1 --heads 1 --ffn 2 --source-vocab "$top/tests/ref/rules.spm" --target-vocab char --updates 1
 cp subwords "$seeds/subwords.model"
 
@@ -70,9 +78,6 @@ done
 printf '\x45\x31a b c\n\xe6\xbc\xa2\xe5\xad\x97\n A b\nd\nb c a\n\n' >"$seeds/references.score"
 cp "$top"/examples/compare/luong.spec "$seeds/luong.spec"
 printf 'tsv = a.tsv\ntest-source = s\ntest-target = t\nheads = 1 2\nhidden = 8\nrow = one : --model luong --resume\nseeds = 1 2\nmetrics = bleu wer\n--set updates=5\n--set heads=4\n' >"$seeds/files.spec"
-cc -D_GNU_SOURCE -DAT_HAVE_PNG -DAT_HAVE_JPEG -I "$top/include" -I "$top/src" -I "$top/tests" "$top/fuzz/picture_seeds.c" "$top/src/base/buffer.c" "$top/src/base/grow.c" \
-    -lcmocka -lpng -ljpeg -o picture_seeds
-./picture_seeds "$seeds"
 # array NAME TYPE SHAPE BYTES: a form, a line and a .npy array.
 array()
 {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # commands.sh: whole commands on mutated files, in the build with the sanitizers: models, states, arrays, subword models,
-# texts, compressed texts, alignments, config files and SPECs. Every command succeeds, or is refused with exactly one
+# texts, compressed texts, pictures, alignments, config files and SPECs. Every command succeeds, or is refused with exactly one
 # message; none crashes, runs without end, or leaves a temporary file. commands.c mutates, runs and judges.
 set -u
 cd "$(dirname "$0")"
@@ -16,10 +16,13 @@ enter
 
 mkdir s
 cd s || exit 1
-cp "$top"/fuzz/seeds/*.{model,state,safetensors} "$top/tests/ref/rules.spm" .
+cp "$top"/fuzz/seeds/*.{model,state,safetensors,png,jpeg} "$top/tests/ref/rules.spm" .
 make_arrays
+bytes dots.npy '2, 5, 5' 50
+printf 's/rgb.png\ns/grey.jpeg\n' >pictures
 printf 'a b\nb\n' >source
 printf 'b\na\n' >target
+echo x.jpeg >one
 printf '0-0 1?0\n0-0\n' >links
 printf '0-0\n0-0\n' >sure
 paste source target >pairs.tsv
@@ -65,6 +68,16 @@ transformer="--source s/source --target s/target --hidden 2 --batch-size 1 --max
     echo "s/transformer-lm.model m score perplexity -m m --reference s/target --threads 1 --quiet"
     echo "s/luong.model m translate -m s/luong.model -m m --alignment soft --threads 1 --quiet < s/source"
     echo "s/luong.model m score perplexity -m m --source s/source --reference s/target --threads 1 --quiet"
+    echo "s/show-attend-tell.model m translate -m m --beam 2 --max-length 6 --threads 1 --quiet < s/pictures"
+    echo "s/show-attend-tell.model m show s/rgb.png -m m --level subword --quiet"
+    for file in "$top"/fuzz/seeds/*.png; do
+        echo "s/$(basename "$file") x.png show x.png -m s/show-attend-tell.model --level subword --quiet"
+    done
+    for file in "$top"/fuzz/seeds/*.jpeg; do
+        echo "s/$(basename "$file") x.jpeg encode -m s/show-attend-tell.model -o out.npy --threads 1 --quiet < s/one"
+    done
+    echo "s/dots.npy x.npy translate -m s/show-attend-tell.model -i x.npy --max-length 6 --threads 1 --quiet"
+    echo "s/pictures x translate -m s/show-attend-tell.model -i x --max-length 6 --threads 1 --quiet"
     for i in 1 2 3 4 5 6; do
         echo s/luong.state m.state train $luong
         echo s/transformer.state m.state train $transformer

@@ -4,6 +4,7 @@
 small="--embedding 4 --hidden 4 --attention 4 --maxout 4 --batch-size 8 --save-every 2 --threads 1 --quiet"
 narrow="--model transformer --hidden 4 --heads 2 --ffn 4 --layers 1 --batch-size 8 --updates 2 --quiet"
 pairs="--source lines --target lines"
+picture="--model show-attend-tell --image-size 6x6 --conv 2x3s2 --embedding 4 --hidden 4 --attention 4 --batch-size 2 --augment 0.5 --threads 1 --quiet"
 valid="--valid-source few --valid-target few --valid-every 2"
 
 # NAME: ARGUMENTS, for the folder that make_start makes. Each reads the lines of `few`; score-links reads `links`.
@@ -22,12 +23,14 @@ train-twice: train $pairs $small --updates 3 --ema 0.9 --output twice --threads 
 train-average: train --tsv pairs --valid-tsv pairs --valid-every 1 $small --updates 3 --average 2 --valid-metric bleu --output mean.of
 train-transformer: train $pairs $narrow --config config --threads 1 --output other
 train-spm: train $pairs $small --updates 1 --source-vocab spm:16 --target-vocab char --output new
+train-pictures: train --source pictures --target few $picture --updates 2 --output new
 resume: train $pairs $valid $small --updates 4 --output old --resume
 translate: translate -m m --beam 3 --n-best 2 --alignment soft --scores --coverage --threads 1
 sample: translate -m t --sample 0.8 --replace-unknown --batch-size 2 --threads 1
 translate-ensemble: translate -m m -m n --alignment hard --threads 2
 translate-spm: translate -m s --beam 2 --threads 1
 translate-lm: translate -m lm --max-length 8 --threads 1
+translate-pictures: translate -m p -i pictures --beam 2 --alignment soft --threads 1
 align: align -m t --source lines.gz --target lines --head best --scores --threads 1 --quiet
 align-subword: align -m s $pairs --level subword --threads 1
 encode: encode -m m -o features.safetensors --threads 1
@@ -86,6 +89,9 @@ score = additive general
 seeds = 1
 metrics = accuracy
 END
+    cp "$top"/fuzz/seeds/{rgb.png,palette.png,grey.jpeg} .
+    bytes dots.npy '2, 5, 5' 50
+    printf '%s\n' rgb.png palette.png grey.jpeg 'dots.npy[1]' >pictures
     make_arrays
     mv w.npy W.npy
     train_all || exit 1
@@ -102,7 +108,8 @@ train_all()
         "$attend" train $pairs $small --updates 2 --source-vocab spm:16 --target-vocab spm:16 --output s &&
         "$attend" train $pairs $narrow --output t &&
         "$attend" train --target lines ${narrow/transformer/transformer-lm} --output lm &&
-        "$attend" train $pairs $valid $small --updates 2 --output old && rm {m,n,s,t,lm}.{state,log.jsonl}
+        "$attend" train --source pictures --target few $picture --updates 1 --output p &&
+        "$attend" train $pairs $valid $small --updates 2 --output old && rm {m,n,s,t,lm,p}.{state,log.jsonl}
 }
 
 # ---- Running them ---------------------------------------------------------------------------------------------------

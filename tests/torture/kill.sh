@@ -77,7 +77,7 @@ again()
 
 # ---- Training -----------------------------------------------------------------------------------------------------
 
-trainings="bahdanau bahdanau-sparse luong-local-m transformer transformer-guided transformer-spm lm"
+trainings="bahdanau bahdanau-sparse luong-local-m transformer transformer-guided transformer-spm lm pictures"
 
 train() # NAME: sets the array $command
 {

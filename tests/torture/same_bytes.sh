@@ -13,8 +13,8 @@ make_corpus
 export LC_ALL=C # the lines are bytes
 orders=$(count 1 3)
 settings=$(count 16 600)
-models="plain bahdanau luong luong-entmax transformer transformer-shaw transformer-spm lm"
-[ "$TORTURE" = full ] || models="bahdanau transformer-shaw"
+models="plain bahdanau luong luong-entmax transformer transformer-shaw transformer-spm lm pictures bahdanau-exact"
+[ "$TORTURE" = full ] || models="bahdanau transformer-shaw pictures"
 batches="1 2 3 7 16 64 101"
 runs=0 compared=0
 
@@ -37,6 +37,11 @@ shuffle() { awk -v seed="$1" 'BEGIN { srand(seed) } { print rand() "\t" $0 }' | 
     echo
     tail -n 2 lines.source
 } >lines.target
+
+cut -f 1 pictures.tsv | tail -n "$(wc -l <lines.source)" >lines.pictures
+
+# sources: the file of the sources of the model.
+sources() { if [ "$name" = pictures ]; then echo lines.pictures; else echo lines.source; fi; }
 
 larger() # NAME: the options of a case, for a larger model
 {
@@ -78,13 +83,14 @@ operate()
     esac 2>said || found "$1 of $name exits with $?: $(cat said)"
 }
 
+# in_order: the lines of stdin in the order of the file `order`.
+in_order() { awk 'NR == FNR { at[NR] = $1; next } { line[FNR] = $0 } END { for (i = 1; i in at; i++) print line[at[i]] }' order -; }
+
 # try OPERATION THREADS BATCH: with the lines in the order of the file `order`.
 try()
 {
-    local side
-    for side in source target; do
-        awk 'NR == FNR { at[NR] = $1; next } { line[FNR] = $0 } END { for (i = 1; i in at; i++) print line[at[i]] }' order lines.$side >now.$side
-    done
+    in_order <"$(sources)" >now.source
+    in_order <lines.target >now.target
     operate "$@" >written
     case $1 in arrays | perplexity) cat written ;; *) paste order written | sort -n | cut -f 2- ;; esac >now
     cmp -s expected now || found "$1 of $name with $2 threads, batches of $3 and another order writes other bytes: $(diff expected now | head -n 4)"
@@ -103,7 +109,7 @@ attack_model()
     for operation in $(operations "$name"); do
         seq "$(wc -l <lines.source)" >order
         : >expected
-        cp lines.source now.source
+        cp "$(sources)" now.source
         cp lines.target now.target
         operate "$operation" 1 64 >expected
         for ((i = 0; i < orders; i++)); do

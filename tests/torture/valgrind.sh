@@ -54,7 +54,10 @@ head -n 24 links >few.links
 head -n 5 valid.tsv >fewer.tsv
 cut -f 1 fewer.tsv >source
 cut -f 2 fewer.tsv >target
-few() { options_of "$1" | sed 's/train\.tsv/few.tsv/; s/valid\.tsv/fewer.tsv/; s/links/few.links/; s/--updates 14/--updates 3/; s/--valid-every 7/--valid-every 2/; s/spm:60/spm:40/g
+head -n 24 train.pictures.tsv >few.pictures.tsv
+head -n 5 valid.pictures.tsv >fewer.pictures.tsv
+cut -f 1 fewer.pictures.tsv >pictures.source
+few() { options_of "$1" | sed 's/train\(\.pictures\)*\.tsv/few\1.tsv/; s/valid\(\.pictures\)*\.tsv/fewer\1.tsv/; s/links/few.links/; s/--updates 14/--updates 3/; s/--valid-every 7/--valid-every 2/; s/spm:60/spm:40/g
     s/--embedding 16/--embedding 8/; s/--hidden 24/--hidden 8/; s/--batch-size 16/--batch-size 8/; s/--quiet//'; }
 
 call 0 --version
@@ -78,31 +81,32 @@ also 0 attention --query q.npy --normaliser hard --sample 3 --position rope --ou
 call 1 attention --query few.tsv --out o.npy
 also 1 attention --query q.npy --key w.npy --out o.npy
 
-models="bahdanau lm"
+models="bahdanau lm pictures"
 [ "$TORTURE" = short ] || models=$(cases | sed 's/:.*//')
 for name in $models; do
     call 0 train $(few "$name") --output "$name"
     call 0 train $(few "$name") --updates 4 --resume --output "$name"
     call 0 info "$name"
     also 0 info "$name" --verify
-    input=$(case $name in lm) echo target ;; *) echo source ;; esac)
+    lines=$(case $name in lm) echo target ;; pictures) echo pictures.source ;; *) echo source ;; esac)
+    input=$lines
     also 0 translate -m "$name"
     call 0 translate -m "$name" --beam 3 --n-best 2 --scores --max-length 8
     call 0 translate -m "$name" --sample 1 --n-best 2 --max-length 8
     input=/dev/null
     case $name in
     lm) call 0 score perplexity -m lm --reference target ;;
-    *) call 0 score perplexity -m "$name" --reference target --source source --json ;;
+    *) call 0 score perplexity -m "$name" --reference target --source "$lines" --json ;;
     esac
     attends "$name" || continue
-    call 0 align -m "$name" --source source --target target --scores --coverage
-    also 0 align -m "$name" --source source --target target --head best
-    input=source
-    call 0 translate -m "$name" --alignment soft --coverage --replace-unknown
+    call 0 align -m "$name" --source "$lines" --target target --scores --coverage
+    also 0 align -m "$name" --source "$lines" --target target --head best
+    input=$lines
+    call 0 translate -m "$name" --alignment soft --coverage $([ "$name" = pictures ] || echo --replace-unknown)
     also 0 encode -m "$name" -o features.safetensors
     call 0 encode -m "$name" --mean -o features.npy
     input=/dev/null
-    call 0 show "$(head -n 1 source)" -m "$name"
+    call 0 show "$(head -n 1 "$lines")" -m "$name"
 done
 call 1 train --source source --target target --hidden 8 --embedding 8 --updates 2 --learning-rate 1e38 --output diverged
 also 2 train --source source --target target --score nosuch --output refused
