@@ -28,7 +28,7 @@ TORTURE      ?= full
 ATTACKS      ?=
 
 # Debian's names: the tools, and the libraries of cmake/needs.txt.
-PACKAGES      = gcc g++ make cmake pkg-config librandom123-dev $(shell sed -n 's/^[?A-Z].* //p' cmake/needs.txt)
+PACKAGES      = gcc g++ make cmake pkg-config librandom123-dev $(shell sed -n 's/^[?+A-Z].* //p' cmake/needs.txt)
 TEST_PACKAGES = libcmocka-dev
 LONG_PACKAGES = abigail-tools gcc-aarch64-linux-gnu qemu-user
 TORTURE_PACKAGES = valgrind

@@ -3,17 +3,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array_maps.h"
 #include "commands.h"
+#include "drawing.h"
 #include "heads.h"
 #include "line_output.h"
-#include "maps.h"
-#include "text_file.h"
+#include "show.h"
 
 typedef struct show_options {
     cli_common common;
     const char *model, *target, *head, *output;
-    int kind, level;
+    const char *weights, *rows, *columns, *gold;
+    int kind, level, theme;
     int64_t beam;
+    bool sums;
 } show_options;
 
 enum { KIND_UNSET, KIND_CROSS, KIND_ENCODER, KIND_DECODER };
@@ -21,6 +24,9 @@ static const char *const kinds[] = {
     [KIND_UNSET] = "", [KIND_CROSS] = "cross", [KIND_ENCODER] = "encoder", [KIND_DECODER] = "decoder", NULL};
 enum { LEVEL_WORD, LEVEL_SUBWORD };
 static const char *const levels[] = {[LEVEL_WORD] = "word", [LEVEL_SUBWORD] = "subword", NULL};
+
+static const char *const themes[] = {
+    [AT_THEME_AUTO] = "auto", [AT_THEME_LIGHT] = "light", [AT_THEME_DARK] = "dark", NULL};
 
 static const at_setting table[] = {
     {AT_SETTING_HEADING, .help = "The model and the text"},
@@ -30,6 +36,12 @@ static const at_setting table[] = {
      .help = "show this translation (default: the model's own)"},
     {AT_SETTING_COUNT, "beam", "N", offsetof(show_options, beam), "1", 1, 10000,
      .help = "size of the beam; 1 is greedy decoding"},
+    {AT_SETTING_TEXT, "weights", "ARRAY", offsetof(show_options, weights),
+     .help = "draw this array instead: [rows,columns], [heads,rows,columns] or [layers,heads,rows,columns], as attend "
+             "attention takes them"},
+    {AT_SETTING_TEXT, "rows", "FILE", offsetof(show_options, rows),
+     .help = "with --weights: a name in each line (default: numbers)"},
+    {AT_SETTING_TEXT, "columns", "FILE", offsetof(show_options, columns), .help = "the same for the columns"},
 
     {AT_SETTING_HEADING, .help = "Which weights"},
     {AT_SETTING_CHOICE, "kind", "KIND", offsetof(show_options, kind), .choices = kinds,
@@ -37,26 +49,26 @@ static const at_setting table[] = {
              "cross, or decoder in a language model)"},
     {AT_SETTING_TEXT, "head", "HEAD", offsetof(show_options, head),
      .help = "average of all layers and heads, LAYER.HEAD such as 2.1, or all: each of them (default: the head that "
-             "training guided, or average; with -o all)"},
+             "training guided, or average; of numbers in a file and of arrays all)"},
     {AT_SETTING_CHOICE, "level", "LEVEL", offsetof(show_options, level), "subword", .choices = levels,
      .help = "word: between words, which are separated by blanks; subword: between the units of the vocabularies"},
+
+    {AT_SETTING_HEADING, .help = "The file"},
     {AT_SETTING_TEXT, "output", "FILE", offsetof(show_options, output),
-     .help =
-         "write the weights to FILE.safetensors or FILE.tsv, of all kinds without --kind, or to FILE.npy instead of "
-         "drawing them",
+     .help = "instead of the terminal: FILE.svg, FILE.png or FILE.pdf, a drawing; or the numbers, FILE.safetensors or "
+             "FILE.tsv, of all kinds without --kind, or FILE.npy",
      .letter = 'o'},
+    {AT_SETTING_SWITCH, "sums", .offset = offsetof(show_options, sums),
+     .help = "draw the sums of rows and columns beside one map"},
+    {AT_SETTING_TEXT, "gold", "LINKS", offsetof(show_options, gold),
+     .help = "outline these links of source and target words, from 0: \"0-0 1-2 2?1\", where ? is one that is only "
+             "possible"},
+    {AT_SETTING_CHOICE, "theme", "THEME", offsetof(show_options, theme), "auto", .choices = themes,
+     .help = "light or dark; auto: an SVG file follows its viewer, others are light"},
     {0},
 };
 
 /* ---- What is shown -------------------------------------------------------------------------------------------- */
-
-typedef struct show {
-    const show_options *options;
-    const at_maps *maps;
-    int kind; /* an at_attention_kind; -1: all, in a file */
-    cli_choice choice;
-    at_error *error;
-} show;
 
 static at_attention_kind kind_of(const show_options *o, const at_translator *translator)
 {
@@ -67,137 +79,91 @@ static at_attention_kind kind_of(const show_options *o, const at_translator *tra
                                      : AT_CROSS_ATTENTION;
 }
 
-static bool choose(show *s, const at_translator *translator)
+/* Whether -o asks for numbers, of all kinds and heads unless some are chosen; a drawing is of one kind, like that in the
+ * terminal. */
+static bool wants_numbers(const show_options *o)
 {
-    const show_options *o = s->options;
+    return o->output && !is_drawing(o->output);
+}
+
+/* *kind: an at_attention_kind; -1: all, in a file of numbers. */
+static bool choose(const show_options *o, const at_translator *translator, int *kind, cli_choice *choice,
+                   at_error *error)
+{
     cli_head head = {0};
-    s->kind = o->output && o->kind == KIND_UNSET ? -1 : (int)kind_of(o, translator);
-    s->choice.all = o->head ? strcmp(o->head, "all") == 0 : o->output != NULL;
-    if (s->choice.all)
+    *kind = wants_numbers(o) && o->kind == KIND_UNSET ? -1 : (int)kind_of(o, translator);
+    choice->all = o->head ? strcmp(o->head, "all") == 0 : wants_numbers(o);
+    if (choice->all)
         return true;
-    if ((o->head || s->kind == AT_CROSS_ATTENTION) && !head_read(o->head, "all", translator, &head, s->error))
+    if ((o->head || *kind == AT_CROSS_ATTENTION) && !head_read(o->head, "all", translator, &head, error))
         return false;
-    s->choice.layer = head.layer;
-    s->choice.head = head.head;
+    choice->layer = head.layer;
+    choice->head = head.head;
     return true;
 }
 
 /* Fails if the model has no attention of the kind, or no such head. */
-static bool check_choice(const show *s)
+static bool check_choice(const at_maps *all, int chosen, const cli_choice *choice, at_error *error)
 {
-    const at_map *first = at_maps_at(s->maps, 0); /* none for a source without a unit */
+    const at_map *first = at_maps_at(all, 0); /* none for a source without a unit */
     for (int kind = 0; kind < KINDS && first; kind++) {
-        const cli_maps maps = maps_of_kind(s->maps, (at_attention_kind)kind);
-        if (s->kind == kind && maps.layers == 0)
-            return fail(s->error, AT_UNSUPPORTED, "this model has no attention of the kind %s; it has %s",
+        const cli_maps maps = maps_of_kind(all, (at_attention_kind)kind);
+        if (chosen == kind && maps.layers == 0)
+            return fail(error, AT_UNSUPPORTED, "this model has no attention of the kind %s; it has %s",
                         kind_name((at_attention_kind)kind), kind_name(first->kind));
-        if ((s->kind == kind || s->kind < 0) && maps.layers && !choice_exists(&maps, &s->choice, s->error))
+        if ((chosen == kind || chosen < 0) && maps.layers && !choice_exists(&maps, choice, error))
             return false;
     }
     return true;
 }
 
-/* ---- Drawing -------------------------------------------------------------------------------------------------- */
-
-/* The names of one side, to be released with free; a blank as a name would not be seen. */
-static const char **shown_names(const char *const *names, int64_t count, at_error *error)
+/* Draws in the terminal, or in the file that -o names. */
+static bool draw(const show_options *o, show *s)
 {
-    const char **shown = malloc((size_t)(count + 1) * sizeof *shown);
-    if (!shown)
-        fail(error, AT_MEMORY, "out of memory for the picture");
-    for (int64_t i = 0; shown && i < count; i++)
-        shown[i] = strcmp(names[i], " ") == 0 ? "␣" : names[i];
-    return shown;
-}
-
-static bool print_text(char *text)
-{
-    if (text)
-        printf("\n%s", text);
-    at_text_free(text);
-    return text;
-}
-
-static bool draw_one(const show *s, const cli_maps *maps, const char **rows, const char **columns)
-{
-    const at_map *map = maps->map[0];
-    float *weights = choice_weights(maps, &s->choice, s->error);
-    at_heatmap picture = {
-        .rows = map->rows, .columns = map->columns, .values = weights, .row_names = rows, .column_names = columns};
-    fit_terminal(&picture, 0);
-    const bool good = weights && print_text(at_heatmap_text(&picture, s->error));
-    free(weights);
-    return good;
-}
-
-static bool print_names(const char *what, const char *const *names, int64_t count, at_error *error)
-{
-    text_file text;
-    const int width = terminal_width();
-    if (!text_open(&text, error))
-        return false;
-    for (int64_t i = 0; i < count; i++)
-        fprintf(text.stream, "%s%s", i ? " " : "", names[i]);
-    char *taken = text_take(&text, error);
-    if (!taken)
-        return false;
-    printf("%-8s ", what);
-    print_wrapped(stdout, taken, 9, width > 0 ? width : 100, 9);
-    free(taken);
-    return true;
-}
-
-/* The heads of one layer as small maps. */
-static bool draw_layer(const show *s, const at_map *map)
-{
-    at_heatmap *pictures = calloc((size_t)map->heads, sizeof *pictures);
-    char(*numbers)[24] = calloc((size_t)map->heads, sizeof *numbers);
-    const char **titles = calloc((size_t)map->heads, sizeof *titles);
-    bool good = pictures && numbers && titles;
-    if (!good)
-        fail(s->error, AT_MEMORY, "out of memory for the pictures");
-    for (int head = 0; good && head < map->heads; head++) {
-        pictures[head] = (at_heatmap){
-            .rows = map->rows, .columns = map->columns, .values = map->weights + head * map->rows * map->columns};
-        fit_terminal(&pictures[head], 0);
-        snprintf(numbers[head], sizeof numbers[head], "%d.%d", map->layer, head + 1);
-        titles[head] = numbers[head];
-    }
-    good = good && print_text(at_heatmaps_text(pictures, titles, map->heads, s->error));
-    free(titles);
-    free(numbers);
-    free(pictures);
-    return good;
-}
-
-static bool draw_all(const show *s, const cli_maps *maps, const char **rows, const char **columns)
-{
-    putchar('\n');
-    bool good = print_names("rows", rows, maps->map[0]->rows, s->error) &&
-                print_names("columns", columns, maps->map[0]->columns, s->error);
-    for (int l = 0; good && l < maps->layers; l++)
-        good = draw_layer(s, maps->map[l]);
-    return good;
-}
-
-static bool draw(const show *s)
-{
-    const cli_maps maps = maps_of_kind(s->maps, (at_attention_kind)s->kind);
-    if (maps.layers == 0) /* a source without a unit */
-        return true;
-    const at_map *map = maps.map[0];
-    const char **rows = shown_names(map->row_names, map->rows, s->error);
-    const char **columns = shown_names(map->column_names, map->columns, s->error);
-    const bool good = rows && columns && (s->choice.all ? draw_all : draw_one)(s, &maps, rows, columns);
-    free(rows);
-    free(columns);
+    at_drawing_link *links = NULL;
+    s->sums = o->sums;
+    s->theme = (at_theme)o->theme;
+    bool good = !o->gold || at_drawing_links(o->gold, &links, &s->link_count, s->error);
+    s->links = links;
+    good = good && (o->output ? show_save(s, o->output) : show_print(s));
+    free(links);
     return good;
 }
 
 /* ---- The command ---------------------------------------------------------------------------------------------- */
 
+static bool check_file(const show_options *o, at_error *error)
+{
+    if (o->output && !maps_file_known(o->output, error))
+        return false;
+    if (o->weights && wants_numbers(o))
+        return fail(error, AT_USAGE, "with --weights -o is a name that ends in .svg, .png or .pdf, not '%s'",
+                    o->output);
+    if (o->gold && o->model && o->level == LEVEL_SUBWORD)
+        return fail(error, AT_USAGE, "--gold links words; add --level word");
+    if (o->output && is_drawing(o->output))
+        return true;
+    return (!o->sums && !o->gold && o->theme == AT_THEME_AUTO) ||
+           fail(error, AT_USAGE, "%s is for a drawing in a file: add -o FILE.svg",
+                o->sums   ? "--sums"
+                : o->gold ? "--gold"
+                          : "--theme");
+}
+
+static bool check_arrays(const show_options *o, int word_count, at_error *error)
+{
+    if (o->model || word_count > 0)
+        return fail(error, AT_USAGE, "--weights draws an array, so it takes neither a model nor a text");
+    if (o->target || o->kind != KIND_UNSET)
+        return fail(error, AT_USAGE, "%s is for a model, not for --weights", o->target ? "--target" : "--kind");
+    return check_file(o, error);
+}
+
 static bool check(const show_options *o, int word_count, char **words, at_error *error)
 {
+    if (o->rows || o->columns)
+        return fail(error, AT_USAGE, "%s names the %s of --weights, which is not given",
+                    o->rows ? "--rows" : "--columns", o->rows ? "rows" : "columns");
     if (!o->model)
         return fail(error, AT_USAGE, "attend show needs a model: attend show MODEL TEXT, or -m MODEL");
     if (word_count == 0)
@@ -209,7 +175,7 @@ static bool check(const show_options *o, int word_count, char **words, at_error 
         return fail(error, AT_USAGE, "attend show takes one line of text");
     if (o->output && at_file_same(o->model, o->output))
         return fail(error, AT_USAGE, "-o would write over the model '%s'; name another file", o->model);
-    return !o->output || maps_file_known(o->output, error);
+    return check_file(o, error);
 }
 
 /* The maps of the text; a language model reads it and translates nothing. */
@@ -231,23 +197,54 @@ static at_maps *maps_of_text(const show_options *o, at_translator *translator, c
     return words;
 }
 
+static void show_text(const show_options *o, int word_count, char **words, at_error *error)
+{
+    show s = {.error = error};
+    int kind = 0;
+    at_translator *translator = check(o, word_count, words, error) ? at_translator_load(o->model, error) : NULL;
+    at_maps *maps = translator && choose(o, translator, &kind, &s.choice, error)
+                        ? maps_of_text(o, translator, words[0], error)
+                        : NULL;
+    bool good = maps && check_choice(maps, kind, &s.choice, error);
+    if (good && wants_numbers(o))
+        good = maps_write(maps, kind, &s.choice, o->output, error);
+    if (good && kind >= 0)
+        s.maps = maps_of_kind(maps, (at_attention_kind)kind);
+    s.row_title = kind == AT_CROSS_ATTENTION ? "target" : "attending";
+    s.column_title = kind == AT_CROSS_ATTENTION ? "source" : "attended";
+    const bool draws = s.maps.layers > 0 && !wants_numbers(o); /* a source without a unit has no map */
+    if (good && draws && o->output)
+        good = draw(o, &s);
+    if (good)
+        printf("%s\nlog-probability %.4f\n", at_maps_target(maps), at_maps_score(maps));
+    if (good && draws && !o->output)
+        draw(o, &s);
+    at_maps_free(maps);
+    at_translator_free(translator);
+}
+
+static void show_array(const show_options *o, int word_count, at_error *error)
+{
+    show s = {.error = error};
+    array_maps arrays = {0};
+    if (check_arrays(o, word_count, error) && array_maps_read(&arrays, o->weights, o->rows, o->columns, error) &&
+        array_maps_choose(&arrays, o->head, &s.choice, error)) {
+        s.maps = arrays.maps;
+        draw(o, &s);
+    }
+    array_maps_free(&arrays);
+}
+
 static int run(void *options, int word_count, char **words)
 {
     show_options *o = options;
     at_error error = {0};
-    if (word_count == 2 && !o->model)
+    if (word_count == 2 && !o->model && !o->weights)
         model_word("show", &o->model, &word_count, &words, &error);
-    show s = {.options = o, .error = &error};
-    at_translator *translator = check(o, word_count, words, &error) ? at_translator_load(o->model, &error) : NULL;
-    at_maps *maps = translator && choose(&s, translator) ? maps_of_text(o, translator, words[0], &error) : NULL;
-    s.maps = maps;
-    if (maps && check_choice(&s) && (!o->output || maps_write(maps, s.kind, &s.choice, o->output, &error))) {
-        printf("%s\nlog-probability %.4f\n", at_maps_target(maps), at_maps_score(maps));
-        if (!o->output)
-            draw(&s);
-    }
-    at_maps_free(maps);
-    at_translator_free(translator);
+    if (error.code == AT_OK && o->weights)
+        show_array(o, word_count, &error);
+    else
+        show_text(o, word_count, words, &error);
     return report(&error);
 }
 
@@ -255,17 +252,20 @@ const cli_command command_show = {
     .name = "show",
     .words = "[MODEL] TEXT",
     .most_words = INT_MAX,
-    .line = "draw a trained model's attention weights for a text",
+    .line = "draw a trained model's attention weights for a text, or those of an array",
     .text =
         "Translates the text, or takes the translation of --target, and draws the attention weights. Of the kind "
         "cross, "
         "columns are source units and rows target units; </s> is the end of the line. Of the kinds encoder and "
         "decoder, "
-        "rows and columns are the units that are read; <s> is the beginning. A language model reads the text itself.",
+        "rows and columns are the units that are read; <s> is the beginning. A language model reads the text itself. "
+        "With --weights it draws any array.",
     .examples = "  attend show -m de-en.safetensors \"ich mochte ein bier\"\n"
                 "  attend show -m de-en.safetensors \"ich mochte ein bier\" --target \"i want a beer\"\n"
                 "  attend show -m de-en.safetensors \"ich mochte ein bier\" --kind encoder --head all\n"
-                "  attend show -m de-en.safetensors \"ich mochte ein bier\" -o weights.safetensors",
+                "  attend show -m de-en.safetensors \"ich mochte ein bier\" -o weights.svg\n"
+                "  attend show -m de-en.safetensors \"ich mochte ein bier\" -o weights.safetensors\n"
+                "  attend show --weights w.npy --rows target.txt --columns source.txt -o w.pdf",
     .options = table,
     .size = sizeof(show_options),
     .run = run,

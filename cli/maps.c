@@ -4,14 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drawing.h"
 #include "options.h"
 #include "outputs.h"
-
-enum { MOST_LAYERS = sizeof((cli_maps){0}.map) / sizeof(const at_map *) };
 
 const char *kind_name(at_attention_kind kind)
 {
     return kind == AT_ENCODER_ATTENTION ? "encoder" : kind == AT_DECODER_ATTENTION ? "decoder" : "cross";
+}
+
+const char *kind_title(const cli_maps *maps)
+{
+    static const char *const titles[KINDS] = {[AT_ENCODER_ATTENTION] = "encoder attention",
+                                              [AT_DECODER_ATTENTION] = "decoder attention",
+                                              [AT_CROSS_ATTENTION] = "cross attention"};
+    return maps->of_array ? "weights" : titles[maps->map[0]->kind];
 }
 
 cli_maps maps_of_kind(const at_maps *maps, at_attention_kind kind)
@@ -28,8 +35,8 @@ bool choice_exists(const cli_maps *maps, const cli_choice *choice, at_error *err
 {
     const int layers = maps->layers, heads = maps->map[0]->heads;
     return (choice->layer <= layers && choice->head <= heads) ||
-           fail(error, AT_UNSUPPORTED, "there is no head %d.%d: the %s attention has %d layer%s of %d head%s",
-                choice->layer, choice->head, kind_name(maps->map[0]->kind), layers, layers == 1 ? "" : "s", heads,
+           fail(error, AT_UNSUPPORTED, "there is no head %d.%d: the %s %s %d layer%s of %d head%s", choice->layer,
+                choice->head, kind_title(maps), maps->of_array ? "have" : "has", layers, layers == 1 ? "" : "s", heads,
                 heads == 1 ? "" : "s");
 }
 
@@ -56,8 +63,9 @@ float *choice_weights(const cli_maps *maps, const cli_choice *choice, at_error *
 
 bool maps_file_known(const char *path, at_error *error)
 {
-    return ends_in(path, ".npy") || ends_in(path, ".safetensors") || ends_in(path, ".tsv") ||
-           fail(error, AT_USAGE, "-o is a name that ends in .npy, .safetensors or .tsv, not '%s'", path);
+    return ends_in(path, ".npy") || ends_in(path, ".safetensors") || ends_in(path, ".tsv") || is_drawing(path) ||
+           fail(error, AT_USAGE, "-o is a name that ends in .svg, .png, .pdf, .npy, .safetensors or .tsv, not '%s'",
+                path);
 }
 
 /* ---- .npy ----------------------------------------------------------------------------------------------------- */

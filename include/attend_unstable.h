@@ -186,6 +186,40 @@ AT_API int64_t at_vocabulary_frequency(const at_vocabulary *vocabulary, int32_t 
 AT_API char *at_vocabulary_segment(const at_vocabulary *vocabulary, at_line line, at_error *error);
 AT_API char *at_vocabulary_join(const at_vocabulary *vocabulary, at_line line, at_error *error);
 
+/* ---- Drawings ------------------------------------------------------------------------------------------------- */
+
+/* A link between a row and a column of a map, laid over it. */
+typedef struct at_drawing_link {
+    int64_t row, column;
+    bool possible; /* drawn dashed; false: a sure link */
+} at_drawing_link;
+
+/* The links of a text such as "0-0 1-2 2?1": source-target pairs, from 0, the source a column and the target a row; ? is a
+ * possible link. Release with free. */
+AT_API bool at_drawing_links(const char *text, at_drawing_link **links, int64_t *count, at_error *error);
+
+/* What is drawn follows the viewer between light and dark, and is light where there is none, as on paper; or is one of
+ * them. */
+typedef enum at_theme { AT_THEME_AUTO, AT_THEME_LIGHT, AT_THEME_DARK } at_theme;
+
+/* A drawing of heat maps. Zero the struct, then fill in what you want. */
+typedef struct at_drawing {
+    const char *title;                    /* above the maps; NULL: none */
+    const char *row_title, *column_title; /* what rows and columns are; NULL: not said */
+    const at_heatmap *maps;    /* [count] of one size, the names those of the first; `colour` and the width in
+                                            the terminal are not used */
+    const char *const *titles; /* [count] above each map; NULL: none */
+    int count;
+    int across;                   /* maps beside each other; 0: as many as look well */
+    bool sums;                    /* of the rows and of the columns, of a single map */
+    const at_drawing_link *links; /* [link_count] over every map */
+    int64_t link_count;
+    at_theme theme;
+} at_drawing;
+/* The drawing as an SVG file: the same bytes for the same drawing, without scripts or other files. Values from 0 to 1 have
+ * colours from 0 on, others from the smallest to the largest; the scale is drawn below. Release with at_text_free. */
+AT_API char *at_drawing_svg(const at_drawing *drawing, at_error *error);
+
 /* ---- Listings ------------------------------------------------------------------------------------------------- */
 
 /* What the listings of textbooks do: a handful of pairs of equal length, ids of one small alphabet on both sides, one

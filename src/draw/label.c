@@ -60,19 +60,44 @@ int at_label_width(const char *name, int most)
     return width + (*end != '\0');
 }
 
-int at_label_add(at_buffer *text, const char *name, int most)
+/* What stands for a character in markup; NULL: the character itself. */
+static const char *escaped(glyph g)
+{
+    if (g.length == 1)
+        return *g.bytes == '&'   ? "&amp;"
+               : *g.bytes == '<' ? "&lt;"
+               : *g.bytes == '>' ? "&gt;"
+               : *g.bytes == '"' ? "&quot;"
+                                 : NULL;
+    const bool is_excluded =
+        g.length == 3 && (memcmp(g.bytes, "\xef\xbf\xbe", 3) == 0 || memcmp(g.bytes, "\xef\xbf\xbf", 3) == 0);
+    return is_excluded ? "\xef\xbf\xbd" : NULL; /* U+FFFE and U+FFFF are no characters of XML */
+}
+
+static int add(at_buffer *text, const char *name, int most, bool is_markup)
 {
     int width;
     const char *end = fit(name, most, &width);
     for (const char *at = name; at < end;) {
         glyph g = next(at);
-        at_buffer_add(text, g.bytes, (size_t)g.length);
+        const char *other = is_markup ? escaped(g) : NULL;
+        at_buffer_add(text, other ? other : g.bytes, other ? strlen(other) : (size_t)g.length);
         at += g.step;
     }
     if (*end == '\0')
         return width;
     at_buffer_print(text, ELLIPSIS);
     return width + 1;
+}
+
+int at_label_add(at_buffer *text, const char *name, int most)
+{
+    return add(text, name, most, false);
+}
+
+int at_label_add_markup(at_buffer *text, const char *name, int most)
+{
+    return add(text, name, most, true);
 }
 
 int at_label_letters(const char *name, int most)

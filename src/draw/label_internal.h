@@ -1,4 +1,4 @@
-/* Names fitted into a terminal's columns, where a Chinese character takes two and a combining accent none. */
+/* Names fitted into columns, as those of a terminal, where a Chinese character takes two and a combining accent none. */
 #ifndef AT_LABEL_INTERNAL_H
 #define AT_LABEL_INTERNAL_H
 
@@ -10,6 +10,8 @@ int at_label_width(const char *name, int most);
 /* Adds the name, cut to `most` columns with an ellipsis if it is longer. Characters that would move the cursor or
  * change the writing direction, and invalid UTF-8, become U+FFFD. Returns the columns it took. */
 int at_label_add(at_buffer *text, const char *name, int most);
+/* The same as text of XML and HTML. */
+int at_label_add_markup(at_buffer *text, const char *name, int most);
 
 /* The same letter by letter, for names that are written downwards: how many letters there are, `most` at most, the last
  * an ellipsis if there are more; and one of them, with its accents. */

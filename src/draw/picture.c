@@ -21,19 +21,37 @@ bool at_picture_check(const at_heatmap *map, at_error *error)
     return true;
 }
 
-at_scale at_picture_scale(const at_heatmap *map)
+/* The smallest and the largest finite value; infinities if there is none. */
+static at_scale range_of(const at_heatmap *maps, int count)
 {
     at_scale s = {INFINITY, -INFINITY};
-    for (int64_t i = 0; i < map->rows * map->columns; i++) {
-        double value = (double)map->values[i];
-        if (isfinite(value)) {
-            s.low = fmin(s.low, value);
-            s.high = fmax(s.high, value);
+    for (int m = 0; m < count; m++)
+        for (int64_t i = 0; i < maps[m].rows * maps[m].columns; i++) {
+            const double value = (double)maps[m].values[i];
+            if (isfinite(value)) {
+                s.low = fmin(s.low, value);
+                s.high = fmax(s.high, value);
+            }
         }
-    }
-    if (s.low >= 0 && s.high <= 1)
-        s = (at_scale){0, 1};
     return s;
+}
+
+at_scale at_picture_scale(const at_heatmap *map)
+{
+    const at_scale s = range_of(map, 1);
+    return s.low >= 0 && s.high <= 1 ? (at_scale){0, 1} : s;
+}
+
+at_scale at_picture_scale_of_all(const at_heatmap *maps, int count)
+{
+    static const double steps[] = {0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1};
+    const at_scale s = range_of(maps, count);
+    if (!(s.low >= 0 && s.high <= 1)) /* nor are there any */
+        return s.low <= s.high ? s : (at_scale){0, 1};
+    for (size_t i = 0; s.high > 0 && i < sizeof steps / sizeof *steps; i++)
+        if (s.high <= steps[i])
+            return (at_scale){0, steps[i]};
+    return (at_scale){0, 1};
 }
 
 float at_picture_shade(at_scale s, float value)
@@ -53,10 +71,18 @@ const char *at_picture_name(const char *const *names, int64_t index, char number
     return number;
 }
 
-void at_picture_walk(const at_heatmap *map, int64_t from, int64_t to, const at_pen *pen, void *form)
+int at_picture_figure(float value, char out[AT_FIGURE])
+{
+    if (isnan(value))
+        return snprintf(out, AT_FIGURE, "nan"); /* without its sign */
+    if (fabsf(value) < 0.005f)
+        return snprintf(out, AT_FIGURE, "0.00"); /* nor with that of a zero */
+    return snprintf(out, AT_FIGURE, isfinite(value) && fabsf(value) >= 99999.5f ? "%.1e" : "%.2f", (double)value);
+}
+
+void at_picture_walk(const at_heatmap *map, at_scale s, int64_t from, int64_t to, const at_pen *pen, void *form)
 {
     char number[AT_NUMBER];
-    at_scale s = at_picture_scale(map);
     for (int64_t j = from; pen->column && j < to; j++)
         pen->column(form, j, at_picture_name(map->column_names, j, number));
     for (int64_t i = 0; i < map->rows; i++) {

@@ -1,5 +1,7 @@
 #include "draw/shade_internal.h"
 
+#include "draw/ramp_internal.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -8,18 +10,9 @@ at_ink at_ink_of(const at_heatmap *map)
     return !map->colour ? AT_INK_NONE : map->indexed ? AT_INK_INDEXED : AT_INK_FULL;
 }
 
-/* A colour map from dark blue over green to yellow. Its brightness rises monotonically, so that the map can be read
- * without seeing colours too. A NaN is grey. */
 static void colour_of(float shade, int rgb[3])
 {
-    static const unsigned char ramp[][3] = {{26, 24, 48},   {52, 52, 116},  {44, 98, 146},
-                                            {36, 148, 142}, {122, 196, 96}, {250, 226, 80}};
-    enum { STEPS = sizeof ramp / sizeof *ramp - 1 };
-    float position = isnan(shade) ? 0 : shade * STEPS;
-    int step = position >= STEPS ? STEPS - 1 : (int)position;
-    float part = position - (float)step;
-    for (int c = 0; c < 3; c++)
-        rgb[c] = isnan(shade) ? 96 : (int)lrintf((1 - part) * ramp[step][c] + part * ramp[step + 1][c]);
+    at_ramp_colour(AT_RAMP_DARK, shade, rgb);
 }
 
 /* The nearest colour of the 6 x 6 x 6 cube that begins at number 16 of the terminal's palette. */

@@ -11,12 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_COLUMN = 12, MOST_ROW = 20, FIGURE = 32, SHADE = 2 };
+enum { MOST_COLUMN = 12, MOST_ROW = 20, SHADE = 2 };
 
 /* The output of two passes: the first measures, the second draws. */
 typedef struct form {
     const at_heatmap *map;
     at_buffer text;
+    at_scale scale;
     at_ink ink;
     int most_row;     /* columns for the row names: at most, and */
     int row_width;    /* as many as they need */
@@ -26,16 +27,6 @@ typedef struct form {
     int *width;       /* [columns] */
     size_t line;      /* offset of the current line in the text */
 } form;
-
-/* 0.97, 11.00, nan; very large numbers with an exponent, so that they stay short. */
-static int figure(float value, char out[FIGURE])
-{
-    if (isnan(value))
-        return snprintf(out, FIGURE, "nan"); /* without its sign */
-    if (fabsf(value) < 0.005f)
-        return snprintf(out, FIGURE, "0.00"); /* nor with that of a zero */
-    return snprintf(out, FIGURE, isfinite(value) && fabsf(value) >= 99999.5f ? "%.1e" : "%.2f", (double)value);
-}
 
 static void blanks(form *f, int count)
 {
@@ -72,8 +63,8 @@ static void measure_cell(void *context, int64_t row, int64_t column, float value
 {
     (void)row, (void)column, (void)shade;
     form *f = context;
-    char out[FIGURE];
-    int width = figure(value, out);
+    char out[AT_FIGURE];
+    int width = at_picture_figure(value, out);
     if (width > f->figure_width)
         f->figure_width = width;
 }
@@ -119,7 +110,7 @@ static void lay_out(form *f)
     f->most_row = f->map->width > 0 && share < MOST_ROW ? (share > 1 ? share : 1) : MOST_ROW;
     f->figures = true;
     f->margin = 2;
-    at_picture_walk(f->map, 0, f->map->columns, &measuring, f);
+    at_picture_walk(f->map, f->scale, 0, f->map->columns, &measuring, f);
     for (int64_t j = 0; j < f->map->columns; j++) /* the wider of name and cell, with a blank on either side */
         f->width[j] = (f->width[j] > content_width(f) ? f->width[j] : content_width(f)) + f->margin;
     if (!fits(f))
@@ -177,8 +168,8 @@ static void draw_cell(void *context, int64_t row, int64_t column, float value, f
 {
     (void)row;
     form *f = context;
-    char out[FIGURE];
-    figure(value, out);
+    char out[AT_FIGURE];
+    at_picture_figure(value, out);
     int before = (f->width[column] - content_width(f) + 1) / 2;
     if (f->ink != AT_INK_NONE)
         at_shade_behind(&f->text, f->ink, shade);
@@ -205,7 +196,10 @@ char *at_heatmap_text(const at_heatmap *map, at_error *error)
     if (!at_picture_check(map, error))
         return NULL;
     static const at_pen drawing = {NULL, draw_row, draw_cell, end_row};
-    form f = {.map = map, .ink = at_ink_of(map), .width = calloc((size_t)map->columns + 1, sizeof *f.width)};
+    form f = {.map = map,
+              .scale = at_picture_scale(map),
+              .ink = at_ink_of(map),
+              .width = calloc((size_t)map->columns + 1, sizeof *f.width)};
     if (f.width) {
         lay_out(&f);
         int64_t from = 0, to;
@@ -214,7 +208,7 @@ char *at_heatmap_text(const at_heatmap *map, at_error *error)
             if (from > 0)
                 end_line(&f);
             draw_header(&f, from, to);
-            at_picture_walk(map, from, to, &drawing, &f);
+            at_picture_walk(map, f.scale, from, to, &drawing, &f);
             from = to;
         } while (from < map->columns);
     }
