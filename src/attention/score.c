@@ -79,8 +79,10 @@ static void additive_prepare(at_job *j)
  * that does. */
 static at_tensor *additive_score(const at_job *j)
 {
-    return at_additive(at_swap_heads(j->q), at_swap_heads(j->k), j->in.parameter[AT_SCORE][ADDITIVE_V],
-                       (at_act)j->attention.argument[AT_SCORE], &j->spans);
+    at_tensor *q = at_swap_heads(j->q), *k = at_swap_heads(j->k), *v = j->in.parameter[AT_SCORE][ADDITIVE_V];
+    const at_act act = (at_act)j->attention.argument[AT_SCORE];
+    return j->in.term ? at_covered(q, k, j->in.term, j->in.term_first, v, act, &j->spans)
+                      : at_additive(q, k, v, act, &j->spans);
 }
 
 static tile_additive additive_job(const at_pairwise *p)

@@ -104,6 +104,9 @@ typedef struct at_attention_in {
     at_weight_drop drop; /* in training */
     bool prepared;       /* query and key are what the score makes of them already (additive: W q + b and U k, of size
                             A); the parameters for that are not given then */
+    at_tensor *term;     /* NULL, or what is added to the prepared keys of an additive score: [cells,H*A] without
+                                  padding; one query then, and the plain path */
+    const int64_t *term_first;                         /* [B]: the first row of each sequence's terms */
     at_tensor *parameter[AT_AXES][AT_MOST_PARAMETERS]; /* as at_attention.declared lists them */
     at_tensor *WQ, *WK, *WV, *WO;                      /* projections, each optional */
     at_real *out_memory;                               /* NULL, or memory for the output */

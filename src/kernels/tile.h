@@ -99,6 +99,21 @@ typedef struct tile_additive {
     at_real *dv;       /* [size, lanes] */
 } tile_additive;
 
+/* One query of the additive score over keys that lie row by row, with a second term f of each key:
+ * e_j = sum_a v_a act(q_a + k_ja + f_ja). */
+typedef struct tile_covered {
+    int64_t keys, size;
+    const at_real *q, *v; /* [size] */
+    const at_real *k;     /* [keys, k_row] */
+    const at_real *f;     /* [keys, f_row] */
+    int64_t k_row, f_row;
+    at_act act;
+    at_real *dq, *dv; /* [size], added to; NULL: not wanted, like the two that follow */
+    at_real *dk;      /* laid out like k, added to */
+    at_real *df;      /* laid out like f; may be f itself if it is written */
+    bool df_add;      /* add to df, or write it */
+} tile_covered;
+
 /* c = (load ? c : 0) + a B for a few rows. */
 typedef struct tile_product {
     int64_t rows, size, columns;
@@ -125,6 +140,9 @@ typedef struct tile_kernels {
     void (*additive)(const tile *t, const tile_additive *job);
     /* Its backward pass from ds: adds to dq, dkt and dv. */
     void (*additive_back)(const tile *ds, const tile_additive *job);
+    /* The scores e [keys] of one query with a second term of each key, and the backward pass from de [keys]. */
+    void (*covered)(const tile_covered *job, at_real *e);
+    void (*covered_back)(const tile_covered *job, const at_real *de);
     /* s_ij += table, inside the spans */
     void (*look_up)(const tile *t, const tile_table *table);
     /* top_i becomes the largest of top_i and the row's scores. */

@@ -79,6 +79,8 @@ INLINE vec table_lanes(const tile_table *table, int64_t i, int64_t offset)
 #define TILE_ROW_FUNCTIONS(isa)                                                                                        \
     void at_tile_additive_##isa(const tile *, const tile_additive *);                                                  \
     void at_tile_additive_back_##isa(const tile *, const tile_additive *);                                             \
+    void at_tile_covered_##isa(const tile_covered *, at_real *);                                                       \
+    void at_tile_covered_back_##isa(const tile_covered *, const at_real *);                                            \
     void at_tile_look_up_##isa(const tile *, const tile_table *);                                                      \
     void at_tile_tops_##isa(const tile *, at_real *);                                                                  \
     void at_tile_relate_##isa(const tile *, const at_real *, at_real, const tile_table *);                             \

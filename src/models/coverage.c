@@ -55,26 +55,22 @@ void at_coverage_keep(const at_source_attention *a, at_parts *state)
 struct at_cells {
     at_grids bordered, inside;
     const int32_t *from; /* [cells with borders]: which number of [B,S] each is; -1: border */
-    const int32_t *to;   /* [B,S]: the cell of each source unit; -1: padding */
 };
 
-static bool place(at_cells *cells, const at_source *source, int64_t down, int64_t across, int32_t *from, int32_t *to)
+static at_cells *place(at_cells *cells, const at_source *source, int64_t down, int64_t across, int32_t *from)
 {
     for (int64_t b = 0; b < source->rows; b++) {
         const int64_t height = cells->inside.height[b], width = cells->inside.width[b];
-        const int64_t wide = cells->bordered.width[b], first = cells->inside.first[b];
+        const int64_t wide = cells->bordered.width[b];
         int32_t *row = from + cells->bordered.first[b];
         for (int64_t i = 0; i < cells->bordered.height[b] * wide; i++) {
             const int64_t y = i / wide - down, x = i % wide - across;
             const bool is_inside = y >= 0 && y < height && x >= 0 && x < width;
             row[i] = is_inside ? (int32_t)(b * source->length + y * width + x) : -1;
         }
-        for (int64_t i = 0; i < source->length; i++)
-            to[b * source->length + i] = i < height * width ? (int32_t)(first + i) : -1;
     }
     cells->from = from;
-    cells->to = to;
-    return true;
+    return cells;
 }
 
 static at_cells *cells_of(const at_source_attention *a)
@@ -98,25 +94,25 @@ static at_cells *cells_of(const at_source_attention *a)
     if (!cells->inside.first || !cells->bordered.first)
         return NULL;
     int32_t *from = at_room(tape, (size_t)cells->bordered.first[B] * sizeof *from);
-    int32_t *to = at_room(tape, (size_t)(B * source->length) * sizeof *to);
-    return from && to && place(cells, source, down, across, from, to) ? cells : NULL;
+    return from ? place(cells, source, down, across, from) : NULL;
 }
 
-at_tensor *at_coverage_keys(at_source_attention *a, at_tensor *key)
+bool at_coverage_term(at_source_attention *a, at_attention_in *in)
 {
     at_tape *tape = a->pass->tape;
     const at_coverage_params *c = &a->params->coverage;
     const int64_t B = a->source->rows, S = a->source->length;
     if (!a->cells)
         a->cells = cells_of(a);
-    if (!a->cells || !a->covered || !key)
-        return NULL;
+    if (!a->cells || !a->covered)
+        return false;
     at_tensor *Q = at_param(tape, a->model->params, c->filters), *U_f = at_param(tape, a->model->params, c->U_f);
     const at_grids *bordered = &a->cells->bordered;
     at_tensor *sum = at_embedding(at_reshape(a->covered, AT_SHAPE(B * S, 1)), a->cells->from,
                                   AT_SHAPE(bordered->first[bordered->count])); /* [cells with borders, 1] */
     const at_window window = {.height = c->height, .width = c->width, .stride = 1};
     at_tensor *F = at_conv(sum, bordered, window, Q, NULL, AT_ACT_NONE, &a->cells->inside); /* [cells, N] */
-    at_tensor *f = at_linear(F, U_f, NULL, AT_ACT_NONE);                                    /* [cells, A] */
-    return at_add(key, at_embedding(f, a->cells->to, AT_SHAPE(B, S)));                      /* [B,S,A] */
+    in->term = at_linear(F, U_f, NULL, AT_ACT_NONE);                                        /* [cells, A] */
+    in->term_first = a->cells->inside.first;
+    return in->term != NULL;
 }

@@ -114,9 +114,9 @@ bool at_coverage_declare(at_model *model, at_attention_params *params, const cha
 /* The last part of a decoder's state: zeros for the first one, and what it is after the steps so far. */
 void at_coverage_start(const at_model *model, const at_pass *pass, const at_source *source, at_parts *state);
 void at_coverage_keep(const at_source_attention *a, at_parts *state);
-/* U k + U_f F for the prepared keys U k [B,S,A] of the next step. */
+/* The term U_f F that the next step adds to the prepared keys. */
 typedef struct at_cells at_cells;
-at_tensor *at_coverage_keys(at_source_attention *a, at_tensor *key);
+bool at_coverage_term(at_source_attention *a, at_attention_in *in);
 
 /* ---- The output of hard attention without sampling (marginal.c) ---- */
 

@@ -157,8 +157,7 @@ static bool cover(at_source_attention *a, at_attention_in *in)
 {
     if (!in->prepared)
         prepare(a, in);
-    in->key = at_coverage_keys(a, in->key);
-    return in->key && in->query;
+    return in->key && in->query && at_coverage_term(a, in);
 }
 
 /* The weights of one more step, [B,H,1,S], enter the sum [B,S]. */

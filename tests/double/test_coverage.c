@@ -30,7 +30,7 @@ static covered declare(const char *text, bool grid)
     return c;
 }
 
-/* x: the sum of past weights [ROWS,PLACES], and keys [ROWS,PLACES,KEY] */
+/* The terms [cells,KEY] from x, the sum of past weights [ROWS,PLACES]. */
 static at_tensor *build(at_tape *tape, at_tensor *const *x, const void *context)
 {
     const covered *c = context;
@@ -43,7 +43,8 @@ static at_tensor *build(at_tape *tape, at_tensor *const *x, const void *context)
                              .params = &c->params,
                              .grids = c->grid ? &grids : NULL,
                              .covered = x[0]};
-    return at_coverage_keys(&a, x[1]);
+    at_attention_in in = {0};
+    return at_coverage_term(&a, &in) ? in.term : NULL;
 }
 
 /* What the key of unit (y, x) gets in dimension `d`, by loops over the window. */
@@ -63,38 +64,37 @@ static double added(const covered *c, const double *sum, int b, int64_t y, int64
     return key;
 }
 
-static void keys(void **state)
+static void terms(void **state)
 {
     (void)state;
     static const char *const cases[] = {"bahdanau coverage=3", "bahdanau coverage=2 coverage-width=3",
                                         "bahdanau coverage=1 coverage-width=1"};
     for (int i = 0; i < 6; i++) {
         const covered c = declare(cases[i / 2], i % 2);
-        double sum[ROWS * PLACES], key[ROWS * PLACES * KEY];
+        double sum[ROWS * PLACES];
         at_rng rng = {.seed = 2};
         for (int k = 0; k < ROWS * PLACES; k++)
             sum[k] = k % PLACES < cells[k / PLACES] ? at_rng_normal(&rng) : 1e9; /* padding is not read */
-        for (int k = 0; k < ROWS * PLACES * KEY; k++)
-            key[k] = at_rng_normal(&rng);
         at_arena *arena = at_arena_new();
         at_tape *tape = at_tape_new(arena, false);
-        at_tensor *x[] = {at_leaf(tape, AT_SHAPE(ROWS, PLACES), sum, NULL, false),
-                          at_leaf(tape, AT_SHAPE(ROWS, PLACES, KEY), key, NULL, false)};
+        at_tensor *x[] = {at_leaf(tape, AT_SHAPE(ROWS, PLACES), sum, NULL, false)};
         at_tensor *y = build(tape, x, &c);
         check_tape(cases[i / 2], tape);
-        for (int k = 0; k < ROWS * PLACES * KEY; k++) {
-            const int b = k / KEY / PLACES;
-            const int64_t at = k / KEY % PLACES, width = c.grid ? widths[b] : cells[b];
-            const double more = at < cells[b] ? added(&c, sum, b, at / width, at % width, k % KEY) : 0;
-            assert_true(fabs(y->value[k] - key[k] - more) < 1e-12);
-        }
+        const double *term = y->value;
+        for (int b = 0; b < ROWS; b++)
+            for (int64_t at = 0; at < cells[b]; at++)
+                for (int d = 0; d < KEY; d++, term++) {
+                    const int64_t width = c.grid ? widths[b] : cells[b];
+                    assert_true(fabs(*term - added(&c, sum, b, at / width, at % width, d)) < 1e-12);
+                }
+        assert_int_equal(term - y->value, at_shape_count(y->shape));
         at_arena_free(arena);
         gradcheck(&(gradcheck_case){.name = cases[i / 2],
                                     .build = build,
                                     .context = &c,
                                     .params = c.model->params,
-                                    .inputs = 2,
-                                    .shape = {AT_SHAPE(ROWS, PLACES), AT_SHAPE(ROWS, PLACES, KEY)},
+                                    .inputs = 1,
+                                    .shape = {AT_SHAPE(ROWS, PLACES)},
                                     .value = {sum}});
         at_model_free(c.model);
     }
@@ -141,7 +141,7 @@ static void sums(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(keys), cmocka_unit_test(sums)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(terms), cmocka_unit_test(sums)};
     at_threads_set(1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -167,6 +167,77 @@ static void additive_is_its_composition(void **state)
     }
 }
 
+/* One query for each row, terms without padding: as many as the longest span reaches, and two that nobody reads. */
+static int32_t one_lo[B] = {1, 0}, one_hi[B] = {K, 4}, all_hi[B] = {K, 4}, each_lo[B * H], each_hi[B * H];
+static const at_spans part = {B, 1, 1, one_lo, one_hi}, all = {B, 1, 1, (int32_t[B]){0}, all_hi},
+                      each = {B, H, 1, each_lo, each_hi};
+static const int64_t first_term[B] = {0, K};
+
+typedef struct covered_case {
+    at_act act;
+    const at_spans *spans;
+    bool steps, twice; /* composed of at_add and at_additive; the terms have another reader */
+} covered_case;
+
+static at_tensor *build_covered(at_tape *tape, at_tensor *const *x, const void *context)
+{
+    (void)tape;
+    const covered_case *c = context;
+    const int64_t A = x[0]->shape.dim[3];
+    at_tensor *f = at_scale(x[2], 1); /* not a leaf: its gradient may overwrite it */
+    at_tensor *e;
+    if (!c->steps) {
+        e = at_covered(x[0], x[1], f, first_term, x[3], c->act, c->spans);
+    } else {
+        int32_t row[B * K];
+        for (int i = 0; i < B * K; i++)
+            row[i] = i < K + 4 ? i : -1;
+        at_tensor *more = at_reshape(at_embedding(f, row, AT_SHAPE(B, K)), AT_SHAPE(B, K, H, A)); /* [B,K,H,A] */
+        more = at_permute(more, (const int[]){0, 2, 1, 3});
+        e = at_additive(x[0], at_add(x[1], more), x[3], c->act, c->spans);
+    }
+    return c->twice ? at_add(e, at_sum(f, -1)) : e;
+}
+
+static void covered_is_its_composition(void **state)
+{
+    (void)state;
+    const at_act acts[] = {AT_ACT_TANH, AT_ACT_SIGMOID, AT_ACT_RELU};
+    const at_spans *spans[] = {&all, &part, &each};
+    for (int r = 0; r < B * H; r++) {
+        each_lo[r] = r % 3;
+        each_hi[r] = r == 5 ? each_lo[r] : 4;
+    }
+    for (int i = 0; i < 36; i++) {
+        const int64_t A = i % 2 ? 3 : 17; /* less than a vector, and more than one */
+        covered_case c = {acts[i % 3], spans[i / 3 % 3], false, i >= 18};
+        gradcheck_case check = {.name = "op:covered",
+                                .build = build_covered,
+                                .context = &c,
+                                .inputs = 4,
+                                .shape = {AT_SHAPE(B, H, 1, A), AT_SHAPE(B, H, K, A),
+                                          AT_SHAPE(K + 4 + (i % 4 == 3 ? 2 : 0), H * A),
+                                          i % 4 < 2 ? AT_SHAPE(A) : AT_SHAPE(H, A)},
+                                .seed = (uint64_t)i};
+        if (c.act != AT_ACT_RELU) /* whose kink would be met by some of so many numbers */
+            gradcheck(&check);
+        gradcheck_state whole = {.c = &check}, steps = {.c = &check};
+        gradcheck_start(&whole);
+        gradcheck_back(&whole, -1);
+        const double loss = gradcheck_loss(&whole);
+        c.steps = true;
+        check.name = "the composition of covered";
+        gradcheck_start(&steps);
+        gradcheck_back(&steps, -1);
+        assert_true(fabs(loss - gradcheck_loss(&steps)) <= 1e-12);
+        for (int n = 0; n < 4; n++)
+            for (int64_t j = 0; j < whole.count[n]; j++)
+                assert_true(fabs(whole.grad[n][j] - steps.grad[n][j]) <= 1e-12);
+        at_arena_free(whole.arena);
+        at_arena_free(steps.arena);
+    }
+}
+
 /* ---- Values ---- */
 
 /* One row of n scores through a normaliser. */
@@ -358,8 +429,11 @@ static void wrong_shapes_are_named(void **state)
         "span_dot: query size 7 and key size 2 differ",
         "span_sum: weights of 6 keys meet 7 values",
         "additive: the last sizes of [2,2,7,2], [2,2,7,2] and v [3,7] must be equal, v [A] or [H,A]",
+        "covered: needs q [B,H,1,A], k [B,H,K,A], terms [cells,H*A] and v [A] or [H,A], has [2,4,3,7], [2,2,7,2], "
+        "[3,7] and [3,7]",
+        "covered: row 1 has keys beyond the 10 terms",
     };
-    for (int i = 0; i < 7; i++) {
+    for (int i = 0; i < 9; i++) {
         at_tape *tape = at_tape_new(arena, false);
         at_tensor *flat = at_leaf(tape, AT_SHAPE(Q, K), numbers, NULL, false);
         at_tensor *e = at_leaf(tape, AT_SHAPE(B, H, Q, K), numbers, NULL, false);
@@ -372,7 +446,11 @@ static void wrong_shapes_are_named(void **state)
                        : i == 3 ? at_span_dot(e, other, &shared)
                        : i == 4 ? at_span_dot(e, k, &shared)
                        : i == 5 ? at_span_sum(narrow, k, &shared)
-                                : at_additive(k, k, flat, AT_ACT_TANH, &empty);
+                       : i == 6 ? at_additive(k, k, flat, AT_ACT_TANH, &empty)
+                       : i == 7 ? at_covered(e, k, flat, first_term, flat, AT_ACT_TANH, &all)
+                                : at_covered(at_reshape(at_slice(k, 2, 0, 1), AT_SHAPE(B, 2, 1, 2)), k,
+                                             at_leaf(tape, AT_SHAPE(K + 3, 4), numbers, NULL, false), first_term,
+                                             at_leaf(tape, AT_SHAPE(2), numbers, NULL, false), AT_ACT_TANH, &all);
         assert_null(y);
         assert_string_equal(at_tape_error(tape)->text, says[i]);
     }
@@ -382,10 +460,15 @@ static void wrong_shapes_are_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(normalisers_have_right_gradients), cmocka_unit_test(products_have_right_gradients),
-        cmocka_unit_test(additive_is_its_composition),      cmocka_unit_test(thresholds_are_exact),
-        cmocka_unit_test(ties_on_the_threshold_end),        cmocka_unit_test(softmax_never_overflows),
-        cmocka_unit_test(hard_selects_the_first_of_equals), cmocka_unit_test(nan_outside_stays_outside),
+        cmocka_unit_test(normalisers_have_right_gradients),
+        cmocka_unit_test(products_have_right_gradients),
+        cmocka_unit_test(additive_is_its_composition),
+        cmocka_unit_test(covered_is_its_composition),
+        cmocka_unit_test(thresholds_are_exact),
+        cmocka_unit_test(ties_on_the_threshold_end),
+        cmocka_unit_test(softmax_never_overflows),
+        cmocka_unit_test(hard_selects_the_first_of_equals),
+        cmocka_unit_test(nan_outside_stays_outside),
         cmocka_unit_test(wrong_shapes_are_named),
     };
     return cmocka_run_group_tests(tests, fill_own, NULL);
