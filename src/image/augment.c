@@ -28,14 +28,31 @@ static int32_t draw(at_rng *rng, double most)
     return (int32_t)lrint(most * ONE * (2 * at_rng_uniform(rng) - 1));
 }
 
-at_picture_change at_picture_change_draw(at_rng *rng, double strength)
+/* The largest 1 + scale of a side that the shear widens by `more` pixels, so that nothing but the BORDER is cut off. */
+static double fitting(double side, double more, double scale)
+{
+    enum { BORDER = 2 };
+    const double most = (side + 2 * BORDER) / (side + more);
+    return 1 + scale < most ? 1 + scale : most;
+}
+
+at_picture_change at_picture_change_draw(at_rng *rng, double strength, int64_t height, int64_t width)
 {
     at_picture_change change;
     strength = strength > 0 ? fmin(strength, 4) : 0;
-    change.shift_x = draw(rng, 0.05 * strength);
-    change.shift_y = draw(rng, 0.05 * strength);
-    change.scale = draw(rng, 0.1 * strength);
-    change.shear = draw(rng, 0.2 * strength);
+    const double shear = 0.2 * strength * (2 * at_rng_uniform(rng) - 1);
+    const double smaller = 0.15 * strength * (at_rng_uniform(rng) - 1);
+    const double stretch = 0.05 * strength * (2 * at_rng_uniform(rng) - 1);
+    const double wider = fabs(shear) * (double)height;
+    const double across = fitting((double)width, wider, fmin(smaller + stretch, 0));
+    const double down = fitting((double)height, 0, fmin(smaller - stretch, 0));
+    /* what is left of the sides, in shares of them */
+    const double room_x = fmax(0, 1 - across * (1 + wider / (double)width)), room_y = 1 - down;
+    change.scale_x = (int32_t)lrint((across - 1) * ONE);
+    change.scale_y = (int32_t)lrint((down - 1) * ONE);
+    change.shear = (int32_t)lrint(shear * ONE);
+    change.shift_x = draw(rng, room_x / 2);
+    change.shift_y = draw(rng, room_y / 2);
     return change;
 }
 
@@ -69,7 +86,7 @@ static void interpolate(const uint8_t *bytes, int64_t height, int64_t width, int
 }
 
 /* The new pixel at (x, y) shows the old one at
- *   x' = m_x + (x - m_x - shift_x) / (1 + scale) - shear (y - m_y),   y' = m_y + (y - m_y - shift_y) / (1 + scale)
+ *   x' = m_x + (x - m_x - shift_x) / (1 + scale_x) - shear (y - m_y),   y' = m_y + (y - m_y - shift_y) / (1 + scale_y)
  * about the middle (m_x, m_y). */
 void at_pictures_augmented(const at_pictures *pictures, int64_t index, const at_picture_change *change, at_real *out)
 {
@@ -81,12 +98,13 @@ void at_pictures_augmented(const at_pictures *pictures, int64_t index, const at_
     const int64_t channels = pictures->form.channels;
     const int64_t middle_x = (p->width - 1) * (ONE / 2), middle_y = (p->height - 1) * (ONE / 2);
     const int64_t shift_x = change->shift_x * p->width, shift_y = change->shift_y * p->height;
-    const int64_t shrink = (int64_t)ONE * ONE / (ONE + change->scale);
+    const int64_t shrink_x = (int64_t)ONE * ONE / (ONE + change->scale_x);
+    const int64_t shrink_y = (int64_t)ONE * ONE / (ONE + change->scale_y);
     for (int64_t y = 0; y < p->height; y++) {
         const int64_t down = y * ONE - middle_y;
-        const int64_t old_y = middle_y + times(down - shift_y, shrink), slant = times(change->shear, down);
+        const int64_t old_y = middle_y + times(down - shift_y, shrink_y), slant = times(change->shear, down);
         for (int64_t x = 0; x < p->width; x++, out += channels)
             interpolate(pictures->bytes + p->offset, p->height, p->width, channels, old_y,
-                        middle_x + times(x * ONE - middle_x - shift_x, shrink) - slant, out);
+                        middle_x + times(x * ONE - middle_x - shift_x, shrink_x) - slant, out);
     }
 }

@@ -55,9 +55,8 @@ static const at_setting before[] = {
 static const at_setting after[] = {
     OF_TEXT(TEXT, "source-vocab", source_vocabulary, DATA, .argument = "KIND", .fallback = "word",
             .known = at_vocabulary_kind_known,
-            .help =
-                "char, word, word:SIZE (the most frequent ones); spm:SIZE trains a SentencePiece unigram model, "
-                "spm:SIZE:bpe BPE; FILE.spm is such a model, FILE.txt a list of units"),
+            .help = "char, word, word:SIZE (the most frequent ones); spm:SIZE trains a SentencePiece unigram model, "
+                    "spm:SIZE:bpe BPE; FILE.spm is such a model, FILE.txt a list of units"),
     OF_TEXT(TEXT, "target-vocab", target_vocabulary, DATA, .argument = "KIND", .fallback = "word",
             .known = at_vocabulary_kind_known, .help = "the same for the target"),
     OF_TEXT(SWITCH, "joint-vocab", joint_vocabulary, DATA, .help = "one vocabulary, built from both sides"),
@@ -111,8 +110,10 @@ static const at_setting after[] = {
                .help = "share of the target probability that is spread over the whole vocabulary"),
     OF_UPDATES(NUMBER, "guided-weight", guided_weight, SAME, .argument = "FACTOR", .fallback = "0.1",
                .help = "weight in the loss of the alignments' cross-entropy"),
-    OF_UPDATES(NUMBER, "augment", augment, SAME, .argument = "STRENGTH", .fallback = "0", .most = 1,
-               .help = "shift, scale and shear every picture a little in training, up to this strength; 0: not at all"),
+    OF_UPDATES(
+        NUMBER, "augment", augment, SAME, .argument = "STRENGTH", .fallback = "0", .most = 1,
+        .help =
+            "shrink, stretch, shear and shift every picture a little in training, up to this strength; 0: not at all"),
     OF_UPDATES(NUMBER, "doubly-stochastic", doubly_stochastic, SAME, .argument = "FACTOR", .fallback = "0",
                .help = "weight in the loss of sum_i (1 - sum_t w_ti)^2, which asks a recurrent model for as much "
                        "attention on every source unit as on every other"),

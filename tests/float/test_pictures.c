@@ -253,7 +253,7 @@ static void feature_rows(void **state)
     for (int i = 0; i < 6; i++)
         assert_true(values[i] == features[6 + i]);
     free(values);
-    const at_picture_change change = {5000, 5000, 5000, 5000};
+    const at_picture_change change = {5000, 5000, 5000, 5000, 5000};
     for (int64_t i = 0; i < 3; i++) { /* no augmentation of features */
         values = values_of(pictures, i, &change, &count);
         at_real *plain = values_of(pictures, i, NULL, &count);
@@ -358,32 +358,50 @@ static void whole_arrays(void **state)
 
 /* ---- Changes ---------------------------------------------------------------------------------------------------- */
 
-static at_picture_change change_of(uint64_t seed, double strength)
+static at_picture_change change_of(uint64_t seed, double strength, int64_t height, int64_t width)
 {
     at_rng rng = {.seed = seed};
-    const at_picture_change change = at_picture_change_draw(&rng, strength);
-    assert_int_equal(rng.counter, 4);
+    const at_picture_change change = at_picture_change_draw(&rng, strength, height, width);
+    assert_int_equal(rng.counter, 5);
     return change;
 }
 
+/* The new place of an old pixel, the reverse of what the values are computed by. */
+static void place_of(const at_picture_change *c, double height, double width, double *x, double *y)
+{
+    enum { ONE = 65536 };
+    const double middle_x = (width - 1) / 2, middle_y = (height - 1) / 2;
+    *y = middle_y + (*y - middle_y) * (1 + c->scale_y / (double)ONE) + c->shift_y / (double)ONE * height;
+    *x = middle_x + (*x - middle_x + c->shear / (double)ONE * (*y - middle_y)) * (1 + c->scale_x / (double)ONE) +
+         c->shift_x / (double)ONE * width;
+}
+
+/* Strength 1 reaches its limits, and cuts off two pixels of a border at most. */
 static void changes_drawn(void **state)
 {
     (void)state;
-    int64_t least[4] = {0}, most[4] = {0};
+    enum { HEIGHT = 40, WIDTH = 300 };
+    int64_t least[5] = {0}, most[5] = {0};
     for (uint64_t seed = 0; seed < 2000; seed++) {
-        const at_picture_change none = change_of(seed, 0), one = change_of(seed, 1), again = change_of(seed, 1);
+        const at_picture_change none = change_of(seed, 0, HEIGHT, WIDTH), one = change_of(seed, 1, HEIGHT, WIDTH),
+                                again = change_of(seed, 1, HEIGHT, WIDTH);
         assert_memory_equal(&none, &(at_picture_change){0}, sizeof none);
         assert_memory_equal(&one, &again, sizeof one);
-        const int64_t part[4] = {one.shift_x, one.shift_y, one.scale, one.shear};
-        for (int i = 0; i < 4; i++) {
+        const int64_t part[5] = {one.shift_x, one.shift_y, one.scale_x, one.scale_y, one.shear};
+        for (int i = 0; i < 5; i++) {
             least[i] = part[i] < least[i] ? part[i] : least[i];
             most[i] = part[i] > most[i] ? part[i] : most[i];
         }
+        for (int corner = 0; corner < 4; corner++) {
+            double x = corner % 2 ? WIDTH - 1 : 0, y = corner / 2 ? HEIGHT - 1 : 0;
+            place_of(&one, HEIGHT, WIDTH, &x, &y);
+            assert_true(x > -2.1 && x < WIDTH + 1.1 && y > -2.1 && y < HEIGHT + 1.1);
+        }
     }
-    const double limit[4] = {0.05, 0.05, 0.1, 0.2};
-    for (int i = 0; i < 4; i++) {
-        assert_in_range(most[i], (int64_t)(0.98 * limit[i] * 65536), (int64_t)(limit[i] * 65536) + 1);
-        assert_in_range(-least[i], (int64_t)(0.98 * limit[i] * 65536), (int64_t)(limit[i] * 65536) + 1);
+    const double limit[5][2] = {{-0.095, 0.095}, {-0.095, 0.095}, {-0.2, 0}, {-0.2, 0}, {-0.2, 0.2}};
+    for (int i = 0; i < 5; i++) {
+        assert_in_range(most[i], (int64_t)(0.75 * limit[i][1] * 65536), (int64_t)(1.1 * limit[i][1] * 65536) + 1);
+        assert_in_range(-least[i], (int64_t)(-0.75 * limit[i][0] * 65536), (int64_t)(-1.1 * limit[i][0] * 65536) + 1);
     }
 }
 
@@ -404,7 +422,7 @@ static void changes_of_values(void **state)
         }
         int changed = 0;
         for (uint64_t seed = 0; seed < 200; seed++) {
-            const at_picture_change change = change_of(seed, 4);
+            const at_picture_change change = change_of(seed, 4, 12, 20);
             at_real *one = values_of(pictures, 0, &change, &count), *again = values_of(pictures, 0, &change, &count);
             assert_memory_equal(one, again, (size_t)count * sizeof *one);
             for (int64_t i = 0; i < count; i++)
@@ -437,17 +455,17 @@ static void changes_by_hand(void **state)
     (void)state;
     enum { ONE = 65536 };
     /* A pixel to the right; half a pixel to the left; a pixel down. */
-    expect_changed((at_picture_change){ONE / 4, 0, 0, 0},
+    expect_changed((at_picture_change){.shift_x = ONE / 4},
                    (const double[]){3, 3, 13, 23, 43, 43, 53, 63, 83, 83, 93, 103});
-    expect_changed((at_picture_change){-ONE / 8, 0, 0, 0},
+    expect_changed((at_picture_change){.shift_x = -ONE / 8},
                    (const double[]){8, 18, 28, 33, 48, 58, 68, 73, 88, 98, 108, 113});
-    expect_changed((at_picture_change){0, ONE / 3 + 1, 0, 0},
+    expect_changed((at_picture_change){.shift_y = ONE / 3 + 1},
                    (const double[]){3, 13, 23, 33, 3, 13, 23, 33, 43, 53, 63, 73});
     /* Twice as large about the middle: x' = 1.5 + (x - 1.5) / 2, y' = 1 + (y - 1) / 2. */
-    expect_changed((at_picture_change){0, 0, ONE, 0},
+    expect_changed((at_picture_change){.scale_x = ONE, .scale_y = ONE},
                    (const double[]){30.5, 35.5, 40.5, 45.5, 50.5, 55.5, 60.5, 65.5, 70.5, 75.5, 80.5, 85.5});
     /* The upper row to the left, the lower one to the right: x' = x - (y - 1). */
-    expect_changed((at_picture_change){0, 0, 0, ONE},
+    expect_changed((at_picture_change){.shear = ONE},
                    (const double[]){13, 23, 33, 33, 43, 53, 63, 73, 83, 83, 93, 103});
 }
 
