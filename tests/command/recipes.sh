@@ -147,4 +147,20 @@ matches 'en-de val BLEU.* = .*' "$(SPLITS=dev recipe multi30k data en-de $small)
 matches 'de-en val BLEU.* = .*' "$(RECURRENT=1 SPLITS=dev recipe multi30k data de-en --embedding 8 --hidden 8 ${small#*--ffn 8})"
 refused 2 "multi30k.sh: the direction is de-en or en-de, not 'de-fr'" multi30k data de-fr
 
+# Pictures of formulas: an upright and a level stroke. The last one of the test is two edits from what the model knows.
+mkdir -p formulas train test2014
+echo iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAAAAAA6mKC9AAAAEUlEQVR42mNgIB/8H7oCOAEAcOYK9nPJsEQAAAAASUVORK5CYII= | base64 -d >train/upright.png
+echo iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAAAAAA6mKC9AAAAEUlEQVR42mNgGDzgPwIMmBsAcOYK9ql9UPYAAAAASUVORK5CYII= | base64 -d >train/level.png
+cp train/*.png test2014
+tar -czf formulas/train.tar.gz -C train . && tar -czf formulas/test2014.tar.gz -C test2014 .
+printf 'upright\t1 + 1\nlevel\t-\n' >formulas/train.tsv
+printf 'level\t-\n' >formulas/dev.tsv
+printf 'upright\t1 + 1\nlevel\t-\nlevel\t- x\nlevel\t- x y z\n' >formulas/test2014.tsv
+matches $'formulas dev +1 of 1 right  ExpRate 100.00  <=1 100.00  <=2 100.00  WER 0.00
+formulas test2014 +2 of 4 right  ExpRate 50.00  <=1 75.00  <=2 75.00  WER 40.00' \
+    "$(recipe formulas . --conv 4x3s2,8x3s2 --hidden 16 --embedding 8 --attention 8 --coverage 2 --augment 0 --epochs 150 --valid-every 150 $learner)"
+matches 'formulas dev +[01] of 1 right .*' "$(SHORT=1 SPLITS=dev recipe formulas formulas --conv 4x3s2,8x3s2 --coverage 2 $tiny)"
+mv formulas/dev.tsv formulas/other.tsv
+refused 1 "formulas.sh: there is no './formulas/dev.tsv'" formulas .
+
 finish
