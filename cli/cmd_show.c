@@ -197,6 +197,21 @@ static at_maps *maps_of_text(const show_options *o, at_translator *translator, c
     return words;
 }
 
+/* The picture that the map is drawn over; a model of features has none. */
+static bool read_picture(const show_options *o, const at_translator *translator, const char *text, at_array **picture,
+                         show *s)
+{
+    at_error why = {0};
+    const at_line line = {text, strlen(text)};
+    if (o->sums || o->gold)
+        return fail(s->error, AT_USAGE, "--sums and --gold are for texts, not for pictures");
+    *picture = at_translator_picture(translator, line, &s->grid_rows, &s->grid_columns, &why);
+    s->picture = *picture;
+    if (!*picture && why.code != AT_UNSUPPORTED)
+        *s->error = why;
+    return s->error->code == AT_OK;
+}
+
 static void show_text(const show_options *o, int word_count, char **words, at_error *error)
 {
     show s = {.error = error};
@@ -213,8 +228,11 @@ static void show_text(const show_options *o, int word_count, char **words, at_er
     s.row_title = kind == AT_CROSS_ATTENTION ? "target" : "attending";
     s.column_title = kind == AT_CROSS_ATTENTION ? "source" : "attended";
     const bool draws = s.maps.layers > 0 && !wants_numbers(o); /* a source without a unit has no map */
+    at_array *picture = NULL;
     if (good && draws && o->output)
-        good = draw(o, &s);
+        good = (!at_translator_has_pictures(translator) || read_picture(o, translator, words[0], &picture, &s)) &&
+               draw(o, &s);
+    at_array_free(picture);
     if (good)
         printf("%s\nlog-probability %.4f\n", at_maps_target(maps), at_maps_score(maps));
     if (good && draws && !o->output)

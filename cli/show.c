@@ -130,6 +130,9 @@ static bool save(const show *s, at_drawing *drawing, const char *path)
     drawing->theme = s->theme;
     drawing->links = s->links;
     drawing->link_count = s->link_count;
+    drawing->picture = drawing->count == 1 ? s->picture : NULL;
+    drawing->grid_rows = s->grid_rows;
+    drawing->grid_columns = s->grid_columns;
     char *svg = at_drawing_svg(drawing, s->error);
     const bool good = svg && drawing_save(svg, path, s->error);
     at_text_free(svg);

@@ -12,6 +12,8 @@ typedef struct show {
     at_theme theme;
     const at_drawing_link *links; /* [link_count] */
     int64_t link_count;
+    const at_array *picture; /* that the columns are cells of; NULL: none */
+    int64_t grid_rows, grid_columns;
     at_error *error;
 } show;
 

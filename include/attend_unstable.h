@@ -121,6 +121,11 @@ AT_API bool at_unknown(const char *what, const char *word, const char *const *na
  * model of the translator is one. */
 AT_API bool at_translator_expect(at_translator *translator, bool expectation, at_error *error);
 
+/* The picture that a line names, as the model reads it: uint8 [height,width,channels]; and the grid of its cells. For a
+ * model that reads pictures; AT_UNSUPPORTED if it reads features. */
+AT_API at_array *at_translator_picture(const at_translator *translator, at_line line, int64_t *rows, int64_t *columns,
+                                       at_error *error);
+
 /* Uses the kernels of that name from now on; to be called before anything is computed, since weights are packed for one
  * set. AT_USAGE: there are none of that name; AT_UNSUPPORTED: this processor does not have them. */
 AT_API bool at_kernels_set(const char *name, at_error *error);
@@ -215,6 +220,10 @@ typedef struct at_drawing {
     const at_drawing_link *links; /* [link_count] over every map */
     int64_t link_count;
     at_theme theme;
+    const at_array
+        *picture; /* uint8 [height,width,1 or 3]: one map is drawn over it, a frame for each row, without sums
+                                and links; NULL: none */
+    int64_t grid_rows, grid_columns; /* of the cells of the picture, which the map's columns are */
 } at_drawing;
 /* The drawing as an SVG file: the same bytes for the same drawing, without scripts or other files. Values from 0 to 1 have
  * colours from 0 on, others from the smallest to the largest; the scale is drawn below. Release with at_text_free. */

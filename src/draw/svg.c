@@ -438,8 +438,12 @@ char *at_drawing_svg(const at_drawing *drawing, at_error *error)
         return NULL;
     form f = {
         .drawing = drawing, .map = drawing->maps, .scale = at_picture_scale_of_all(drawing->maps, drawing->count)};
-    lay_out(&f);
-    draw(&f);
+    if (drawing->picture && !at_frames_svg(drawing, &f.text, error))
+        return NULL;
+    if (!drawing->picture) {
+        lay_out(&f);
+        draw(&f);
+    }
     if (f.text.failed) {
         at_no_memory(error, "a drawing of %d map%s", drawing->count, drawing->count == 1 ? "" : "s");
         at_buffer_free(&f.text);

@@ -11,4 +11,7 @@ enum { AT_SVG_LEVELS = 50 };
 /* The opening tag with the size, the title for those who do not see it, the style and the ground. */
 void at_svg_begin(at_buffer *text, int width, int height, const char *title, at_theme theme);
 
+/* The drawing of a map over its picture, as `text`, which may have failed. */
+bool at_frames_svg(const at_drawing *drawing, at_buffer *text, at_error *error);
+
 #endif

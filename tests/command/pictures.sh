@@ -77,6 +77,18 @@ equal "(16, 6)" "$(head -c 200 features.npy | grep -ao '(16, 6)')" "the shape of
 "$attend" show m 'test.npy[0]' --level subword >map
 grep -q "$(head -1 test.txt)" map || fail "show says $(head -3 map)"
 
+# A drawing: the picture, and a frame with its 16 cells for every word. The picture in it is the one that the model read.
+"$attend" show m 'test.npy[0]' -o frames.svg >said
+equal 5 "$(grep -c '<use href="#picture"' frames.svg)" "frames of three words and the end"
+equal "the picture $(head -1 test.txt) &lt;/s&gt;" "$(sed -n 's/.*class="word".*>\(.*\)<.text>/\1/p' frames.svg | xargs -d '\n')" "words below the frames"
+veils=$(grep -c 'fill-opacity' frames.svg)
+[ "$veils" -le $((4 * 15)) ] && [ "$veils" -ge $((4 * 12)) ] || fail "$veils cells are veiled"
+sed -n 's/.*base64,\([^"]*\)".*/\1/p' frames.svg | base64 -d >drawn.png
+"$attend" show m 'drawn.png' >again || fail "the picture in a drawing cannot be read"
+"$attend" show m 'test.npy[0]' >map
+same_file map again
+refuse 2 "--sums and --gold are for texts, not for pictures" show m 'test.npy[0]' --sums -o no.svg
+
 # The cells of a picture say nothing about the length of its text: it has at most as many units as --max-length of training.
 train short --updates 1 --max-length 3
 awk 'NF > 3 { exit 1 }' <("$attend" translate short -i test.npy) || fail "a text longer than any of the training"
