@@ -299,9 +299,12 @@ static const char *lettered_word(int argc, char **argv, int letter, char alone[3
     return strpbrk(word, "0123456789") ? alone : word;
 }
 
-/* A number, or several with commas between. */
-static bool is_number(const char *word)
+/* Whether a word after an option that may stand alone is its value: a number, several with commas between, or for a switch
+ * true or false. */
+static bool is_value(const at_setting *option, const char *word)
 {
+    if (strcmp(option->implied, "true") == 0)
+        return strcmp(word, "true") == 0 || strcmp(word, "false") == 0;
     return *word && *word != ',' && word[strspn(word, "0123456789,")] == 0;
 }
 
@@ -361,7 +364,7 @@ static bool read_line(const cli_command *command, int argc, char **argv, bool on
         if (code >= FIRST_CODE && strcmp(typed, label) != 0)
             return no_option(command, typed, error);
         const char *value = option->type == AT_SETTING_SWITCH ? "true" : optarg;
-        if (!value && optind < argc && is_number(argv[optind]))
+        if (!value && optind < argc && is_value(option, argv[optind]))
             value = argv[optind++];
         if (only_config && strcmp(option->name, "config") != 0)
             continue;

@@ -219,7 +219,7 @@ static bool read_row_words(compare_spec *spec, const position *at, compare_row *
             continue;
         if (row->count == MOST_ROW_WORDS)
             return fail(error, AT_USAGE, "a row has at most %d words", MOST_ROW_WORDS);
-        if (waiting) {
+        if (waiting && !(waiting->implied && strncmp(word, "--", 2) == 0)) {
             if (!check_value(waiting, word, error))
                 return false;
             row->word[row->count++] = (char *)located(spec, at, waiting, word, error);
@@ -235,7 +235,7 @@ static bool read_row_words(compare_spec *spec, const position *at, compare_row *
         if (waiting->type == AT_SETTING_SWITCH)
             waiting = NULL;
     }
-    if (waiting)
+    if (waiting && !waiting->implied)
         return fail(error, AT_USAGE, "--%s needs a value: --%s %s", waiting->name, waiting->name, waiting->argument);
     return error->code == AT_OK;
 }

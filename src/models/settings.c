@@ -66,8 +66,9 @@ static const at_setting rows[] = {
          .help = "positions inside attention; in a transformer also sinusoidal or learned, added to the embeddings"),
     UNITS("heads", heads, .fallback = "1", .help = "attention heads"),
     OFF("input-feeding", input_feeding, .help = "feed the attentional state into the next decoder step"),
-    /* Without a default, a model without a gate says nothing of it, like those written before there were gates. */
-    ROW(SWITCH, "gate", gate,
+    /* Without a default, a model without a gate says nothing of it, like those written before there were gates. One model
+     * has it on, so that it also takes a value. */
+    ROW(SWITCH, "gate", gate, .argument = "[true|false]", .implied = "true",
         .help = "scale the context by a gate, sigmoid(w_b h + b), of the state that attention is asked with"),
     CHOICE("hard-training", hard_training, hard_trainings,
            .help =

@@ -54,6 +54,18 @@ train shaken --augment 0.5 --epochs 1
 train shaken2 --augment 0.5 --epochs 1 --threads 2
 same_file shaken.state shaken2.state
 
+# The gate is on unless it is switched off, in any of three ways.
+train gated --updates 2
+train gated2 --gate --updates 2
+same_file gated gated2
+printf 'gate = false\n' >off.conf
+for off in "--gate false" "--gate=false" "--config off.conf"; do
+    train open --updates 2 --overwrite $off
+    grep -aq 'attention.gate' gated || fail "a model with a gate has no parameters for it"
+    ! grep -aq 'attention.gate' open || fail "$off leaves the gate"
+done
+refuse 2 "--gate takes true or false, not 'maybe'" train --source train.txt --target train.txt --output no --gate=maybe
+
 # The same bytes for any batch and number of threads; lines from a pipe are the same pictures.
 for i in $(seq 0 29); do echo "test.npy[$i]"; done >names
 for options in "--beam 3 --n-best 2" "--sample 1 --seed 4" "--scores --alignment hard"; do
