@@ -1,6 +1,5 @@
 #include "scenes.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,4 +139,49 @@ bool scene_covers(const scene *s, int object, int top, int left, int bottom, int
             if (coverage(&s->object[object], row, column) > 0)
                 return true;
     return false;
+}
+
+void scene_mark(const scene *s, int object, bool marked[SCENE_CELLS])
+{
+    enum { CELL = SCENE_SIDE / SCENE_GRID };
+    for (int i = 0; i < SCENE_CELLS; i++) {
+        const int top = i / SCENE_GRID * CELL, left = i % SCENE_GRID * CELL;
+        marked[i] = scene_covers(s, object, top, left, top + CELL, left + CELL);
+    }
+}
+
+void scene_write_links(const scene *s, FILE *stream)
+{
+    const char *blank = "";
+    int object = 0, number = 0;
+    for (const char *word = s->caption; *word && object < s->count; number++) {
+        const int length = (int)strcspn(word, " ");
+        if (scene_is_noun(word, length)) {
+            bool marked[SCENE_CELLS];
+            scene_mark(s, object++, marked);
+            for (int i = 0; i < SCENE_CELLS; i++)
+                if (marked[i]) {
+                    fprintf(stream, "%s%d-%d", blank, i, number);
+                    blank = " ";
+                }
+        }
+        word += length + (word[length] == ' ');
+    }
+    fputc('\n', stream);
+}
+
+bool scenes_write(const char *path, int64_t count, uint64_t seed, bool novel, scene_taker *take, void *context,
+                  at_error *error)
+{
+    uint64_t random = task_mix(seed);
+    at_array *array = at_array_new(AT_U8, 4, (const int64_t[]){count, SCENE_SIDE, SCENE_SIDE, 3}, error);
+    for (int64_t i = 0; array && i < count; i++) {
+        scene one;
+        scene_draw(&random, novel, &one);
+        memcpy((unsigned char *)array->data + (size_t)i * SCENE_BYTES, one.pixel, SCENE_BYTES);
+        take(context, i, &one);
+    }
+    const bool good = array && at_npy_write(path, array, error);
+    at_array_free(array);
+    return good;
 }

@@ -4,10 +4,16 @@
 #ifndef SCENES_H
 #define SCENES_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "console.h"
 
-enum { SCENE_SIDE = 40, SCENE_BYTES = SCENE_SIDE * SCENE_SIDE * 3, SCENE_OBJECTS = 3, SCENE_CAPTION = 128 };
+enum {
+    SCENE_SIDE = 40,
+    SCENE_BYTES = SCENE_SIDE * SCENE_SIDE * 3,
+    SCENE_OBJECTS = 3,
+    SCENE_CAPTION = 128,
+    SCENE_GRID = 10, /* convolutions with strides of 4 in all make a grid of so many rows and columns, */
+    SCENE_CELLS = SCENE_GRID * SCENE_GRID,
+};
 
 typedef struct scene_object {
     int shape, colour;
@@ -28,5 +34,14 @@ void scene_draw(uint64_t *random, bool novel, scene *s);
 bool scene_is_noun(const char *word, int length);
 /* Whether any pixel of the object lies in the pixels of rows [top, bottom) and columns [left, right). */
 bool scene_covers(const scene *s, int object, int top, int left, int bottom, int right);
+/* Marks the cells of the grid, row by row, that the object covers. */
+void scene_mark(const scene *s, int object, bool marked[SCENE_CELLS]);
+/* The links of a scene's objects with their nouns in the caption, "44-3 45-3 54-3", and a newline. */
+void scene_write_links(const scene *s, FILE *stream);
+
+/* Draws scenes, gives each to `take`, and writes their pictures as one array, .npy. */
+typedef void scene_taker(void *context, int64_t index, const scene *s);
+bool scenes_write(const char *path, int64_t count, uint64_t seed, bool novel, scene_taker *take, void *context,
+                  at_error *error);
 
 #endif

@@ -154,11 +154,12 @@ static void sorted(const int *words, int count, int *from)
 }
 
 static const cli_task tasks[] = {
-    {"copy", "the words as they are", copied, false},
-    {"reverse", "the words from the last to the first", reversed, false},
-    {"swap", "neighbours are swapped", swapped, false},
-    {"sort", "the words by their numbers; their order in the source does not matter", sorted, true},
-    {"dates", "dates in twelve forms, by letters, to one: 3rd of May 1979 -> 1979-05-03", NULL, false},
+    {"copy", "the words as they are", .order = copied},
+    {"reverse", "the words from the last to the first", .order = reversed},
+    {"swap", "neighbours are swapped", .order = swapped},
+    {"sort", "the words by their numbers; their order in the source does not matter", .order = sorted, .by_word = true},
+    {"dates", "dates in twelve forms, by letters, to one: 3rd of May 1979 -> 1979-05-03", .order = NULL},
+    {"scenes", "pictures of one to three objects -> a small red ring above a large blue square", .pictures = true},
 };
 
 const cli_task *task_at(int index)

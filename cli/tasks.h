@@ -19,7 +19,8 @@ typedef struct cli_task {
     /* from[j] is the index of the source word that the j-th target word is; NULL: a task of letters, with neither
      * sizes nor links */
     void (*order)(const int *words, int count, int *from);
-    bool by_word; /* equal words are interchangeable, so that their links are possible rather than sure */
+    bool by_word;  /* equal words are interchangeable, so that their links are possible rather than sure */
+    bool pictures; /* scenes.h draws the sources: task_write is for the others */
 } cli_task;
 
 /* In a fixed order; NULL past the last. */

@@ -32,6 +32,7 @@ extern const char *const compare_set_names[SETS];
 /* Pairs of lines, from two files or one, and their alignments if they are known. */
 typedef struct compare_files {
     const char *source, *target, *tsv, *alignment;
+    const char *pictures; /* the array that generated source lines name items of */
 } compare_files;
 
 /* An option of attend train with its values. */
@@ -137,7 +138,8 @@ typedef struct compare_data {
     compare_own *own;                      /* [own_count] files of rows, and subword models among several values */
     int own_count;
     at_line_list *source[SETS], *target[SETS], *links[SETS];
-    bool letters; /* lengths are counted in characters, not in words */
+    bool letters;  /* lengths are counted in characters, not in words */
+    bool pointing; /* the links are those of words with cells of a picture: pointing is measured in place of aer */
 } compare_data;
 
 bool compare_data_ready(compare_spec *spec, const char *folder, uint64_t seed, compare_data *data, at_error *error);
@@ -152,8 +154,8 @@ typedef struct compare_measure {
     char title[60]; /* of the column: "accuracy", "beyond", "3-5" */
     int decimals;
     int better;   /* 1: larger values are, -1: smaller ones, 0: neither */
-    bool quality; /* a percentage that may have a bar */
-    /* What is scored: a metric (NULL: a cost of the run) on a set, or on its lines whose sources have these lengths. */
+    bool quality; /* of the output, not a cost of the run */
+    /* What is scored: a metric, a percentage (NULL: none), on a set, or on its lines whose sources have these lengths. */
     const char *metric;
     int set;
     bool part;
@@ -211,6 +213,9 @@ bool compare_measure_run(compare_table *table, compare_run *run, at_error *error
 /* The lines that a run wrote for a set, or its links, "align"; NULL without an error if it recorded that its model has
  * none. */
 at_line_list *compare_run_lines(const compare_run *run, const char *name, int64_t count, at_error *error);
+/* How many times more of the weight than by chance is on what a word names (pointing.c), from the outputs with their
+ * weights; NAN if no output is right, or if the weights are not those of such cells and words. */
+bool compare_pointing(const compare_table *table, const at_line_list *said, double *value, at_error *error);
 /* The length of a line in characters, or in words separated by white space. */
 int64_t compare_length(at_line line, bool letters);
 /* Mean and standard deviation (divided by n - 1) of a measure over the finished runs of a cell; returns their count. The

@@ -7,6 +7,7 @@
 
 #include "compare/compare.h"
 #include "outputs.h"
+#include "scenes.h"
 
 /* ---- Making --------------------------------------------------------------------------------------------------- */
 
@@ -50,12 +51,45 @@ typedef struct pairs {
     task_size size;
     int64_t count;
     uint64_t seed;
-    bool kept; /* from the lines that training never sees */
+    bool kept;  /* from the lines that training never sees */
+    bool novel; /* scenes: with combinations that training never sees */
 } pairs;
+
+/* The lines of scenes that are drawn into an array. */
+typedef struct scene_lines {
+    const char *name;
+    FILE *source, *target, *links;
+} scene_lines;
+
+static void take_scene(void *context, int64_t index, const scene *s)
+{
+    const scene_lines *l = context;
+    fprintf(l->source, "%s.npy[%lld]\n", l->name, (long long)index);
+    fprintf(l->target, "%s\n", s->caption);
+    if (l->links)
+        scene_write_links(s, l->links);
+}
+
+/* Pictures beside the lines that name them. */
+static bool make_scenes(compare_spec *spec, const char *folder, pairs set, compare_files *made, at_error *error)
+{
+    files f;
+    char *pictures = compare_keep(spec, error, "%s/data/%s.npy", folder, set.name);
+    if (!pictures)
+        return false;
+    bool good = files_open(&f, spec, folder, set.name, set.kept && !set.novel, error);
+    scene_lines lines = {set.name, f.text[SOURCE].stream, f.text[TARGET].stream, f.text[LINKS].stream};
+    good = good && scenes_write(pictures, set.count, set.seed, set.novel, take_scene, &lines, error);
+    *made = (compare_files){
+        .source = f.path[SOURCE], .target = f.path[TARGET], .alignment = f.path[LINKS], .pictures = pictures};
+    return files_close(&f, error) && good;
+}
 
 static bool make_pairs(compare_spec *spec, const char *folder, pairs set, compare_files *made, at_error *error)
 {
     files f;
+    if (spec->maker->pictures)
+        return make_scenes(spec, folder, set, made, error);
     bool good = files_open(&f, spec, folder, set.name, set.kept && spec->maker->order, error);
     uint64_t random = task_mix(set.seed);
     for (int64_t i = 0; good && i < set.count; i++)
@@ -91,14 +125,15 @@ static bool make_all(compare_spec *spec, const char *folder, uint64_t seed, comp
         return fail(error, AT_USAGE, "%s: beyond starts at %d words, within the %d of lengths; start above them",
                     spec->path, further.least, size.most);
     seed *= 4;
-    data->letters = !spec->maker->order;
-    const pairs train = {"train", size, spec->train_lines, seed, false};
-    const pairs test = {"test", size, spec->test_lines, seed + 1, true};
-    const pairs beyond = {"beyond", further, spec->test_lines, seed + 2, true};
-    const pairs valid = {"valid", size, spec->valid_lines, seed + 3, true};
+    data->pointing = spec->maker->pictures;
+    data->letters = !spec->maker->order && !spec->maker->pictures;
+    const pairs train = {"train", size, spec->train_lines, seed, false, false};
+    const pairs test = {"test", size, spec->test_lines, seed + 1, true, false};
+    const pairs beyond = {"beyond", further, spec->test_lines, seed + 2, true, true};
+    const pairs valid = {"valid", size, spec->valid_lines, seed + 3, true, false};
     return make_pairs(spec, folder, train, &data->train, error) &&
            make_pairs(spec, folder, test, &data->set[TEST], error) &&
-           (!further.most || make_pairs(spec, folder, beyond, &data->set[BEYOND], error)) &&
+           ((!further.most && !spec->maker->pictures) || make_pairs(spec, folder, beyond, &data->set[BEYOND], error)) &&
            (!valid.count || make_pairs(spec, folder, valid, &data->valid, error));
 }
 
@@ -234,9 +269,12 @@ static bool mark_row(const compare_row *row, compare_data *data, at_error *error
 static bool mark_all(const compare_spec *spec, compare_data *data, at_error *error)
 {
     const char *made[] = {data->train.source, data->train.target, data->valid.source, data->valid.target};
+    const char *pictures[] = {data->train.pictures, data->valid.pictures};
     data->mark = data->set_mark[TEST] = data->set_mark[BEYOND] = COMPARE_HASH_START;
     for (int i = 0; i < 4; i++)
         mark_file(made[i], &data->mark, error);
+    for (int i = 0; i < 2 && pictures[i]; i++) /* runs without pictures keep the marks they had before there were any */
+        mark_file(pictures[i], &data->mark, error);
     for (int i = 0; i < spec->key_count; i++) {
         const compare_key *key = &spec->key[i];
         if (compare_takes_file(key->option))
@@ -251,6 +289,8 @@ static bool mark_all(const compare_spec *spec, compare_data *data, at_error *err
     for (int s = 0; s < SETS; s++) {
         mark_file(data->set[s].source, &data->set_mark[s], error);
         mark_file(data->set[s].target, &data->set_mark[s], error);
+        if (data->set[s].pictures)
+            mark_file(data->set[s].pictures, &data->set_mark[s], error);
     }
     return error->code == AT_OK;
 }

@@ -81,7 +81,7 @@ static void write_cell(FILE *f, const compare_table *table, int cell, int m)
     else
         fprintf(f, "<td%s title=\"p = %.3f\">", best ? " class=\"best\"" : "", p);
     element(f, "", compare_cell_text(table, cell, m, words), compare_is_worse(table, cell, m) ? "<sup>†</sup>" : "");
-    if (table->measure[m].quality && !isnan(mean))
+    if (table->measure[m].metric && !isnan(mean)) /* a percentage */
         write_bar(f, mean, spread);
     fputs("</td>", f);
 }

@@ -112,7 +112,9 @@ bool compare_measures(compare_table *table, at_error *error)
         snprintf(title, sizeof title, "beyond %s", spec->metric[i]);
         add_score(table, spec->metric[i], BEYOND, name, title);
     }
-    if (data->links[TEST])
+    if (data->pointing)
+        add(table, "pointing", "pointing", 1, 1)->quality = true;
+    else if (data->links[TEST])
         add_score(table, "aer", TEST, "aer", "aer");
     table->first_cost = table->measure_count;
     add(table, "parameters", "parameters", 0, 0);
@@ -260,10 +262,12 @@ bool compare_measure_run(compare_table *table, compare_run *run, at_error *error
         links = compare_run_lines(run, "align", data->source[TEST]->count, error);
     for (int i = 0; i < table->first_cost && error->code == AT_OK; i++) {
         const compare_measure *m = &table->measure[i];
-        const at_line_list *lines = at_metric_named(m->metric)->alignments ? links : said[m->set];
+        const at_line_list *lines = !m->metric || at_metric_named(m->metric)->alignments ? links : said[m->set];
         run->value[i] = NAN;
-        if (lines)
+        if (lines && m->metric)
             score(table, m, lines, &run->value[i], error);
+        else if (lines)
+            compare_pointing(table, lines, &run->value[i], error);
     }
     for (int s = 0; s < SETS; s++)
         at_line_list_free(said[s]);

@@ -34,12 +34,18 @@ static bool make_picture(const compare_table *table, int cell, compare_picture *
     snprintf(path, sizeof path, "%s/model", run->folder);
     at_translator *model = at_translator_load(path, error);
     at_error none = {0};
+    at_line_list *found = NULL; /* pictures, from the folder of the lines */
+    if (model && at_translator_has_pictures(model))
+        found = at_translator_sources(model, data->set[TEST].source, error);
+    const at_line *source = &(found ? found : data->source[TEST])->line[table->pictured];
     const at_search_settings search = {.beam = table->spec->beam, .length_penalty = table->spec->length_penalty};
-    at_maps *maps = model ? at_maps_new(model, &search, &data->source[TEST]->line[table->pictured], NULL, &none) : NULL;
+    const bool by_word = model && !data->letters && !found;
+    at_maps *maps = model && error->code == AT_OK ? at_maps_new(model, &search, source, NULL, &none) : NULL;
     at_translator_free(model);
+    at_line_list_free(found);
     if (none.code != AT_OK && none.code != AT_UNSUPPORTED)
         return fail(error, (at_code)none.code, "%s", none.text);
-    picture->maps = maps && !data->letters ? at_maps_words(maps, error) : maps;
+    picture->maps = maps && by_word ? at_maps_words(maps, error) : maps;
     if (picture->maps != maps)
         at_maps_free(maps);
     if (!picture->maps)

@@ -67,7 +67,7 @@ static void become(const job *j, char **words, pid_t parent)
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     unlink(s->said); /* O_EXCL: never through a link */
     if (getppid() == parent && move_to(STDERR_FILENO, s->said, O_WRONLY | O_CREAT | O_EXCL) &&
-        move_to(STDIN_FILENO, s->input[0] ? s->input : "/dev/null", O_RDONLY) &&
+        move_to(STDIN_FILENO, "/dev/null", O_RDONLY) &&
         (j->output ? dup2(at_writer_file(j->output), STDOUT_FILENO) >= 0
                    : move_to(STDOUT_FILENO, "/dev/null", O_WRONLY)))
         execv("/proc/self/exe", words);

@@ -99,7 +99,8 @@ bool compare_significance(compare_table *table, at_error *error)
     for (int i = 0; i < cells * measures; i++)
         table->p[i] = NAN;
     for (int m = 0; m < table->first_cost; m++) {
-        const int best = table->measure[m].part ? -1 : best_cell(table, m);
+        const compare_measure *one = &table->measure[m];
+        const int best = one->part || !one->metric ? -1 : best_cell(table, m);
         for (int cell = 0; best >= 0 && cell < cells; cell++)
             if (cell != best && !compare_cells(table, m, cell, best, &table->p[cell * measures + m], error))
                 return false;

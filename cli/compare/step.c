@@ -55,9 +55,18 @@ void step_train_words(const compare_table *table, const compare_run *run, step *
     add(s, "--seed", s->number[0]);
 }
 
+/* The file is named, as pictures are found from its folder. */
+static void add_translate(const compare_table *table, int set, step *s)
+{
+    add(s, "translate", NULL);
+    add_aside(s, "--model", s->model);
+    add(s, "--beam", number(s, 0, (double)table->spec->beam));
+    add(s, "--length-penalty", number(s, 1, table->spec->length_penalty));
+    add_aside(s, "--input", table->data->set[set].source);
+}
+
 bool step_make(const compare_table *table, const compare_run *run, int which, step *s)
 {
-    const compare_spec *spec = table->spec;
     const compare_data *data = table->data;
     const int set = which == BEYOND_STEP ? BEYOND : TEST;
     *s = (step){0};
@@ -71,19 +80,20 @@ bool step_make(const compare_table *table, const compare_run *run, int which, st
     } else if (which == ALIGN_STEP) {
         if (!data->links[TEST])
             return false;
-        add(s, "align", NULL);
-        add_aside(s, "--model", s->model);
-        add_aside(s, "--source", data->set[TEST].source);
-        add_aside(s, "--target", data->set[TEST].target);
-        add(s, "--head", "best");
+        if (data->pointing) {
+            add_translate(table, set, s);
+            add(s, "--alignment", "soft");
+        } else {
+            add(s, "align", NULL);
+            add_aside(s, "--model", s->model);
+            add_aside(s, "--source", data->set[TEST].source);
+            add_aside(s, "--target", data->set[TEST].target);
+            add(s, "--head", "best");
+        }
     } else {
         if (!data->source[set])
             return false;
-        add(s, "translate", NULL);
-        add_aside(s, "--model", s->model);
-        add(s, "--beam", number(s, 0, (double)spec->beam));
-        add(s, "--length-penalty", number(s, 1, spec->length_penalty));
-        snprintf(s->input, PATH, "%s", data->set[set].source);
+        add_translate(table, set, s);
     }
     if (which != TRAIN_STEP) {
         snprintf(s->output, PATH, "%s/%s.txt", run->folder, step_names[which]);

@@ -16,8 +16,8 @@ typedef struct step {
     const char *word[MOST_LINE_WORDS];
     bool aside[MOST_LINE_WORDS]; /* a path or a number of threads, which does not change the result */
     int count;
-    char input[PATH], output[PATH]; /* files for stdin and stdout; "": none */
-    char said[PATH], record[PATH];  /* the file for stderr; the record of the finished step */
+    char output[PATH];             /* the file for stdout; "": none */
+    char said[PATH], record[PATH]; /* the file for stderr; the record of the finished step */
     char model[PATH];
     char number[3][NUMBER];
     uint64_t mark; /* hash of the data it reads */

@@ -5,10 +5,11 @@
 #include <string.h>
 
 #include "demo/demo.h"
+#include "pointing.h"
 #include "scenes.h"
 #include "tasks.h"
 
-enum { UPDATES = 7000, BATCH = 32, TRAIN = 20000, TEST = 500, GRID = 10, CELL = SCENE_SIDE / GRID };
+enum { UPDATES = 7000, BATCH = 32, TRAIN = 20000, TEST = 500 };
 
 /* Some scenes: their pictures are in an array in the demo's folder, and `name` are the lines that name them. */
 enum { NAME = DEMO_FOLDER + 40 };
@@ -23,8 +24,7 @@ typedef struct scenes {
 typedef struct tally {
     const scenes *of;
     int right;
-    double inside, chance; /* weight inside the objects that are named, and their share of the cells, summed */
-    int64_t nouns;
+    pointing nouns;
 } tally;
 
 typedef struct state {
@@ -48,34 +48,37 @@ static void scenes_free(scenes *s)
     *s = (scenes){0};
 }
 
+/* Scenes that are made, and the path of their array. */
+typedef struct making {
+    scenes *s;
+    const char *path;
+} making;
+
+static void take(void *context, int64_t i, const scene *one)
+{
+    const making *m = context;
+    scenes *s = m->s;
+    memcpy(s->caption[i], one->caption, SCENE_CAPTION);
+    s->targets[i] = (at_line){s->caption[i], strlen(one->caption)};
+    s->sources[i] = (at_line){s->name[i], (size_t)snprintf(s->name[i], NAME, "%s[%lld]", m->path, (long long)i)};
+    if (s->scene)
+        s->scene[i] = *one;
+}
+
 static bool scenes_make(scenes *s, const char *folder, const char *file, int count, uint64_t seed, bool novel,
                         bool kept, at_error *error)
 {
     char path[DEMO_FOLDER + 20];
-    uint64_t random = task_mix(seed);
     snprintf(path, sizeof path, "%s/%s.npy", folder, file);
-    at_array *array = at_array_new(AT_U8, 4, (const int64_t[]){count, SCENE_SIDE, SCENE_SIDE, 3}, error);
     *s = (scenes){.count = count,
                   .scene = kept ? calloc((size_t)count, sizeof *s->scene) : NULL,
                   .name = calloc((size_t)count, sizeof *s->name),
                   .caption = calloc((size_t)count, sizeof *s->caption),
                   .sources = calloc((size_t)count, sizeof *s->sources),
                   .targets = calloc((size_t)count, sizeof *s->targets)};
-    if (array && (!s->name || !s->caption || !s->sources || !s->targets || (kept && !s->scene)))
-        fail(error, AT_MEMORY, "out of memory for the scenes");
-    for (int i = 0; i < count && error->code == AT_OK; i++) {
-        scene one;
-        scene_draw(&random, novel, &one);
-        memcpy((unsigned char *)array->data + (size_t)i * SCENE_BYTES, one.pixel, SCENE_BYTES);
-        memcpy(s->caption[i], one.caption, SCENE_CAPTION);
-        s->targets[i] = (at_line){s->caption[i], strlen(one.caption)};
-        s->sources[i] = (at_line){s->name[i], (size_t)snprintf(s->name[i], NAME, "%s[%d]", path, i)};
-        if (kept)
-            s->scene[i] = one;
-    }
-    const bool good = error->code == AT_OK && at_npy_write(path, array, error);
-    at_array_free(array);
-    return good;
+    if (!s->name || !s->caption || !s->sources || !s->targets || (kept && !s->scene))
+        return fail(error, AT_MEMORY, "out of memory for the scenes");
+    return scenes_write(path, count, seed, novel, take, &(making){s, path}, error);
 }
 
 static bool begin(void *context, const demo_options *options, at_error *error)
@@ -135,19 +138,6 @@ static void draw_scene(const scene *s)
     }
 }
 
-/* The cells of an object in the model's grid, '|' for each. */
-static int mark_cells(const scene *s, int object, char marks[GRID * GRID])
-{
-    int cells = 0;
-    for (int i = 0; i < GRID * GRID; i++) {
-        const int top = i / GRID * CELL, left = i % GRID * CELL;
-        const bool covered = scene_covers(s, object, top, left, top + CELL, left + CELL);
-        marks[i] = covered ? '|' : ' ';
-        cells += covered;
-    }
-    return cells;
-}
-
 /* ---- Pages ---------------------------------------------------------------------------------------------------- */
 
 static bool task(void *context, at_error *error)
@@ -191,15 +181,12 @@ static bool count(void *context, int64_t line, const at_result *result)
         return true;
     t->right++;
     int object = 0;
-    for (int64_t w = 0; w < best->count && best->weights && best->source_units == GRID * GRID; w++) {
-        char marks[GRID * GRID];
+    for (int64_t w = 0; w < best->count && best->weights && best->source_units == SCENE_CELLS; w++) {
+        bool marked[SCENE_CELLS];
         if (!scene_is_noun(best->names[w], (int)strlen(best->names[w])) || object >= s->count)
             continue;
-        const int cells = mark_cells(s, object++, marks);
-        for (int i = 0; i < GRID * GRID; i++)
-            t->inside += marks[i] == '|' ? (double)best->weights[w * best->source_units + i] : 0;
-        t->chance += (double)cells / (GRID * GRID);
-        t->nouns++;
+        scene_mark(s, object++, marked);
+        pointing_add(&t->nouns, best->weights + w * SCENE_CELLS, marked, SCENE_CELLS);
     }
     return true;
 }
@@ -211,10 +198,10 @@ static bool test_on(state *s, const scenes *of, const char *what, at_error *erro
     if (!at_translate(s->trained.translator, &search, of->sources, of->count, count, &t, error))
         return false;
     show_line("%-24s %5.1f%% of %d captions are right, word for word", what, 100.0 * t.right / of->count, of->count);
-    if (t.nouns > 0)
-        show_line("%-24s %5.1f%% of the weight is on the named object,", "", 100 * t.inside / (double)t.nouns);
-    if (t.nouns > 0)
-        show_line("%-24s %5.1f times its share of the cells", "", t.inside / t.chance);
+    if (t.nouns.words > 0) {
+        show_line("%-24s %5.1f%% of the weight is on the named object,", "", 100 * pointing_share(&t.nouns));
+        show_line("%-24s %5.1f times its share of the cells", "", pointing_times(&t.nouns));
+    }
     return true;
 }
 
@@ -230,35 +217,38 @@ static bool test(void *context, at_error *error)
     return true;
 }
 
-/* The largest weight is black. */
-static void shade(const float *weights, float *shades)
+/* The largest weight is black; '|' marks the cells of the object. */
+static void shade(const scene *s, int object, const float *weights, float shades[SCENE_CELLS], char marks[SCENE_CELLS])
 {
     float largest = 0;
-    for (int i = 0; i < GRID * GRID; i++)
+    bool marked[SCENE_CELLS];
+    scene_mark(s, object, marked);
+    for (int i = 0; i < SCENE_CELLS; i++)
         largest = weights[i] > largest ? weights[i] : largest;
-    for (int i = 0; i < GRID * GRID; i++)
+    for (int i = 0; i < SCENE_CELLS; i++) {
         shades[i] = largest > 0 ? weights[i] / largest : 0;
+        marks[i] = marked[i] ? '|' : ' ';
+    }
 }
 
 /* The maps of the nouns, beside each other. */
 static bool draw_maps(void *context, int64_t line, const at_result *result)
 {
-    static const char *const empty[GRID] = {"", "", "", "", "", "", "", "", "", ""};
+    static const char *const empty[SCENE_GRID] = {"", "", "", "", "", "", "", "", "", ""};
     const scene *of = ((state *)context)->shown;
     const at_hypothesis *best = &result->best[0];
-    float shades[SCENE_OBJECTS][GRID * GRID];
-    char marks[SCENE_OBJECTS][GRID * GRID];
-    demo_maps maps = {.rows = GRID, .columns = GRID, .row_names = empty, .column_names = empty};
+    float shades[SCENE_OBJECTS][SCENE_CELLS];
+    char marks[SCENE_OBJECTS][SCENE_CELLS];
+    demo_maps maps = {.rows = SCENE_GRID, .columns = SCENE_GRID, .row_names = empty, .column_names = empty};
     (void)line;
     draw_scene(of);
     printf("\n");
     show_line("%s\n", best->text);
-    for (int64_t w = 0; best->weights && best->source_units == GRID * GRID && w < best->count; w++) {
+    for (int64_t w = 0; best->weights && best->source_units == SCENE_CELLS && w < best->count; w++) {
         const int m = (int)maps.count;
         if (!scene_is_noun(best->names[w], (int)strlen(best->names[w])) || m >= of->count)
             continue;
-        shade(best->weights + w * GRID * GRID, shades[m]);
-        mark_cells(of, m, marks[m]);
+        shade(of, m, best->weights + w * SCENE_CELLS, shades[m], marks[m]);
         maps.values[m] = shades[m];
         maps.marks[m] = marks[m];
         maps.titles[m] = best->names[w];
