@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "drawing.h"
 #include "outputs.h"
 #include "text_plot.h"
 #include "train_log.h"
@@ -132,11 +133,14 @@ static bool write_svg(FILE *f, const void *context)
         const svg_plot plot = plot_of(c, c->metric[m], line, title);
         tall += svg_plot_height(&plot);
     }
-    fprintf(f, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\">\n<style>\n%s", SVG_PLOT_WIDTH, tall,
-            svg_style);
-    fputs(":root { color: #222; background: #fff }\n"
-          "@media screen and (prefers-color-scheme: dark) { :root { color: #ddd; background: #181818 } }\n</style>\n",
-          f);
+    fprintf(f,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">\n<style>\n%s",
+            SVG_PLOT_WIDTH, tall, SVG_PLOT_WIDTH, tall, svg_style);
+    fputs(
+        "svg { color: #222 } .ground { fill: #fff }\n"
+        "@media screen and (prefers-color-scheme: dark) { svg { color: #ddd } .ground { fill: #181818 } }\n</style>\n",
+        f);
+    fprintf(f, "<rect class=\"ground\" width=\"%d\" height=\"%d\"/>\n", SVG_PLOT_WIDTH, tall);
     for (int m = 0, top = 0; m < c->metrics; m++) {
         svg_plot plot = plot_of(c, c->metric[m], line, title);
         plot.is_part = true;
@@ -161,8 +165,23 @@ static bool write_tsv(FILE *f, const void *context)
     return !ferror(f);
 }
 
+/* A drawing that librsvg makes of the SVG text. */
+static bool write_rasterised(const curves *c, const char *path, at_error *error)
+{
+    text_file text;
+    if (!text_open(&text, error))
+        return false;
+    write_svg(text.stream, c);
+    char *svg = text_take(&text, error);
+    const bool good = svg && drawing_save(svg, path, error);
+    free(svg);
+    return good;
+}
+
 static bool write_file(const curves *c, const char *path, at_error *error)
 {
+    if (ends_in(path, ".png") || ends_in(path, ".pdf"))
+        return write_rasterised(c, path, error);
     cli_outputs outputs = {0};
     cli_output *file = outputs_add(&outputs, "-o", path, error);
     if (file) {
@@ -190,8 +209,8 @@ static bool draw(curves *c, const curve_options *o, int word_count, char **words
         return fail(error, AT_USAGE, "attend curve needs a log: attend curve OUTPUT.log.jsonl");
     if (word_count > MOST_LOGS)
         return fail(error, AT_USAGE, "attend curve draws at most %d logs, not %d", MOST_LOGS, word_count);
-    if (o->output && !ends_in(o->output, ".svg") && !ends_in(o->output, ".tsv"))
-        return fail(error, AT_USAGE, "-o is a name that ends in .svg or .tsv, not '%s'", o->output);
+    if (o->output && !is_drawing(o->output) && !ends_in(o->output, ".tsv"))
+        return fail(error, AT_USAGE, "-o is a name that ends in .svg, .png, .pdf or .tsv, not '%s'", o->output);
     for (int i = 0; i < word_count; i++) {
         c->name[i] = words[i];
         c->logs = i + 1;
@@ -222,7 +241,7 @@ static const at_setting table[] = {
          "draw only this: cost, the training loss, or a metric of the validations such as loss or bleu; may be given "
          "several times (default: all but the perplexity of a run with a loss)"},
     {AT_SETTING_TEXT, "output", "FILE", offsetof(curve_options, output), .letter = 'o',
-     .help = "write to a file instead: .svg the drawing, .tsv the numbers"},
+     .help = "write to a file instead: .svg, .png or .pdf the drawing, .tsv the numbers"},
     {0},
 };
 

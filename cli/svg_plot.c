@@ -23,13 +23,13 @@ enum {
 const char svg_style[] =
     ".plot { width: 100%; max-width: 62em; height: auto; font: 13px system-ui, sans-serif; display: block }\n"
     ".plot text { fill: currentColor } .plot .grid { stroke: currentColor; stroke-opacity: .18 }\n"
-    ".plot .line { fill: none; stroke-width: 1.8; stroke-linejoin: round } .plot .error { stroke-width: 1.2 }\n"
-    ":root { --s0: #2166ac; --s1: #c1501b; --s2: #2f7d32; --s3: #7a4fa3; --s4: #94690a; --s5: #0f7f7f; --s6: #b0306a; "
-    "--s7: #555 }\n"
-    "@media (prefers-color-scheme: dark) { :root { --s0: #7db3ec; --s1: #f29a6b; --s2: #83c986; --s3: #c3a2e6; "
-    "--s4: #e0bd62; --s5: #6fcfcf; --s6: #ee8bb5; --s7: #bbb } }\n"
-    "@media print { :root { --s0: #2166ac; --s1: #c1501b; --s2: #2f7d32; --s3: #7a4fa3; --s4: #94690a; --s5: #0f7f7f; "
-    "--s6: #b0306a; --s7: #555 } }\n";
+    ".plot .line { fill: none; stroke: currentColor; stroke-width: 1.8; stroke-linejoin: round }\n"
+    ".plot .error { fill: none; stroke: currentColor; stroke-width: 1.2 } .plot circle { fill: currentColor }\n"
+    ".c0 { color: #2166ac } .c1 { color: #c1501b } .c2 { color: #2f7d32 } .c3 { color: #7a4fa3 } .c4 { color: #94690a "
+    "} .c5 { color: #0f7f7f } .c6 { color: #b0306a } .c7 { color: #555 }\n"
+    "@media screen and (prefers-color-scheme: dark) { .c0 { color: #7db3ec } .c1 { color: #f29a6b } .c2 { color: "
+    "#83c986 } .c3 { color: #c3a2e6 } .c4 { color: #e0bd62 } .c5 { color: #6fcfcf } .c6 { color: #ee8bb5 } .c7 { "
+    "color: #bbb } }\n";
 
 static const char *const dashes[DASHES] = {"", "7 3", "2 3", "9 3 2 3"};
 
@@ -136,7 +136,7 @@ static void write_axes(FILE *f, const svg_plot *p, const frame *within)
 static void stroke(FILE *f, const svg_line *line)
 {
     const char *dash = dashes[line->style / STYLES % DASHES];
-    fprintf(f, " style=\"stroke: var(--s%d)\"", line->style % STYLES);
+    fprintf(f, " class=\"line c%d\"", line->style % STYLES);
     if (*dash)
         fprintf(f, " stroke-dasharray=\"%s\"", dash);
 }
@@ -145,7 +145,7 @@ static void write_line(FILE *f, const svg_plot *p, const frame *within, const sv
 {
     /* Over names lines stand a little beside each other, so that their error bars can be told apart. */
     const double aside = p->x_names ? 4 * (line->style % STYLES - (STYLES - 1) / 2.0) : 0;
-    fputs("<polyline class=\"line\" points=\"", f);
+    fputs("<polyline points=\"", f);
     for (int i = 0; i < line->count; i++)
         fprintf(f, "%s%.1f,%.1f", i ? " " : "", place(within->x, line->point[i].x, LEFT + aside, WIDE),
                 place(within->y, line->point[i].y, TOP + TALL, -TALL));
@@ -158,21 +158,17 @@ static void write_line(FILE *f, const svg_plot *p, const frame *within, const sv
         double low, high;
         bar_of(p, at, &low, &high);
         if (p->dots)
-            fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.6\" style=\"fill: var(--s%d)\"/>\n", x, y,
-                    line->style % STYLES);
+            fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.6\" class=\"c%d\"/>\n", x, y, line->style % STYLES);
         if (isfinite(at->error) && at->error > 0)
-            fprintf(f,
-                    "<path class=\"error\" d=\"M%.1f %.1fh6m-3 0V%.1fm-3 0h6\" style=\"stroke: var(--s%d)\" "
-                    "fill=\"none\"/>\n",
-                    x - 3, place(within->y, high, TOP + TALL, -TALL), place(within->y, low, TOP + TALL, -TALL),
-                    line->style % STYLES);
+            fprintf(f, "<path class=\"error c%d\" d=\"M%.1f %.1fh6m-3 0V%.1fm-3 0h6\"/>\n", line->style % STYLES, x - 3,
+                    place(within->y, high, TOP + TALL, -TALL), place(within->y, low, TOP + TALL, -TALL));
     }
 }
 
 static void write_name(FILE *f, const svg_line *line, int row)
 {
     const int y = TOP + 8 + ROW * row;
-    fprintf(f, "<path class=\"line\" d=\"M%d %dh26\"", LEFT + WIDE + GAP, y - 4);
+    fprintf(f, "<path d=\"M%d %dh26\"", LEFT + WIDE + GAP, y - 4);
     stroke(f, line);
     fprintf(f, "/><text x=\"%d\" y=\"%d\">", LEFT + WIDE + GAP + 32, y);
     markup_text(f, line->name);

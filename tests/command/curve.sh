@@ -54,12 +54,22 @@ else
     skipped "neither xmllint nor python3 is installed, so the SVG was not parsed"
 fi
 
+if "$attend" curve a.log.jsonl -o plots.png 2>said; then
+    equal "1672 $((2 * $(sed -n '1s/.* height="\([0-9]*\)".*/\1/p' plots.svg)))" "$(od -An -tu1 -j16 -N8 plots.png | awk '{ print $3 * 256 + $4, $7 * 256 + $8 }')" "the size of a PNG file"
+    [ "$(wc -c <plots.png)" -gt 5000 ] || fail "a PNG file of $(wc -c <plots.png) bytes"
+    run curve a.log.jsonl -o plots.pdf
+    equal "%PDF-" "$(head -c 5 plots.pdf)" "the beginning of a PDF file"
+else
+    grep -q 'built without librsvg\|librsvg cannot be loaded' said || fail "a PNG file: $(cat said)"
+    skipped "librsvg is not installed, so no PNG or PDF file was drawn"
+fi
+
 # Refusals.
 echo text >text
 refuse 2 "attend curve needs a log: attend curve OUTPUT.log.jsonl" curve
 refuse 1 "cannot read 'missing': No such file or directory" curve missing
 refuse 1 "'text' is not a log of attend train, which writes OUTPUT.log.jsonl" curve a.log.jsonl text
-refuse 2 "-o is a name that ends in .svg or .tsv, not 'plot.png'" curve a.log.jsonl -o plot.png
+refuse 2 "-o is a name that ends in .svg, .png, .pdf or .tsv, not 'plot.gif'" curve a.log.jsonl -o plot.gif
 refuse 2 "no curve 'blue'; did you mean 'bleu'?" curve a.log.jsonl --metric blue
 head -1 a.log.jsonl >begun
 refuse 1 "there is nothing to draw yet: no log has a report or a validation" curve begun
