@@ -139,16 +139,6 @@ static void note_long(void *context, int64_t line, int64_t units, int64_t read)
     long_lines_note(&j->long_lines, line, units, read);
 }
 
-/* A line somewhat longer than those of training is translated whole; one that would take minutes is not. */
-static int64_t most_units(const translate_options *o, const at_translator *translator)
-{
-    enum { TIMES = 5, LEAST = 1000 };
-    const int64_t trained = at_translator_longest(translator);
-    if (o->max_source != UNSET)
-        return o->max_source;
-    return trained > INT64_MAX / TIMES ? trained : TIMES * trained > LEAST ? TIMES * trained : LEAST;
-}
-
 static void note(int64_t count, int64_t first, const char *what)
 {
     if (count == 1)
@@ -208,7 +198,7 @@ static bool translate(job *j, at_translator *translator, at_error *error)
                                    .head = head.head,
                                    .wants_links = o->alignment,
                                    .prefix = o->prefix,
-                                   .max_source = most_units(o, translator),
+                                   .max_source = o->max_source == UNSET ? at_translator_most_units(translator) : o->max_source,
                                    .on_long = note_long};
     j->long_lines.continues = !at_translator_has_source(translator);
     return at_translate_stream(translator, &settings, next_line, print_result, j, error);

@@ -11,7 +11,7 @@ if(AT_BENCH)
   install(TARGETS attend-bench RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(FILES bench/torch_worker.py bench/onnx_worker.js DESTINATION ${CMAKE_INSTALL_DATADIR}/attend/bench)
 endif()
-install(FILES include/attend.h include/attend_unstable.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES include/attend.h include/attend_unstable.h include/attend_server.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 file(RELATIVE_PATH PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" PC_TO_PREFIX "${PC_TO_PREFIX}")

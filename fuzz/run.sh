@@ -12,7 +12,7 @@ export UBSAN_OPTIONS=print_stacktrace=1
 # Less memory that waits before it is used again, and shorter stacks of who allocated it: more inputs in the same time.
 export ASAN_OPTIONS=quarantine_size_mb=16:malloc_context_size=5
 # Names and values that the sources have as texts, for libFuzzer to put into inputs.
-grep -ohE '"[a-z0-9_:-]{1,30}"' "$top"/cli/*.c "$top"/cli/compare/*.c "$top"/src/{attention,models,score,store,text,train}/*.c | sort -u >"$build/words"
+grep -ohE '"[a-z0-9_:-]{1,30}"' "$top"/cli/*.c "$top"/cli/compare/*.c "$top"/src/{attention,models,score,serve,store,text,train}/*.c | sort -u >"$build/words"
 
 # fuzz NAME: prints one line, and the report if something was found.
 fuzz()

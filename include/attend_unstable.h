@@ -126,6 +126,10 @@ AT_API bool at_translator_expect(at_translator *translator, bool expectation, at
 AT_API at_array *at_translator_picture(const at_translator *translator, at_line line, int64_t *rows, int64_t *columns,
                                        at_error *error);
 
+/* How many units of a line attend translate and attend serve read unless told otherwise: a line somewhat longer than those
+ * of training is translated whole, 5 times as long or 1000 units; one that would take minutes is not. */
+AT_API int64_t at_translator_most_units(const at_translator *translator);
+
 /* Uses the kernels of that name from now on; to be called before anything is computed, since weights are packed for one
  * set. AT_USAGE: there are none of that name; AT_UNSUPPORTED: this processor does not have them. */
 AT_API bool at_kernels_set(const char *name, at_error *error);

@@ -29,7 +29,7 @@ static void list_names(const char *const *names, int count, const char *quote, c
 
 bool at_unknown(const char *what, const char *word, const char *const *names, int count, at_error *error)
 {
-    enum { A_FEW = 16 };
+    enum { A_FEW = 20 };
     char near[200], all[300] = "", shown[AT_SHOWN];
     at_suggest(word, names, count, near, sizeof near);
     at_shown(word, shown, sizeof shown);

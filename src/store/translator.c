@@ -146,3 +146,10 @@ int64_t at_translator_longest(const at_translator *translator)
 {
     return translator->max_length;
 }
+
+int64_t at_translator_most_units(const at_translator *translator)
+{
+    enum { TIMES = 5, LEAST = 1000 };
+    const int64_t trained = translator->max_length;
+    return trained > INT64_MAX / TIMES ? trained : TIMES * trained > LEAST ? TIMES * trained : LEAST;
+}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The programs of examples/: each compiles without a warning as C and as C++ with nothing but attend.h, and prints what it
+# The programs of examples/: each compiles without a warning as C and as C++ with nothing but the public headers, and prints what it
 # should. The code that doc/embedding.md shows is theirs.
 set -eu
 . "$(dirname "$0")/../library.sh"
@@ -103,6 +103,18 @@ EXPECTED
     ./translate model <lines | grep -v '^  ' >output || true
     diff translated output || fail "translate compiled by '$*' prints something else"
     refuses '[1-8]' '^translate: ' translate lines
+    refuses 1 '^serve: ' serve lines de en
+    if command -v curl >/dev/null; then
+        mkfifo going
+        ./serve model de en <going >output 2>said &
+        exec 6>going
+        for wait in $(seq 100); do [ -s output ] || [ -s said ] && break; sleep 0.05; done
+        said=$(curl -sS -d source=de -d target=en -d "q=$(head -1 lines)" "$(cat output)") || fail "serve prints $(cat output said)"
+        exec 6>&-
+        wait $! || fail "serve exits with $?"
+        rm going
+        [ "$said" = "{\"translatedText\":\"$(head -1 lines | "$attend" translate model --beam 4)\"}" ] || fail "serve answers $said"
+    fi
     ./maps model "a b" >output || fail "maps prints $(cat output)"
     grep -qE '^cross 1\.1(  [^ ]+->(a|b) [01]\.[0-9]{2})*  </s>->(a|b) [01]\.[0-9]{2}$' output &&
         [ "$(wc -l <output)" = 2 ] || fail "maps of a recurrent model prints $(cat output)"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # An installed tree is complete: a program finds it by pkg-config and by CMake, the version is the same everywhere, and the
-# shared library exports the names of the two headers and no others.
+# shared library exports the names of its headers and no others.
 set -eu
 . "$(dirname "$0")/../library.sh"
 
@@ -12,7 +12,7 @@ libraries=$(dirname "$library")
 version=$("$prefix/bin/attend" --version)
 version=${version#attend }
 minor=${version%.*}
-for file in "$prefix/bin/attend" "$prefix/include/attend.h" "$prefix/include/attend_unstable.h" "$libraries/libattend.a" "$libraries/libattend.so.$minor" \
+for file in "$prefix/bin/attend" "$prefix/include/attend.h" "$prefix/include/attend_unstable.h" "$prefix/include/attend_server.h" "$libraries/libattend.a" "$libraries/libattend.so.$minor" \
     "$prefix/share/man/man1/attend.1" "$prefix/share/man/man1/attend-train.1" "$prefix/share/man/man3/attend.h.3" \
     "$prefix/share/bash-completion/completions/attend" "$prefix/share/zsh/site-functions/_attend"; do
     [ -s "$file" ] || fail "$file is missing or empty"

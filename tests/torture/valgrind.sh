@@ -157,6 +157,8 @@ call 1 compare spec --jobs 1
 "$attend" compare spec --quiet >said 2>&1 || found "compare: $(cat said)"
 call 0 compare spec --json table.json --html table.html --latex table.tex --csv table.csv
 call 0 compare luong --print
+call 0 serve -m de-en=bahdanau --port 0 --check
+call 2 serve -m de-de=bahdanau
 call 0 demo self-attention
 for demo in $("$attend" list demos | sed -n 's/^  \([a-z-]*\)  .*/\1/p'); do
     case $demo in # dates would train for an hour, and scenes too

@@ -1,0 +1,482 @@
+/* Connections, by libmicrohttpd: one thread of it reads requests and writes answers. A request for a translation is
+ * suspended until the thread that searches has answered all its lines. */
+#include "serve/serve_internal.h"
+
+#ifdef AT_HAVE_MICROHTTPD
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "serve/mhd_internal.h"
+
+static const at_mhd *const mhd = &at_mhd_loaded;
+
+struct at_connection {
+    at_connection *next, **link; /* in the server's list */
+    int socket;
+    double since; /* when it was opened, a request began, its answer began, or ended */
+    bool fresh;   /* no request has begun on it yet */
+    bool waiting; /* for the search, which has limits of its own */
+    bool cut;
+};
+
+/* A request and its answer. */
+typedef struct exchange {
+    at_server *server;
+    at_connection *on;
+    struct MHD_Connection *connection;
+    enum { OPENED, READING, WAITING } phase;
+    at_endpoint endpoint;
+    char *query;
+    at_buffer body;
+    bool too_large, asks_methods;
+    double asked;
+    at_served *served;
+    at_request request;
+    at_plan plan;
+    at_job *job;
+} exchange;
+
+/* ---- Connections ------------------------------------------------------------------------------------------------ */
+
+static void touch(at_server *server, at_connection *c, bool waiting)
+{
+    pthread_mutex_lock(&server->lock);
+    c->since = at_seconds();
+    c->waiting = waiting;
+    pthread_mutex_unlock(&server->lock);
+}
+
+static void on_connection(void *context, struct MHD_Connection *connection, void **socket_context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    at_server *server = context;
+    at_connection *c = *socket_context;
+    pthread_mutex_lock(&server->lock);
+    if (code == MHD_CONNECTION_NOTIFY_STARTED && (c = calloc(1, sizeof *c))) {
+        const union MHD_ConnectionInfo *info = mhd->get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        *c = (at_connection){.next = server->connections,
+                             .link = &server->connections,
+                             .socket = info ? info->connect_fd : -1,
+                             .since = at_seconds(),
+                             .fresh = true};
+        if (c->next)
+            c->next->link = &c->next;
+        server->connections = c;
+        server->metrics.connections++;
+        *socket_context = c;
+    } else if (code == MHD_CONNECTION_NOTIFY_CLOSED && c) {
+        *c->link = c->next;
+        if (c->next)
+            c->next->link = c->link;
+        server->metrics.connections--;
+        free(c);
+    }
+    pthread_cond_broadcast(&server->changed);
+    pthread_mutex_unlock(&server->lock);
+}
+
+/* The socket stays open while the connection is in the list, as the lock is held, so it is this connection's. */
+void at_http_watch(at_server *server, double now)
+{
+    pthread_mutex_lock(&server->lock);
+    for (at_connection *c = server->connections; c; c = c->next)
+        if (!c->waiting && !c->cut && now - c->since > server->settings.request_seconds) {
+            c->cut = true;
+            server->metrics.cut++;
+            shutdown(c->socket, SHUT_RDWR);
+        }
+    pthread_mutex_unlock(&server->lock);
+}
+
+bool at_http_expects(const at_server *server, double now)
+{
+    for (const at_connection *c = server->connections; c; c = c->next)
+        if (c->fresh && !c->cut && now - c->since < 1)
+            return true;
+    return false;
+}
+
+/* ---- Addresses -------------------------------------------------------------------------------------------------- */
+
+static at_endpoint endpoint_of(const char *url)
+{
+    int endpoint = 0;
+    while (endpoint < AT_AT_ELSEWHERE && strcmp(url, at_endpoint_path[endpoint]) != 0)
+        endpoint++;
+    return (at_endpoint)endpoint;
+}
+
+static bool is_posted(at_endpoint endpoint)
+{
+    return endpoint == AT_AT_TRANSLATE || endpoint == AT_AT_DETECT || endpoint == AT_AT_SUGGEST ||
+           endpoint == AT_AT_FILE;
+}
+
+/* ---- Answers ---------------------------------------------------------------------------------------------------- */
+
+/* Releases the body, which is NULL if there was no memory for it; then the connection is closed. */
+static enum MHD_Result answer_as(exchange *x, int status, const char *type, char *body)
+{
+    static const char *const headers[][2] = {
+        {"Access-Control-Allow-Origin", "*"},          {"Access-Control-Allow-Headers", "Authorization, Content-Type"},
+        {"Access-Control-Allow-Methods", "GET, POST"}, {"Access-Control-Max-Age", "1728000"},
+        {"X-Content-Type-Options", "nosniff"},         {"Cache-Control", "no-store"}};
+    at_server *server = x->server;
+    struct MHD_Response *response =
+        body ? mhd->create_response_from_buffer(strlen(body), body, MHD_RESPMEM_MUST_FREE) : NULL;
+    if (!response) {
+        free(body);
+        return MHD_NO;
+    }
+    mhd->add_response_header(response, "Content-Type", type);
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
+        mhd->add_response_header(response, headers[i][0], headers[i][1]);
+    if (status == 429 || status == 503)
+        mhd->add_response_header(response, "Retry-After", "1");
+    if (status == 405 || x->asks_methods)
+        mhd->add_response_header(response, "Allow", is_posted(x->endpoint) ? "POST, OPTIONS" : "GET, HEAD, OPTIONS");
+    pthread_mutex_lock(&server->lock);
+    at_metrics_answer(&server->metrics, x->endpoint, status);
+    const bool last = server->draining;
+    pthread_mutex_unlock(&server->lock);
+    if (last)
+        mhd->add_response_header(response, "Connection", "close");
+    const enum MHD_Result result = mhd->queue_response(x->connection, (unsigned)status, response);
+    mhd->destroy_response(response);
+    return result;
+}
+
+static enum MHD_Result answer(exchange *x, int status, char *body)
+{
+    return answer_as(x, status, "application/json", body);
+}
+
+static enum MHD_Result answer_error(exchange *x, int status, const char *text)
+{
+    return answer(x, status, at_answer_error(text));
+}
+
+static enum MHD_Result answer_refusal(exchange *x, const at_refusal *refusal)
+{
+    return answer_error(x, refusal->status, refusal->text);
+}
+
+/* ---- Translations ----------------------------------------------------------------------------------------------- */
+
+/* By the thread that searches: the thread of the connections goes on with handle(). */
+static void on_done(at_job *job)
+{
+    exchange *x = job->context;
+    mhd->resume_connection(x->connection);
+}
+
+static void suspend(void *context)
+{
+    exchange *x = context;
+    x->phase = WAITING;
+    mhd->suspend_connection(x->connection);
+}
+
+static enum MHD_Result answer_job(exchange *x)
+{
+    const at_job *job = x->job;
+    touch(x->server, x->on, false);
+    pthread_mutex_lock(&x->server->lock);
+    at_metrics_time(&x->server->metrics, at_seconds() - x->asked);
+    pthread_mutex_unlock(&x->server->lock);
+    if (job->status == 503)
+        return answer_error(x, 503, "The server is busy: there was no time to translate this; try again later");
+    if (job->status) {
+        at_refusal refusal = {0};
+        at_refuse(&refusal, job->status, "Cannot translate text: %s", job->error.text);
+        return answer_refusal(x, &refusal);
+    }
+    return answer(x, 200, at_answer_translation(job, &x->request, &x->plan));
+}
+
+static enum MHD_Result translate(exchange *x)
+{
+    at_refusal refusal = {0};
+    at_server *server = x->server;
+    const at_server_settings *settings = &server->settings;
+    if (!at_plan_make(x->served, settings, &x->request, &x->plan, &refusal))
+        return answer_refusal(x, &refusal);
+    int64_t characters = 0;
+    for (int64_t i = 0; i < x->request.count; i++)
+        characters += at_characters(x->request.text[i]);
+    pthread_mutex_lock(&server->lock);
+    server->metrics.characters += characters;
+    pthread_mutex_unlock(&server->lock);
+    if (x->plan.pair < 0)
+        return answer(x, 200, at_answer_same(&x->request, &x->plan));
+    x->job = at_job_new(x->served, x->plan.pair, x->request.text, x->request.count, x->plan.alternatives + 1);
+    if (!x->job)
+        return answer_error(x, 500, "out of memory for a request");
+    x->asked = at_seconds();
+    x->job->deadline = x->asked + settings->request_seconds;
+    x->job->done = on_done;
+    x->job->context = x;
+    if (x->job->open > settings->max_queue) {
+        at_refuse(&refusal, 400, "Invalid request: request (%lld lines) exceeds text limit (%lld lines)",
+                  (long long)x->job->open, (long long)settings->max_queue);
+        return answer_refusal(x, &refusal);
+    }
+    touch(server, x->on, true);
+    if (at_queue_add(&server->queue, x->job, suspend, x))
+        return MHD_YES;
+    touch(server, x->on, false);
+    return answer_error(x, 429, "Slowdown: too many texts are waiting to be translated");
+}
+
+static enum MHD_Result detect(exchange *x)
+{
+    at_refusal refusal = {0};
+    int64_t none;
+    const char **code = calloc((size_t)x->served->count, sizeof *code);
+    double *probability = calloc((size_t)x->served->count, sizeof *probability);
+    char *body = NULL;
+    if (code && probability && at_request_check(&x->request, &x->server->settings, false, &none, &refusal)) {
+        const int found = at_detect(x->served, x->request.text, x->request.count, code, probability);
+        body = found < 0 ? NULL : at_answer_detection(code, probability, found);
+    }
+    free(code);
+    free(probability);
+    return refusal.status ? answer_refusal(x, &refusal) : answer(x, 200, body);
+}
+
+/* ---- Requests --------------------------------------------------------------------------------------------------- */
+
+static enum MHD_Result answer_post(exchange *x)
+{
+    at_refusal refusal = {0};
+    const char *type = mhd->lookup_connection_value(x->connection, MHD_HEADER_KIND, "Content-Type");
+    if (x->endpoint == AT_AT_FILE)
+        return answer_error(x, 403, "Files translation are disabled on this server.");
+    if (x->endpoint == AT_AT_SUGGEST)
+        return answer_error(x, 403, "Suggestions are disabled on this server.");
+    if (!at_request_read(&x->request, type, x->query, x->body.bytes ? x->body.bytes : "", x->body.size, &refusal) ||
+        !at_plan_allowed(x->served, &x->server->settings, &x->request, &refusal))
+        return answer_refusal(x, &refusal);
+    return x->endpoint == AT_AT_TRANSLATE ? translate(x) : detect(x);
+}
+
+static char *metrics_text(at_server *server)
+{
+    pthread_mutex_lock(&server->queue.lock);
+    const int64_t waiting = server->queue.lines, searches = server->queue.searches, searched = server->queue.searched;
+    pthread_mutex_unlock(&server->queue.lock);
+    pthread_mutex_lock(&server->lock);
+    char *text = at_metrics_text(&server->metrics, waiting, searches, searched);
+    pthread_mutex_unlock(&server->lock);
+    return text;
+}
+
+static enum MHD_Result answer_get(exchange *x)
+{
+    switch (x->endpoint) {
+    case AT_AT_LANGUAGES:
+        return answer(x, 200, at_answer_languages(x->served));
+    case AT_AT_SETTINGS:
+        return answer(x, 200, at_answer_settings(x->served, &x->server->settings));
+    case AT_AT_HEALTH:
+        return answer(x, 200, strdup("{\"status\":\"ok\"}"));
+    case AT_AT_METRICS:
+        return answer_as(x, 200, "text/plain; version=0.0.4; charset=utf-8", metrics_text(x->server));
+    case AT_AT_SPEC:
+        return answer(x, 200, at_answer_spec());
+    default:
+        return answer_error(x, 404, "There is nothing at this address");
+    }
+}
+
+static enum MHD_Result answer_request(exchange *x, const char *method)
+{
+    if (x->too_large) {
+        at_refusal refusal = {0};
+        at_refuse(&refusal, 413, "Invalid request: request exceeds body limit (%lld bytes)",
+                  (long long)x->server->settings.max_body);
+        return answer_refusal(x, &refusal);
+    }
+    if (x->body.failed)
+        return answer_error(x, 500, "out of memory for a request");
+    x->asks_methods = strcmp(method, "OPTIONS") == 0;
+    if (x->asks_methods)
+        return answer(x, 200, strdup(""));
+    if (x->endpoint == AT_AT_ELSEWHERE)
+        return answer_error(x, 404, "There is nothing at this address");
+    pthread_mutex_lock(&x->server->lock);
+    x->served = at_served_hold(x->server->served);
+    pthread_mutex_unlock(&x->server->lock);
+    if (is_posted(x->endpoint) && strcmp(method, "POST") == 0)
+        return answer_post(x);
+    if (!is_posted(x->endpoint) && (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0))
+        return answer_get(x);
+    return answer_error(x, 405, "The method is not allowed for this address");
+}
+
+/* Whether the headers promise more than may come. */
+static bool promises_much(const exchange *x)
+{
+    const char *length = mhd->lookup_connection_value(x->connection, MHD_HEADER_KIND, "Content-Length");
+    return length && strtoull(length, NULL, 10) > (unsigned long long)x->server->settings.max_body;
+}
+
+/* Called when the headers are there, with each part of the body, after the body, and after a suspension. */
+static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url, const char *method,
+                              const char *version, const char *data, size_t *size, void **own)
+{
+    exchange *x = *own;
+    (void)context;
+    (void)version;
+    if (!x || !x->on)
+        return MHD_NO;
+    x->connection = connection;
+    if (x->phase == WAITING)
+        return answer_job(x);
+    if (x->phase == OPENED) {
+        x->phase = READING;
+        x->endpoint = endpoint_of(url);
+        x->too_large = promises_much(x);
+        return x->too_large ? answer_request(x, method) : MHD_YES;
+    }
+    if (*size == 0)
+        return answer_request(x, method);
+    x->too_large |= x->body.size + *size > (size_t)x->server->settings.max_body;
+    if (!x->too_large)
+        at_buffer_add(&x->body, data, *size);
+    *size = 0;
+    return MHD_YES;
+}
+
+/* Called with the first line of a request; what it returns is handle's *own, and on_end releases it. */
+static void *on_begin(void *context, const char *uri, struct MHD_Connection *connection)
+{
+    at_server *server = context;
+    const union MHD_ConnectionInfo *info = mhd->get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    const char *query = strchr(uri, '?');
+    exchange *x = calloc(1, sizeof *x);
+    if (!x)
+        return NULL;
+    *x = (exchange){.server = server, .connection = connection, .on = info ? info->socket_context : NULL};
+    x->query = query ? strdup(query + 1) : NULL;
+    pthread_mutex_lock(&server->lock);
+    server->open_requests++;
+    if (x->on) {
+        x->on->since = at_seconds();
+        x->on->fresh = false;
+    }
+    pthread_mutex_unlock(&server->lock);
+    return x;
+}
+
+static void on_end(void *context, struct MHD_Connection *connection, void **own, enum MHD_RequestTerminationCode code)
+{
+    at_server *server = context;
+    exchange *x = *own;
+    (void)connection;
+    (void)code;
+    if (!x)
+        return;
+    pthread_mutex_lock(&server->lock);
+    server->open_requests--;
+    if (x->on)
+        x->on->since = at_seconds();
+    pthread_cond_broadcast(&server->changed);
+    pthread_mutex_unlock(&server->lock);
+    at_job_free(x->job);
+    at_request_free(&x->request);
+    at_buffer_free(&x->body);
+    at_served_release(x->served);
+    free(x->query);
+    free(x);
+    *own = NULL;
+}
+
+/* ---- Start and end ---------------------------------------------------------------------------------------------- */
+
+bool at_http_start(at_server *server, at_error *error)
+{
+    const at_server_settings *s = &server->settings;
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
+    if (!at_mhd_load(error))
+        return false;
+    struct MHD_OptionItem options[] = {
+        {MHD_OPTION_LISTEN_SOCKET, server->socket, NULL},
+        {MHD_OPTION_CONNECTION_LIMIT, s->max_connections, NULL},
+        {MHD_OPTION_PER_IP_CONNECTION_LIMIT, s->max_per_address, NULL},
+        {MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)ceil(s->idle_seconds), NULL},
+        {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, server},
+        {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)on_begin, server},
+        {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_end, server},
+        {server->cert ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0, server->cert},
+        {MHD_OPTION_HTTPS_MEM_KEY, 0, server->key},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    if (server->cert && mhd->is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
+        return at_fail(error, AT_UNSUPPORTED, "this libmicrohttpd was built without TLS");
+    flags |= server->cert ? MHD_USE_TLS : 0;
+    server->daemon = mhd->start_daemon(flags, 0, NULL, NULL, handle, server, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+    if (server->daemon)
+        return true;
+    return server->cert ? at_fail(error, AT_FORMAT,
+                                  "HTTPS cannot be started: '%s' and '%s' are not a certificate and its private key in "
+                                  "PEM form",
+                                  s->cert, s->key)
+                        : at_fail(error, AT_FAILED, "libmicrohttpd cannot start");
+}
+
+void at_http_quiesce(at_server *server)
+{
+    if (!server->daemon)
+        return;
+    mhd->quiesce_daemon(server->daemon); /* then the socket is ours again */
+    close(server->socket);
+    server->socket = -1;
+}
+
+void at_http_end(at_server *server)
+{
+    if (!server->daemon)
+        return;
+    mhd->stop_daemon(server->daemon); /* closes its socket */
+    server->socket = -1;
+    server->daemon = NULL;
+}
+
+#else
+
+bool at_http_start(at_server *server, at_error *error)
+{
+    (void)server;
+    return at_fail(
+        error, AT_UNSUPPORTED,
+        "this attend was built without libmicrohttpd, which a server needs (Debian package libmicrohttpd-dev)");
+}
+
+void at_http_quiesce(at_server *server)
+{
+    (void)server;
+}
+
+void at_http_end(at_server *server)
+{
+    (void)server;
+}
+
+void at_http_watch(at_server *server, double now)
+{
+    (void)server;
+    (void)now;
+}
+
+bool at_http_expects(const at_server *server, double now)
+{
+    (void)server;
+    (void)now;
+    return false;
+}
+#endif

@@ -1,0 +1,58 @@
+/* From the fields of a request to the model that answers it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "serve/serve_internal.h"
+
+bool at_plan_allowed(const at_served *served, const at_server_settings *settings, const at_request *request,
+                     at_refusal *refusal)
+{
+    const bool given = request->key && *request->key;
+    if (!settings->api_keys)
+        return true;
+    if (!given && settings->require_key)
+        return at_refuse(refusal, 400, "Please contact the server operator to get an API key");
+    if (given && !at_keys_have(&served->keys, request->key))
+        return at_refuse(refusal, 403, "Invalid API key");
+    return true;
+}
+
+/* "auto": the likeliest of the source languages. */
+static bool detect(const at_served *served, const at_request *request, at_plan *plan, at_refusal *refusal)
+{
+    const char **code = calloc((size_t)served->count, sizeof *code);
+    double *probability = calloc((size_t)served->count, sizeof *probability);
+    const int found = code && probability ? at_detect(served, request->text, request->count, code, probability) : -1;
+    if (found > 0) {
+        plan->detected = code[0];
+        plan->probability = probability[0];
+    }
+    free(code);
+    free(probability);
+    return found > 0 || at_refuse(refusal, 500, "out of memory for a request");
+}
+
+bool at_plan_make(const at_served *served, const at_server_settings *settings, const at_request *request, at_plan *plan,
+                  at_refusal *refusal)
+{
+    const char *source = request->source, *target = request->target;
+    *plan = (at_plan){.pair = -1};
+    if (!at_request_check(request, settings, true, &plan->alternatives, refusal))
+        return false;
+    if (strcmp(source, "auto") == 0) {
+        if (!detect(served, request, plan, refusal))
+            return false;
+        source = plan->detected;
+    }
+    if (!at_served_knows(served, source))
+        return at_refuse(refusal, 400, "%s is not supported", source);
+    if (!at_served_knows(served, target))
+        return at_refuse(refusal, 400, "%s is not supported", target);
+    if (request->format && *request->format && strcmp(request->format, "text") != 0)
+        return at_refuse(refusal, 400, "%s format is not supported", request->format);
+    plan->pair = at_served_find(served, source, target);
+    if (plan->pair < 0 && strcmp(source, target) != 0)
+        return at_refuse(refusal, 400, "%s (%s) is not available as a target language from %s (%s)",
+                         at_language_name(target), target, at_language_name(source), source);
+    return true;
+}

@@ -1,0 +1,270 @@
+# attend serve: LibreTranslate's interface with its messages, the limits, the bytes of attend translate under 32 connections,
+# slow and broken connections, HTTPS, an end that answers what was asked, and models that are read again.
+. "$(dirname "$0")/support.bash"
+command -v curl >/dev/null || { skipped "attend serve: there is no curl"; exit 77; }
+
+awk 'BEGIN { srand(5); for (i = 0; i < 400; i++) { n = 2 + int(rand() * 3); s = t = ""
+    for (w = 0; w < n; w++) { c = sprintf("%c", 97 + int(rand() * 8)); s = s (w ? " " : "") c; t = c (w ? " " : "") t }
+    print s >"source"; print t >"target" } }'
+small="--embedding 8 --hidden 16 --attention 8 --maxout 8 --batch-size 20 --learning-rate 0.01 --quiet"
+"$attend" train --source source --target target --output model $small --epochs 3
+"$attend" train --source source --target source --output other $small --epochs 3
+"$attend" train --target source --model transformer-lm --hidden 4 --ffn 4 --layers 1 --heads 1 --updates 1 --output lm --quiet
+
+servers=()
+trap 'kill -9 "${servers[@]}" 2>/dev/null || true; rm -rf "$work"' EXIT
+# start ARGUMENTS...: a server on a free port; sets `server`, its process, and `at`, its address.
+start() {
+    "$attend" serve --port 0 "$@" 2>serve.log &
+    server=$!
+    servers+=($server)
+    for wait in $(seq 200); do
+        grep -q 'Ctrl-C' serve.log && break
+        kill -0 $server 2>/dev/null || fail "attend serve $* ends: $(cat serve.log)"
+        sleep 0.05
+    done
+    at=$(sed -n 's|.*\(https*://[^ ]*[0-9]\): .*|\1|p' serve.log)
+    [ -n "$at" ] || fail "attend serve $* says $(cat serve.log)"
+    port=${at##*:}
+}
+# end [CODE]: by the TERM signal.
+end() {
+    local got=0
+    kill -TERM $server
+    wait $server || got=$?
+    equal "${1:-0}" $got "exit code of attend serve ($(cat serve.log))"
+}
+# asked STATUS BODY ARGUMENTS...: what curl gets.
+asked() {
+    local status=$1 body=$2 got
+    shift 2
+    got=$(curl -sS -k --max-time 60 -w ' %{http_code}' "$@") || fail "curl $*: exit code $?"
+    equal "$body $status" "$got" "curl $*"
+}
+json() { # STATUS ANSWER BODY [PATH]
+    asked "$1" "$2" -H 'Content-Type: application/json' -d "$3" "$at${4:-/translate}"
+}
+error() { # STATUS MESSAGE BODY [PATH]
+    json "$1" "{\"error\":\"$2\"}" "$3" "${4:-/translate}"
+}
+metric() { curl -sS "$at/metrics" | sed -n "s/^attend_$1 //p"; }
+# until NAME TEST...: waits until the metric is so, as in until waiting_lines -gt 0.
+until_metric() {
+    for wait in $(seq 300); do
+        [ "$(metric "$1")" "$2" "$3" ] && return
+        sleep 0.02
+    done
+    fail "attend_$1 is never $2 $3"
+}
+
+# ---- What it does not start with
+refuse 2 "attend serve needs a model: attend serve -m de-en=MODEL" serve
+refuse 2 "--model: 'deen' is not a pair of languages such as de-en, or pt-BR:en; a file with = in its name is given as ./FILE" serve -m deen=model
+refuse 2 "--model: de-en= needs the file of a model" serve -m de-en=
+refuse 2 "'model' would translate from de to de; the languages of a model differ" serve -m de-de=model
+refuse 2 "'model' and 'other' are both for de to en; a pair of languages has one model" serve -m de-en=model -m de-en=other
+refuse 2 "the languages of 'model' are codes of letters and digits, such as de or pt-BR" serve -m d.e-en=model
+refuse 2 "--require-key needs the keys: --api-keys" serve -m model --require-key
+refuse 2 "HTTPS needs both --cert and --key" serve -m model --cert model
+refuse 1 "'lm' is a language model; a server needs models that translate" serve -m lm
+refuse 1 "cannot read 'nothing': No such file or directory" serve -m de-en=nothing
+printf '# nothing\n\n' >keys
+refuse 1 "'keys' has no API key; a key is a line of its own" serve -m model --api-keys keys
+
+# ---- Every address
+start -m de-en=model -m en-de=other --char-limit 40 --batch-limit 64
+head -64 source >in
+"$attend" translate -m model <in >out
+first=$(head -1 in) said=$(head -1 out)
+form=(-d "q=$first" -d source=de -d target=en "$at/translate")
+asked 200 "{\"translatedText\":\"$said\"}" "${form[@]}"
+asked 200 "{\"translatedText\":\"$said\"}" -d api_key=any "${form[@]}"
+asked 200 "{\"translatedText\":\"$said\"}" -F "q=$first" -F source=de -F target=en -F format=text "$at/translate"
+asked 200 "{\"translatedText\":\"$said\"}" -X POST "$at/translate?q=${first// /+}&source=de&target=en"
+json 200 "{\"translatedText\":\"$said\"}" "{\"q\":\"$first\",\"source\":\"de\",\"target\":\"en\",\"format\":\"text\",\"api_key\":\"\",\"more\":[1]}"
+json 200 "{\"translatedText\":[\"$said\",\"\"]}" "{\"q\":[\"$first\",\"\"],\"source\":\"de\",\"target\":\"en\",\"api_key\":null}"
+json 200 '{"translatedText":"same — text"}' '{"q":"same — text","source":"en","target":"en"}'
+# Lines of a text are translated each for itself, and keep their ends.
+json 200 "{\"translatedText\":\"$said\\r\\n\\n$said\\n\"}" "{\"q\":\"$first\\r\\n\\n$first\\n\",\"source\":\"de\",\"target\":\"en\"}"
+asked 200 "{\"translatedText\":\"$said\\n$said\"}" --data-urlencode "q=$first"$'\r\n'"$first"$'\r\n' -d source=de -d target=en "$at/translate"
+# The best of a beam, and what else it found.
+best=$(head -1 in | "$attend" translate -m model --beam 3 --n-best 3 | sed 's/^0 ||| \(.*\) ||| F0.*/"\1"/' | paste -sd,)
+json 200 "{\"alternatives\":[${best#*,}],\"translatedText\":${best%%,*}}" "{\"q\":\"$first\",\"source\":\"de\",\"target\":\"en\",\"alternatives\":2}"
+json 200 "{\"alternatives\":[[${best#*,}]],\"translatedText\":[${best%%,*}]}" "{\"q\":[\"$first\"],\"source\":\"de\",\"target\":\"en\",\"alternatives\":\"2\"}"
+asked 200 '[{"code":"de","name":"German","targets":["de","en"]},{"code":"en","name":"English","targets":["de","en"]}]' "$at/languages"
+asked 200 '{"status":"ok"}' "$at/health"
+asked 200 '{"charLimit":40,"frontendTimeout":500,"apiKeys":false,"keyRequired":false,"suggestions":false,"filesTranslation":false,"supportedFilesFormat":[],"language":{"source":{"code":"auto","name":"Auto Detect"},"target":{"code":"en","name":"English"}}}' "$at/frontend/settings"
+curl -sS "$at/spec" | grep -q '"title":"LibreTranslate"' || fail "/spec has no title"
+asked 403 '{"error":"Suggestions are disabled on this server."}' -d q=a "$at/suggest"
+asked 403 '{"error":"Files translation are disabled on this server."}' -F file=@in "$at/translate_file"
+asked 405 '{"error":"The method is not allowed for this address"}' "$at/translate"
+asked 405 '{"error":"The method is not allowed for this address"}' -d q=a "$at/languages"
+asked 404 '{"error":"There is nothing at this address"}' "$at/nothing"
+asked 200 "" -X OPTIONS "$at/translate"
+for header in 'Access-Control-Allow-Origin: \*' 'Access-Control-Allow-Headers: Authorization, Content-Type' \
+    'Access-Control-Allow-Methods: GET, POST' 'Access-Control-Max-Age: 1728000' 'Content-Type: application/json'; do
+    for path in /health /nothing; do
+        curl -sSi "$at$path" | tr -d '\r' | grep -qx "$header" || fail "$path lacks $header"
+        checks=$((checks + 1))
+    done
+done
+# Both models have the same source words, so that neither language is likelier.
+json 200 '[{"confidence":50.0,"language":"de"},{"confidence":50.0,"language":"en"}]' "{\"q\":\"$first\"}" /detect
+json 200 "{\"detectedLanguage\":{\"confidence\":50.0,\"language\":\"de\"},\"translatedText\":\"$said\"}" "{\"q\":\"$first\",\"source\":\"auto\",\"target\":\"en\"}"
+
+# ---- What is refused, and how
+error 400 'Invalid request: missing q parameter' '{}'
+error 400 'Invalid request: missing q parameter' '{"q":"","source":"de","target":"en"}'
+error 400 'Invalid request: missing q parameter' '{"q":[],"source":"de","target":"en"}'
+error 400 'Invalid request: missing q parameter' '{"q":null}' /detect
+error 400 'Invalid request: missing source parameter' '{"q":"a","target":"en"}'
+error 400 'Invalid request: missing target parameter' '{"q":"a","source":"de","target":""}'
+error 400 'Invalid request: q parameter is not a text or an array of texts' '{"q":[1],"source":"de","target":"en"}'
+error 400 'Invalid request: alternatives parameter is not a number' '{"q":"a","source":"de","target":"en","alternatives":"x"}'
+error 400 'Invalid request: alternatives parameter must be <= 5' '{"q":"a","source":"de","target":"en","alternatives":6}'
+error 400 'zz is not supported' '{"q":"a","source":"zz","target":"en"}'
+error 400 'zz is not supported' '{"q":"a","source":"de","target":"zz"}'
+error 400 'xml format is not supported' '{"q":"a","source":"de","target":"en","format":"xml"}'
+error 400 'Invalid request: request (41) exceeds text limit (40)' "{\"q\":[\"a\",\"$(printf 'ä%.0s' $(seq 41))\"],\"source\":\"de\",\"target\":\"en\"}"
+error 400 'Invalid request: request (65) exceeds text limit (64)' "{\"q\":[\"a\"$(printf ',"a"%.0s' $(seq 64))],\"source\":\"de\",\"target\":\"en\"}"
+for body in '{' '[]' '"q"' '' '{"q":"a"} x' '{"q":"\ud800"}'; do
+    error 400 'Invalid JSON format' "$body"
+done
+asked 400 '{"error":"Invalid request: missing q parameter"}' -H 'Content-Type: text/plain' -d q=a "$at/translate"
+asked 400 '{"error":"Invalid request: the multipart form is truncated or damaged"}' -H 'Content-Type: multipart/form-data; boundary=x' -d '--x' "$at/translate"
+head -c 1100000 /dev/zero | tr '\0' a >large
+large='{"error":"Invalid request: request exceeds body limit (1048576 bytes)"}'
+asked 413 "$large" -H 'Expect:' --data-binary @large "$at/translate"
+asked 413 "$large" -H 'Expect:' -H 'Transfer-Encoding: chunked' --data-binary @large "$at/translate"
+# raw BYTES: what the server answers to bytes that no client sends; the first line of it.
+raw() {
+    exec 5<>/dev/tcp/127.0.0.1/"$port"
+    printf "$1" >&5
+    timeout 20 head -1 <&5 | tr -d '\r' || true
+    exec 5>&-
+}
+equal "HTTP/1.1 400 Bad Request" "$(raw 'POST /translate HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n')" "a negative length"
+equal "HTTP/1.1 400 Bad Request" "$(raw 'POST /translate HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n')" "a broken chunk"
+raw 'nonsense\r\n\r\n' >/dev/null
+raw '\x00\xff\x16\x03\r\n\r\n' >/dev/null
+raw 'GET / HTTP/9.9\r\n\r\n' >/dev/null
+raw "GET /$(printf 'a%.0s' $(seq 40000)) HTTP/1.1\r\n\r\n" >/dev/null
+asked 200 '{"status":"ok"}' "$at/health"
+
+# ---- The same bytes, whoever else asks
+batch=$(sed 's/.*/"&"/' in | paste -sd,)
+before=$(metric searches_total)
+json 200 "{\"translatedText\":[$(sed 's/.*/"&"/' out | paste -sd,)]}" "{\"q\":[$batch],\"source\":\"de\",\"target\":\"en\"}"
+equal $((before + 1)) "$(metric searches_total)" "searches for 64 texts"
+cat source source | sed -n 1,480p >many
+"$attend" translate -m model <many | sed 's/.*/{"translatedText":"&"}/' >expected
+export at
+mkdir answers
+nl -ba -w1 -s' ' many | xargs -P 32 -d '\n' -n 15 bash -c '
+    for line; do
+        number=${line%% *}
+        curl -sS -d "q=${line#* }" -d source=de -d target=en "$at/translate" >answers/$number
+        echo >>answers/$number
+    done' _
+for i in $(seq 480); do cat answers/$i; done >got
+same_file expected got
+[ "$(metric lines_total)" -ge $((480 + 64)) ] || fail "only $(metric lines_total) lines were counted"
+
+# ---- Connections that say nothing, and half a request, hold up nobody
+slow=()
+for i in $(seq 40); do
+    exec {descriptor}<>/dev/tcp/127.0.0.1/"$port"
+    slow+=($descriptor)
+    [ $((i % 2)) = 0 ] || printf 'POST /translate HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nq=' >&$descriptor
+done
+until_metric connections -ge 40
+asked 200 "{\"translatedText\":\"$said\"}" --max-time 5 "${form[@]}"
+for descriptor in "${slow[@]}"; do exec {descriptor}>&-; done
+end
+
+# ---- Time limits
+start -m de-en=model --timeout 1 --beam 2
+exec 5<>/dev/tcp/127.0.0.1/"$port"
+(for i in $(seq 40); do printf 'G' >&5 || exit 0; sleep 0.2; done) 2>/dev/null &
+trickle=$!
+before=$SECONDS
+timeout 30 cat <&5 >/dev/null || true
+exec 5>&-
+[ $((SECONDS - before)) -le 8 ] || fail "a connection that trickles is open for $((SECONDS - before)) seconds"
+kill $trickle 2>/dev/null || true
+equal 1 "$(metric cut_connections_total)" "connections that were cut"
+end
+
+# ---- The queue, its limits, and an end that answers what was asked
+long=$(for i in $(seq 15); do cat in; done | sed -n 1,900p | cut -c1-5)
+start -m de-en=model --char-limit 100000 --queue 1000 --beam 100 --timeout 120
+asked 400 '{"error":"Invalid request: request (1200 lines) exceeds text limit (1000 lines)"}' --data-urlencode "q=$(cat source source source)" -d source=de -d target=en "$at/translate"
+curl -sS --data-urlencode "q=$long" -d source=de -d target=en "$at/translate" >answer &
+asking=$!
+until_metric waiting_lines -gt 300
+asked 429 '{"error":"Slowdown: too many texts are waiting to be translated"}' --data-urlencode "q=$(cat source source | sed -n 1,740p)" -d source=de -d target=en "$at/translate"
+asked 200 "{\"translatedText\":\"$(head -1 in | "$attend" translate -m model --beam 100)\"}" "${form[@]:0:6}" "$at/translate"
+until_metric waiting_lines -gt 0
+end
+wait $asking || fail "the last request was not answered"
+equal "{\"translatedText\":\"$("$attend" translate -m model --beam 100 <<<"$long" | sed ':a;N;$!ba;s/\n/\\n/g')\"}" "$(cat answer)" "the answer of a server that ends"
+! curl -s "$at/health" >/dev/null || fail "a server that has ended answers"
+start -m de-en=model --char-limit 100000 --beam 100 --timeout 0.2
+asked 503 '{"error":"The server is busy: there was no time to translate this; try again later"}' --data-urlencode "q=$long" -d source=de -d target=en "$at/translate"
+kill -TERM $server
+wait $server || true
+
+# ---- Models that are read again, while requests come
+cp model now
+start -m de-en=now
+one="{\"translatedText\":\"$(head -1 out)\"}" two="{\"translatedText\":\"$(head -1 in | "$attend" translate -m other)\"}"
+[ "$one" != "$two" ] || fail "both models say the same"
+(while [ ! -e enough ]; do curl -sS -d "q=$first" -d source=de -d target=en "$at/translate"; echo; done) >stream 2>&1 &
+asking=$!
+for round in 1 2 3 4 5 6; do
+    if [ $((round % 2)) = 1 ]; then cp other next; else cp model next; fi
+    mv next now
+    kill -HUP $server
+    until_metric reloads_total -eq $round
+done
+asked 200 "$one" "${form[@]:0:6}" "$at/translate"
+touch enough
+wait $asking
+! grep -vxF -e "$one" -e "$two" stream || fail "while models were read, a request was answered with the lines above"
+echo nonsense >now
+kill -HUP $server
+for wait in $(seq 100); do grep -q 'stay as they were' serve.log && break; sleep 0.05; done
+grep -q "^attend: the models stay as they were: 'now' is " serve.log || fail "a broken model: $(cat serve.log)"
+asked 200 "$one" "${form[@]:0:6}" "$at/translate"
+end
+
+# ---- Keys
+printf '# who may\nfirst-key\n  second-key  \n' >keys
+start -m de-en=model --api-keys keys
+body="\"q\":\"$first\",\"source\":\"de\",\"target\":\"en\""
+json 200 "$one" "{$body}"
+json 200 "$one" "{$body,\"api_key\":\"second-key\"}"
+for key in first first-key2 '# who may' second; do
+    error 403 'Invalid API key' "{$body,\"api_key\":\"$key\"}"
+done
+end
+start -m de-en=model --api-keys keys --require-key
+error 400 'Please contact the server operator to get an API key' "{$body}"
+error 400 'Please contact the server operator to get an API key' "{\"q\":\"a\",\"api_key\":\"\"}" /detect
+json 200 "$one" "{$body,\"api_key\":\"first-key\"}"
+asked 200 '{"status":"ok"}' "$at/health"
+end
+
+# ---- HTTPS
+if command -v openssl >/dev/null; then
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=localhost 2>/dev/null
+    start -m de-en=model --cert cert.pem --key key.pem
+    [[ $at == https://* ]] || fail "the address is $at"
+    asked 200 "$one" "${form[@]:0:6}" "$at/translate"
+    ! curl -sk --tls-max 1.1 "$at/health" >/dev/null 2>&1 || fail "TLS 1.1 is taken"
+    end
+    refuse 1 "HTTPS cannot be started: 'cert.pem' and 'cert.pem' are not a certificate and its private key in PEM form" serve -m model --port 0 --cert cert.pem --key cert.pem
+else
+    skipped "attend serve with HTTPS: there is no openssl"
+fi
+finish
