@@ -294,9 +294,12 @@ static bool read_state(at_trainer *trainer, const at_tensors *file, at_error *er
     if (!at_file_check(file, "training state", path, error))
         return false;
     if (is_beginning(file)) {
+        if (!run)
+            return at_fail(error, AT_FORMAT,
+                           "'%s' does not say what it is a state of; train from the start with `overwrite`", path);
         at_trainer_note(trainer, "'%s' is of a run without a complete save, so training starts from the beginning",
                         path);
-        return run && at_trainer_same(trainer, run, error);
+        return at_trainer_same(trainer, run, error);
     }
     const bool old = count && at_array_count(count) == OLD_COUNTS;
     if (!run || !history || !count || !number || count->dtype != AT_I64 ||

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/rows.h"
+#include "store/model_file.h"
 #include "training_of.h"
 
 static at_training *again(const char *output)
@@ -25,21 +26,28 @@ static int enter(void **state)
     return done ? 0 : -1;
 }
 
-/* Resumes from the state of "m" with other bytes for the number with that index, and without its checksum. */
-static void refused(const char *name, int index, const void *number, const char *message)
+/* Resumes from bad.state. */
+static void resumes_not(const char *message)
 {
-    at_error error = {0}, writing = {0};
+    at_error error = {0};
     at_train_result result;
-    at_tensors *file = at_tensors_read("m.state", &writing);
-    memcpy((char *)at_tensors_get(file, name)->data + 8 * index, number, 8); /* 64 bits all of them */
-    at_tensors_set_meta(file, "attend.checksum", NULL, &writing);
-    assert_true(at_tensors_write(file, "bad.state", &writing));
-    at_tensors_free(file);
     at_training *training = again("bad");
     assert_false(at_training_run(training, NULL, NULL, NULL, &result, &error));
     at_training_free(training);
     assert_string_equal(error.text, message);
     assert_int_equal(error.code, AT_FORMAT);
+}
+
+/* Resumes from the state of "m" with other bytes for the number with that index, and without its checksum. */
+static void refused(const char *name, int index, const void *number, const char *message)
+{
+    at_error writing = {0};
+    at_tensors *file = at_tensors_read("m.state", &writing);
+    memcpy((char *)at_tensors_get(file, name)->data + 8 * index, number, 8); /* 64 bits all of them */
+    at_tensors_set_meta(file, "attend.checksum", NULL, &writing);
+    assert_true(at_tensors_write(file, "bad.state", &writing));
+    at_tensors_free(file);
+    resumes_not(message);
 }
 
 static void whole_number(const char *name, int index, int64_t number, const char *message)
@@ -103,6 +111,20 @@ static void numbers_out_of_range(void **state)
     refused("training.numbers", 5, &minus, "'bad.state' is damaged: its numbers of tokens are 0 and -1");
 }
 
+/* The state of a run that was killed before its first save says what it is a state of, and little more. */
+static void beginning_without_a_run(void **state)
+{
+    (void)state;
+    at_error error = {0};
+    int64_t none = 0;
+    const at_array steps = {.dtype = AT_I64, .data = &none};
+    at_tensors *file = at_tensors_new();
+    assert_true(at_file_mark(file, "training state", &error) && at_tensors_put(file, "training.steps", &steps, &error) &&
+                at_tensors_write(file, "bad.state", &error));
+    at_tensors_free(file);
+    resumes_not("'bad.state' does not say what it is a state of; train from the start with `overwrite`");
+}
+
 /* ---- Kernels -------------------------------------------------------------------------------------------------- */
 
 static void keep_note(void *context, const at_train_news *news)
@@ -155,6 +177,7 @@ static void other_kernels_are_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(counts_out_of_range), cmocka_unit_test(numbers_out_of_range),
+                                       cmocka_unit_test(beginning_without_a_run),
                                        cmocka_unit_test(other_kernels_are_named)};
     return cmocka_run_group_tests(tests, enter, leave_training);
 }
