@@ -26,7 +26,16 @@ at_model *model_case_new(const model_case *c)
                            .target_size = c->words};
     snprintf(s.model, sizeof s.model, "%s", c->model);
     snprintf(s.position, sizeof s.position, "%s", c->position ? c->position : "");
-    bool good = at_model_set(&s, &given, "dropout", "0", &error) && at_model_settings_complete(&s, &given, &error);
+    char coverage[2][24];
+    snprintf(coverage[0], sizeof coverage[0], "%lld", (long long)c->coverage);
+    snprintf(coverage[1], sizeof coverage[1], "%lld", (long long)c->window);
+    bool good = at_model_set(&s, &given, "dropout", "0", &error);
+    if (c->conv)
+        good = good && at_model_set(&s, &given, "conv", c->conv, &error) &&
+               at_model_set(&s, &given, "image-channels", "1", &error) &&
+               at_model_set(&s, &given, "coverage", coverage[0], &error) &&
+               at_model_set(&s, &given, "coverage-width", coverage[1], &error);
+    good = good && at_model_settings_complete(&s, &given, &error);
     at_model *model = good ? at_model_new(&s, 1, &error) : NULL;
     if (!model)
         fprintf(stderr, "attend: bench: %s\n", error.text);
@@ -73,9 +82,50 @@ reading_of model_case_reading(const at_model *model, int parameter)
                                                                                      : READ_PER_TARGET_TOKEN;
 }
 
+int64_t model_case_cells(const model_case *c, int n)
+{
+    at_convolutions layers;
+    at_error error = {0};
+    int64_t height = c->height, width = c->width;
+    if (!at_convolutions_parse(c->conv, &layers, &error))
+        return 0;
+    layers.count = n < 0 ? layers.count : n;
+    at_convolutions_size(&layers, &height, &width);
+    return height * width;
+}
+
+/* Every weight is used once for each cell of its layer, each cell and step, each picture, or each token. */
+static double picture_flops(const model_case *c, const at_model *model)
+{
+    const double cells = (double)model_case_cells(c, -1), steps = (double)c->length;
+    double flops = 0, size = 0;
+    for (int i = 0; i < at_params_number(model->params); i++) {
+        const char *name = at_params_name(model->params, i);
+        const at_shape shape = at_params_shape(model->params, i);
+        double times = steps;
+        int layer;
+        if (sscanf(name, "encoder.%d.W", &layer) == 1)
+            times = (double)model_case_cells(c, layer);
+        else if (strcmp(name, "attention.U_a.W") == 0)
+            times = cells;
+        else if (strcmp(name, "attention.Q") == 0 || strcmp(name, "attention.U_f") == 0)
+            times = cells * steps;
+        else if (strcmp(name, "decoder.W_h.W") == 0 || strcmp(name, "decoder.W_c.W") == 0)
+            times = 1;
+        if (strcmp(name, "attention.U_a.W") == 0)
+            size = (double)shape.dim[1];
+        if (shape.rank == 2 && !ends(name, ".E"))
+            flops += 2 * times * (double)at_shape_count(shape);
+    }
+    /* for every cell and step v . tanh(...) [A] and a_ij a_j [D] */
+    return (double)c->rows * (flops + 2 * cells * steps * ((double)c->attention + size));
+}
+
 double model_case_flops(const model_case *c, const at_model *model)
 {
     double flops = 0;
+    if (c->conv)
+        return picture_flops(c, model);
     for (int i = 0; i < at_params_number(model->params); i++) {
         reading_of reading = model_case_reading(model, i);
         int64_t rows = reading == READ_NEVER ? 0 : reading == READ_ONCE ? c->rows : c->rows * c->length;

@@ -13,6 +13,10 @@ typedef struct model_case {
     int64_t layers, heads, ffn;
     const char *position; /* "sinusoidal", "shaw:16" */
     bool output_bias;
+    /* of a model that reads grey pictures of one size; 0 and NULL: it reads text */
+    const char *conv;
+    int64_t height, width;
+    int64_t coverage, window; /* filters over the sum of past weights, and the side of their window */
 } model_case;
 
 /* Sizes: E embedding, H hidden, A attention, L maxout, V words, B rows, S length; D hidden, F ffn. */
@@ -27,12 +31,21 @@ typedef struct model_case {
         .heads = HEADS, .ffn = F, .position = POSITION, .output_bias = BIAS                                            \
     }
 
+#define PICTURE_CASE(NAME, CONV, HEIGHT, WIDTH, COVERAGE, WINDOW, E, H, A, V, B, S)                                    \
+    {                                                                                                                  \
+        .name = NAME, .model = "show-attend-tell", .embedding = E, .hidden = H, .attention = A, .words = V, .rows = B, \
+        .length = S, .conv = CONV, .height = HEIGHT, .width = WIDTH, .coverage = COVERAGE, .window = WINDOW            \
+    }
+
 /* The model with parameters drawn from a fixed seed; NULL, with the message on stderr, if it is refused. */
 at_model *model_case_new(const model_case *c);
 
 /* Flops of the products of one forward pass over the batch, counted from the model's own parameters. What relative
  * positions add is not counted. */
 double model_case_flops(const model_case *c, const at_model *model);
+
+/* Cells of a picture after the first n convolutions of the case, or after all of them for -1. */
+int64_t model_case_cells(const model_case *c, int n);
 
 /* How often a pass over one sentence reads a parameter. */
 typedef enum reading_of { READ_NEVER, READ_ONCE, READ_PER_SOURCE_TOKEN, READ_PER_TARGET_TOKEN } reading_of;

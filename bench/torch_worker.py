@@ -258,6 +258,46 @@ def rnn_encdec(c):
     return m, forward
 
 
+def show_attend_tell(c, cells_last):
+    """Convolutions with a norm of each picture, and an LSTM cell that attends to the cells by the additive score with
+    coverage; pictures of one size, so there is no mask."""
+    nn, E, H, A, V = torch.nn, c.embedding, c.hidden, c.attention, c.words
+    layers, channels = [], 1
+    for made, window, stride in parsed(c.conv):
+        layers += [nn.Conv2d(channels, made, window, stride, window // 2, bias=False), nn.GroupNorm(1, made), nn.ReLU()]
+        channels = made
+    m = nn.ModuleDict({
+        "encoder": nn.Sequential(*layers), "W_h": nn.Linear(channels, H), "W_c": nn.Linear(channels, H),
+        "target": nn.Embedding(V, E), "U": nn.Linear(channels, A, bias=False), "W": nn.Linear(H, A),
+        "v": nn.Linear(A, 1, bias=False), "filters": nn.Conv2d(1, c.coverage, c.window, 1, c.window // 2, bias=False),
+        "U_f": nn.Linear(c.coverage, A, bias=False), "gate": nn.Linear(H, 1), "cell": nn.LSTMCell(E + channels, H),
+        "L_h": nn.Linear(H, E), "L_z": nn.Linear(channels, E, bias=False), "output": nn.Linear(E, V),
+    })
+    if cells_last:
+        m = m.to(memory_format=torch.channels_last)
+
+    def forward(x, y):
+        made = m["encoder"](x.contiguous(memory_format=torch.channels_last) if cells_last else x)
+        B, D, high, wide = made.shape
+        a = made.permute(0, 2, 3, 1).reshape(B, high * wide, D)
+        mean, keys, words = a.mean(1), m["U"](a), m["target"](y)
+        state = torch.tanh(m["W_h"](mean)), torch.tanh(m["W_c"](mean))
+        covered, states, contexts = torch.zeros(B, 1, high, wide), [], []
+        for t in range(y.shape[1]):
+            seen = m["U_f"](m["filters"](covered).permute(0, 2, 3, 1).reshape(B, high * wide, -1))
+            scores = m["v"](torch.tanh(keys + seen + m["W"](state[0]).unsqueeze(1))).squeeze(-1)
+            weights = torch.softmax(scores, 1)
+            covered = covered + weights.view(B, 1, high, wide)
+            context = torch.bmm(weights.unsqueeze(1), a).squeeze(1) * torch.sigmoid(m["gate"](state[0]))
+            state = m["cell"](torch.cat([words[:, t], context], 1), state)
+            states.append(state[0])
+            contexts.append(context)
+        sums = words + m["L_h"](torch.stack(states, 1)) + m["L_z"](torch.stack(contexts, 1))
+        return m["output"](torch.tanh(sums))
+
+    return m, forward
+
+
 def sinusoids(n, d):
     angle = torch.arange(n)[:, None] * torch.exp(-math.log(10000) * torch.arange(0, d, 2) / d)
     return torch.stack([torch.sin(angle), torch.cos(angle)], 2).reshape(n, d)
@@ -361,6 +401,8 @@ def models(c):
         return {"autograd": lambda: bahdanau(c)}
     if c.model == "rnn-encdec":
         return {"autograd": lambda: rnn_encdec(c)}
+    if c.model == "show-attend-tell":
+        return {way: lambda way=way: show_attend_tell(c, way == "channels_last") for way in ("autograd", "channels_last")}
     if c.position.startswith("shaw"):
         return {way: lambda way=way: transformer(c, own_layers(c, way)) for way in ("gather", "pairs")}
     made = {way: lambda way=way: transformer(c, own_layers(c, way)) for way in ("naive", "sdpa")}
@@ -377,13 +419,16 @@ def counted_flops(c, modules, forward, x, y):
     """Flops of the products of one forward pass, counted as the modules run."""
     total = 0
 
-    def count(module, given, _):
+    def count(module, given, out):
         nonlocal total
+        if isinstance(module, torch.nn.Conv2d):
+            total += 2 * module.weight.numel() * out.numel() // out.shape[1]
+            return
         weights = sum(w.numel() for w in module.parameters(recurse=False) if w.dim() == 2)
         rows = given[0].numel() // given[0].shape[-1]
         total += 2 * rows * weights
 
-    counted = (torch.nn.Linear, torch.nn.GRU, torch.nn.GRUCell)
+    counted = (torch.nn.Linear, torch.nn.GRU, torch.nn.GRUCell, torch.nn.LSTMCell, torch.nn.Conv2d)
     hooks = [m.register_forward_hook(count) for m in modules.modules() if isinstance(m, counted)]
     # the hooks do not see the weights of q, k and v in torch's own attention: 3 d by d, all rows of one length
     inside = [m.in_proj_weight for m in modules.modules() if isinstance(m, torch.nn.MultiheadAttention)]
@@ -392,7 +437,12 @@ def counted_flops(c, modules, forward, x, y):
         forward(x, y)
     for hook in hooks:
         hook.remove()
-    if "v" in modules:  # the contexts: a_ij h_j for every pair
+    if "filters" in modules:  # the contexts: a_ij a_j for every cell and step
+        high, wide = x.shape[2:]
+        for _, _, stride in parsed(c.conv):
+            high, wide = -(-high // stride), -(-wide // stride)
+        total += 2 * y.numel() * high * wide * modules["U"].in_features
+    elif "v" in modules:  # the contexts: a_ij h_j for every pair
         total += 2 * x.shape[0] * x.shape[1] * y.shape[1] * modules["U"].in_features
     if "words" in modules:
         total += 2 * y.numel() * modules["words"].weight.numel() + attention_flops(c)
@@ -409,6 +459,8 @@ def make_training(c, build, foreach):
     modules, forward = build()
     optimiser = torch.optim.Adam(modules.parameters(), lr=1e-4, foreach=foreach)
     x, y, wanted = (torch.randint(4, c.words, (c.rows, c.length)) for _ in range(3))
+    if c.model == "show-attend-tell":
+        x = torch.rand(c.rows, 1, c.height, c.width)
 
     def step():
         optimiser.zero_grad(set_to_none=True)

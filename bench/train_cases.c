@@ -23,6 +23,7 @@ typedef struct training {
     int64_t *lengths; /* [rows] */
     int64_t steps;
     size_t asked; /* allocations after WARM steps */
+    at_pictures *pictures;
 } training;
 
 static bool step(training *t)
@@ -63,8 +64,32 @@ static double alone_turn(void *context, int64_t repeats)
     return turn_on(context, repeats, 1);
 }
 
+/* Grey noise of the case's size, one picture for each row of the batch, through a file: a store reads nothing else. */
+static at_pictures *pictures_of(const model_case *c, at_error *error)
+{
+    char path[] = "/tmp/attend-bench-XXXXXX.npy", line[64], header[128];
+    const int file = mkstemps(path, 4);
+    FILE *out = file >= 0 ? fdopen(file, "wb") : NULL;
+    if (!out)
+        return at_fail(error, AT_FAILED, "cannot write to /tmp"), NULL;
+    snprintf(header, sizeof header, "{'descr': '|u1', 'fortran_order': False, 'shape': (%lld, %lld, %lld), }",
+             (long long)c->rows, (long long)c->height, (long long)c->width);
+    fprintf(out, "\x93NUMPY%c%c%c%c%-117s\n", 1, 0, 118, 0, header);
+    for (int64_t i = 0; i < c->rows * c->height * c->width; i++)
+        fputc((int)(127 + 70 * data_value(SEED_QUERY, i)), out);
+    bool good = fclose(out) == 0;
+    at_pictures *pictures = at_pictures_new(&(at_picture_form){.channels = 1}, error);
+    for (int64_t i = 0, index; pictures && good && i < c->rows; i++) {
+        const int length = snprintf(line, sizeof line, "%s[%lld]", path, (long long)i);
+        good = at_pictures_add(pictures, line, (size_t)length, &index, error);
+    }
+    remove(path);
+    return good ? pictures : NULL;
+}
+
 static void training_free(training *t)
 {
+    at_pictures_free(t->pictures);
     at_optimiser_free(t->optimiser);
     at_model_free(t->model);
     at_arena_free(t->loss.arena);
@@ -74,38 +99,48 @@ static void training_free(training *t)
 
 static bool training_make(training *t, const model_case *c)
 {
+    const int64_t length = c->conv ? model_case_cells(c, -1) : c->length; /* of a source */
     int64_t count = c->rows * c->length;
-    *t = (training){.ids = malloc(3 * (size_t)count * sizeof *t->ids),
-                    .lengths = malloc((size_t)c->rows * sizeof *t->lengths)};
+    *t = (training){.ids = malloc((size_t)(2 * count + c->rows * length) * sizeof *t->ids),
+                    .lengths = malloc(2 * (size_t)c->rows * sizeof *t->lengths)};
     at_error error = {0};
+    if (c->conv)
+        t->pictures = pictures_of(c, &error);
     const at_optimiser_settings adam = {
         .kind = AT_ADAM, .learning_rate = 1e-4, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .schedule = AT_CONSTANT};
     at_model *model = t->model = model_case_new(c);
-    t->loss =
-        (at_loss){.model = model, .arena = at_arena_new(), .rng = {.seed = 1}, .options = {.label_smoothing = 0.1}};
+    t->loss = (at_loss){.model = model,
+                        .arena = at_arena_new(),
+                        .rng = {.seed = 1},
+                        .options = {.label_smoothing = 0.1},
+                        .pictures = t->pictures};
     if (model)
         t->optimiser = at_optimiser_new(&adam, model->params, &error);
-    if (!t->optimiser || !t->loss.arena || !t->ids || !t->lengths) {
+    if (!t->optimiser || !t->loss.arena || !t->ids || !t->lengths || (c->conv && !t->pictures)) {
         if (model)
             fprintf(stderr, "attend: bench: out of memory: there is no room to train '%s'\n", c->model);
         training_free(t);
         return false;
     }
-    int32_t *source = t->ids, *input = source + count, *target = input + count;
-    model_case_ids(source, count, SEED_QUERY, c->words);
+    int32_t *input = t->ids, *target = input + count, *source = target + count;
+    model_case_ids(source, c->rows * length, SEED_QUERY, c->words);
+    for (int64_t i = 0; c->conv && i < c->rows * length; i++)
+        source[i] = (int32_t)(i / length); /* the number of the picture */
     model_case_ids(input, count, SEED_KEY, c->words);
     model_case_ids(target, count, SEED_VALUE, c->words);
-    for (int64_t i = 0; i < c->rows; i++)
+    for (int64_t i = 0; i < c->rows; i++) {
         t->lengths[i] = c->length;
+        t->lengths[c->rows + i] = length;
+    }
     t->batch = (at_batch){.rows = c->rows,
-                          .source_length = c->length,
+                          .source_length = length,
                           .target_length = c->length,
                           .source = source,
-                          .source_lengths = t->lengths,
+                          .source_lengths = t->lengths + c->rows,
                           .input = input,
                           .target = target,
                           .target_lengths = t->lengths,
-                          .source_tokens = count,
+                          .source_tokens = c->rows * length,
                           .target_tokens = count};
     return true;
 }
@@ -174,14 +209,17 @@ void bench_train(void)
         TRANSFORMER_CASE("transformer 256/1024 V=8000 64x20+20", 3, 256, 1024, 4, "sinusoidal", 8000, 64, 20, false),
         TRANSFORMER_CASE("transformer shaw:16 256/1024 V=8000 64x20+20", 3, 256, 1024, 4, "shaw:16", 8000, 64, 20,
                          false),
+        PICTURE_CASE("formulas 96/256 V=113 16 of 48x160 to 16", "24x5s2,40x3s2,64x3,96x3s2,96x3", 48, 160, 16, 7, 96,
+                     256, 96, 113, 16, 16),
     };
     static const model_case QUICK[] = {
         RECURRENT_CASE("bahdanau 32/64 V=200 8x5+5", "bahdanau", 32, 64, 64, 32, 200, 8, 5),
         RECURRENT_CASE("rnn-encdec 32/64 V=200 8x5+5", "rnn-encdec", 32, 64, 0, 32, 200, 8, 5),
         TRANSFORMER_CASE("transformer 32/64 V=200 8x5+5", 2, 32, 64, 2, "sinusoidal", 200, 8, 5, false),
         TRANSFORMER_CASE("transformer shaw:2 32/64 V=200 8x5+5", 2, 32, 64, 2, "shaw:2", 200, 8, 5, false),
+        PICTURE_CASE("formulas 32/64 V=40 4 of 16x32 to 5", "8x5s2,16x3s2", 16, 32, 4, 3, 32, 64, 32, 40, 4, 5),
     };
-    enum { SHAW = 3, CASES = 4 };
+    enum { SHAW = 3, CASES = 5 };
     const model_case *cases = bench_options.quick ? QUICK : FULL;
     for (int i = 0; i < CASES; i++)
         run_case(&cases[i], i == SHAW ? &cases[SHAW - 1] : NULL);

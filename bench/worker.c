@@ -194,11 +194,12 @@ static void add_model(race *r, worker *w, const char *verb, const model_case *wh
     char words[MAX_LINE - 32];
     snprintf(words, sizeof words,
              "model=%s embedding=%lld hidden=%lld attention=%lld maxout=%lld words=%lld rows=%lld length=%lld "
-             "layers=%lld heads=%lld ffn=%lld position=%s",
+             "layers=%lld heads=%lld ffn=%lld position=%s conv=%s height=%lld width=%lld coverage=%lld window=%lld",
              what->model, (long long)what->embedding, (long long)what->hidden, (long long)what->attention,
              (long long)what->maxout, (long long)what->words, (long long)what->rows, (long long)what->length,
              (long long)what->layers, (long long)what->heads, (long long)what->ffn,
-             what->position ? what->position : "none");
+             what->position ? what->position : "none", what->conv ? what->conv : "none", (long long)what->height,
+             (long long)what->width, (long long)what->coverage, (long long)what->window);
     slot *s = prepare(w, verb, words);
     if (!s)
         return;

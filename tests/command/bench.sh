@@ -101,6 +101,7 @@ for model in bahdanau rnn-encdec transformer; do
 done
 has '"case":"transformer 32/64 V=200 8x5\+5","who":"attend".*"peak_rss_mb":'
 has '"case":"transformer shaw:2 32/64 V=200 8x5\+5","who":"attend".*"ratio_to_plain":.*"allocations":0.0'
+has '"case":"formulas 32/64 V=40 4 of 16x32 to 5","who":"attend".*"percent_of_peak":.*"allocations":0.0'
 rows decode --case 32/64
 has '"bench":"decode","case":"bahdanau 32/64 V=200 20 tokens B=1","who":"attend".*"percent_of_bandwidth":.*"tokens_per_second":'
 has '"case":"bahdanau 32/64 V=200 20 tokens B=8","who":"attend".*"percent_of_peak":.*"tokens_per_second":'
