@@ -82,8 +82,8 @@ at_tensor *at_convolutions_apply(at_tape *tape, at_params *params, const at_conv
         const at_grids before = *out;
         *out = at_grids_after(tape, &before, window, false);
         x = at_conv(x, &before, window, at_param(tape, params, l->w), NULL, AT_ACT_NONE, out);
-        x = at_relu(at_group_norm(x, out, groups, at_param(tape, params, l->gain), at_param(tape, params, l->bias),
-                                  (at_real)1e-5));
+        x = at_group_norm(x, out, groups, at_param(tape, params, l->gain), at_param(tape, params, l->bias),
+                          (at_real)1e-5, true);
         if (l->pool == 1 || !x)
             continue;
         const at_grids full = *out;

@@ -32,10 +32,10 @@ at_tensor *at_conv(at_tensor *x, const at_grids *in, at_window window, at_tensor
                    const at_grids *out);
 /* pool.c: the largest of each channel in the window, `out` made with `partial`; the first of equals gets the gradient. */
 at_tensor *at_max_pool(at_tensor *x, const at_grids *in, at_window window, const at_grids *out);
-/* group_norm.c: gain (x - mean) / sqrt(variance + eps) + bias, mean and variance over all cells of a picture and the
+/* group_norm.c: gain (x - mean) / sqrt(variance + eps) + bias, and relu of it if wanted; mean and variance over all cells of a picture and the
  * channels of a group; groups 1 is layer norm of a picture. */
 at_tensor *at_group_norm(at_tensor *x, const at_grids *grids, int64_t groups, at_tensor *gain, at_tensor *bias,
-                         at_real eps);
+                         at_real eps, bool relu);
 /* grid.c: 2-D positions, [cells, channels], a multiple of 4: the first half of the channels has sines and cosines of
  * the row (interleaved, rate 10000^(-2i/half)), the second half of the column. */
 at_tensor *at_grid_positions(at_tape *tape, const at_grids *grids, int64_t channels);

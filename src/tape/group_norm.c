@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- group_norm: y = gain (x - mean) r + bias, r = 1 / sqrt(variance + eps) ----
+/* ---- group_norm: y = act(gain (x - mean) r + bias), r = 1 / sqrt(variance + eps), act none or relu ----
  *
  * Mean and variance of one group: all cells of one picture, channels g C/G .. (g+1) C/G - 1. A picture is the work of
  * one thread, in the order of its cells, so it does not see its neighbours. Sums are made in double, one for each
@@ -16,13 +16,15 @@ typedef struct norms {
     at_grids grids;
     int64_t channels, groups;
     at_real eps;
+    bool relu;
     const at_real *x, *gain, *bias;
     at_real *y;
     double *stats; /* [pictures, groups, 2]: mean, r */
     double *sums;  /* [pictures, 2, channels]: sums of a picture; in the backward pass gradients of gain and bias */
     /* the backward pass */
-    const at_real *y_grad;
+    at_real *y_grad; /* becomes that before relu */
     at_real *x_grad;
+    bool x_add; /* add to x_grad, or write it; then it may be x itself */
 } norms;
 
 static int64_t cells_of(const norms *j, int64_t picture)
@@ -69,11 +71,13 @@ static void norm_pictures(void *context, int64_t from, int64_t to)
                 const at_real mean = (at_real)stats[2 * g], r = (at_real)stats[2 * g + 1];
                 for (int64_t c = g * wide; c < (g + 1) * wide; c++)
                     y[c] = j->gain[c] * ((x[c] - mean) * r) + j->bias[c];
+                for (int64_t c = g * wide; c < (g + 1) * wide && j->relu; c++)
+                    y[c] = y[c] < 0 ? 0 : y[c]; /* a NaN stays one */
             }
     }
 }
 
-/* With n = (x - mean) r and N numbers in the group:
+/* With n = (x - mean) r, N numbers in the group, and g = 0 where relu is flat:
  *   dgain = sum over cells of g n,  dbias = sum over cells of g,
  *   dx = r (gain g - m1 - n m2),  m1 = (sum of gain dbias) / N,  m2 = (sum of gain dgain) / N */
 static void norm_back_pictures(void *context, int64_t from, int64_t to)
@@ -88,12 +92,17 @@ static void norm_back_pictures(void *context, int64_t from, int64_t to)
         for (int64_t g = 0; g < j->groups; g++) {
             const double mean = stats[2 * g], r = stats[2 * g + 1];
             double m1 = 0, m2 = 0;
-            for (int64_t cell = 0; cell < cells; cell++)
+            for (int64_t cell = 0; cell < cells; cell++) {
+                const at_real *y = j->y + at + cell * C;
+                at_real *y_grad = j->y_grad + at + cell * C;
+                for (int64_t c = g * wide; c < (g + 1) * wide && j->relu; c++)
+                    y_grad[c] = y[c] > 0 ? y_grad[c] : 0;
                 for (int64_t c = g * wide; c < (g + 1) * wide; c++) {
-                    const double grad = j->y_grad[at + cell * C + c];
+                    const double grad = y_grad[c];
                     gain_grad[c] += grad * ((j->x[at + cell * C + c] - mean) * r);
                     bias_grad[c] += grad;
                 }
+            }
             for (int64_t c = g * wide; c < (g + 1) * wide; c++) {
                 m1 += j->gain[c] * bias_grad[c];
                 m2 += j->gain[c] * gain_grad[c];
@@ -103,7 +112,8 @@ static void norm_back_pictures(void *context, int64_t from, int64_t to)
             for (int64_t cell = 0; cell < cells && j->x_grad; cell++)
                 for (int64_t c = g * wide; c < (g + 1) * wide; c++) {
                     const int64_t i = at + cell * C + c;
-                    j->x_grad[i] += (at_real)(r * (j->gain[c] * j->y_grad[i] - m1 - (j->x[i] - mean) * r * m2));
+                    const at_real grad = (at_real)(r * (j->gain[c] * j->y_grad[i] - m1 - (j->x[i] - mean) * r * m2));
+                    j->x_grad[i] = j->x_add ? j->x_grad[i] + grad : grad;
                 }
         }
     }
@@ -119,7 +129,7 @@ static void group_norm_backward(at_node *node)
     norms j = *(const norms *)node->saved;
     const int64_t C = j.channels;
     at_real *gain_grad = at_tensor_grad(node->inputs[1]), *bias_grad = at_tensor_grad(node->inputs[2]);
-    j.x_grad = at_tensor_grad(node->inputs[0]);
+    j.x_grad = at_tensor_grad_over(node->inputs[0], &j.x_add);
     j.y_grad = node->outputs[0]->grad;
     at_ranges(j.grids.count, work_of(&j), norm_back_pictures, &j);
     for (int64_t p = 0; p < j.grids.count; p++)
@@ -134,7 +144,7 @@ static void group_norm_backward(at_node *node)
 static const at_op group_norm_op = {"group_norm", group_norm_backward};
 
 at_tensor *at_group_norm(at_tensor *x, const at_grids *grids, int64_t groups, at_tensor *gain, at_tensor *bias,
-                         at_real eps)
+                         at_real eps, bool relu)
 {
     if (!x || !gain || !bias || !grids->first)
         return NULL;
@@ -150,7 +160,7 @@ at_tensor *at_group_norm(at_tensor *x, const at_grids *grids, int64_t groups, at
         return AT_REFUSE(x->tape, AT_SHAPE,
                          "group_norm: the input is %s, so gain and bias must be [%lld]; they are %s and %s",
                          AT_TEXT(x->shape), (long long)C, AT_TEXT(gain->shape), AT_TEXT(bias->shape));
-    norms j = {.grids = *grids, .channels = C, .groups = groups, .eps = eps};
+    norms j = {.grids = *grids, .channels = C, .groups = groups, .eps = eps, .relu = relu};
     j.x = x->value;
     j.gain = gain->value;
     j.bias = bias->value;
@@ -161,6 +171,6 @@ at_tensor *at_group_norm(at_tensor *x, const at_grids *grids, int64_t groups, at
         return NULL;
     j.y = y->value;
     at_ranges(grids->count, work_of(&j), norm_pictures, &j);
-    y->spare = true;
+    y->spare = !relu;
     return at_record_one(&group_norm_op, y, (at_tensor *[]){x, gain, bias}, 3, at_keep(x->tape, &j, sizeof j));
 }

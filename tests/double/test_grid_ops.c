@@ -65,13 +65,17 @@ static void poolings(void **state)
 static at_tensor *group_norm(at_tape *tape, at_tensor *const *x, const void *context)
 {
     const at_grids grids = at_grids_make(tape, PICTURES, heights, widths);
-    return at_group_norm(x[0], &grids, *(const int64_t *)context, x[1], x[2], 1e-5);
+    const int64_t groups = *(const int64_t *)context;
+    if (groups > 0)
+        return at_group_norm(x[0], &grids, groups, x[1], x[2], 1e-5, false);
+    /* with relu; of a tensor that the gradient may overwrite */
+    return at_group_norm(at_scale(x[0], 1), &grids, -groups, x[1], x[2], 1e-5, true);
 }
 
 static void norms(void **state)
 {
     (void)state;
-    const int64_t groups[] = {1, 2, 4, 8};
+    const int64_t groups[] = {1, 2, 4, 8, -1, -4};
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         gradcheck(&(gradcheck_case){.name = "op:group_norm",
                                     .build = group_norm,
@@ -275,8 +279,12 @@ static void values_of_a_norm(void **state)
         gain->value[c] = 2 + c;
         bias->value[c] = c;
     }
-    at_tensor *y = at_group_norm(v.x, &v.in, 2, gain, bias, 1e-5); /* a channel is a group */
+    at_tensor *y = at_group_norm(v.x, &v.in, 2, gain, bias, 1e-5, false); /* a channel is a group */
+    at_tensor *cut = at_group_norm(v.x, &v.in, 2, gain, bias, 1e-5, true);
     assert_non_null(y);
+    assert_non_null(cut);
+    for (int64_t i = 0; i < at_shape_count(y->shape); i++)
+        assert_true(cut->value[i] == fmax(y->value[i], 0));
     for (int64_t p = 0; p < PICTURES; p++)
         for (int64_t c = 0; c < 2; c++) {
             const int64_t from = v.in.first[p], to = v.in.first[p + 1];
@@ -335,9 +343,10 @@ static void refusals(void **state)
     REFUSES("max_pool: a window of 16 x 16 has more than 255 cells", at_max_pool(v.x, &v.in, big, &same));
     REFUSES("max_pool: the input is [28] and must be [28,channels], a row for each cell",
             at_max_pool(T(28), &v.in, w3, &same));
-    REFUSES("group_norm: 2 channels cannot be divided into 3 groups", at_group_norm(v.x, &v.in, 3, T(2), T(2), 1e-5));
+    REFUSES("group_norm: 2 channels cannot be divided into 3 groups",
+            at_group_norm(v.x, &v.in, 3, T(2), T(2), 1e-5, false));
     REFUSES("group_norm: the input is [28,2], so gain and bias must be [2]; they are [2] and [3]",
-            at_group_norm(v.x, &v.in, 1, T(2), T(3), 1e-5));
+            at_group_norm(v.x, &v.in, 1, T(2), T(3), 1e-5, false));
     REFUSES("picture 2 of the batch is 1 x 6 here, which is smaller than the window of 2 x 2",
             at_grids_after(v.tape, &v.in, (at_window){2, 2, 1, 0}, false).first);
 }

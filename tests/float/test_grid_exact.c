@@ -56,7 +56,7 @@ static void run(at_arena *arena, at_params *params, int first, int count, result
     at_tensor *leaf = at_leaf(tape, AT_SHAPE(r->cells, IN), x, r->x_grad, true);
     at_tensor *b = at_param(tape, params, 1), *g = at_param(tape, params, 2);
     at_tensor *h = at_conv(leaf, &in, five, at_param(tape, params, 0), b, AT_ACT_NONE, &in);
-    h = at_max_pool(at_relu(at_group_norm(h, &in, 4, g, b, (at_real)1e-5)), &in, half, &pooled);
+    h = at_max_pool(at_group_norm(h, &in, 4, g, b, (at_real)1e-5, true), &in, half, &pooled);
     h = at_conv(h, &pooled, same, at_param(tape, params, 4), NULL, AT_ACT_RELU, &pooled);
     at_tensor *y = at_conv(h, &pooled, three, at_param(tape, params, 3), NULL, AT_ACT_TANH, &out);
     if (!y)
