@@ -11,10 +11,10 @@
 typedef struct serve_options {
     cli_common common;
     at_texts models;
-    const char *host, *api_keys, *cert, *key;
+    const char *host, *api_keys, *cert, *key, *user;
     int64_t port, beam, char_limit, batch_limit, alternatives_limit, queue, connections, per_address;
     double length_penalty, timeout;
-    bool require_key, check;
+    bool require_key, check, no_isolation;
 } serve_options;
 
 static const at_setting table[] = {
@@ -39,6 +39,13 @@ static const at_setting table[] = {
      .help = "refuse requests without a key, too"},
     {AT_SETTING_TEXT, "cert", "FILE", offsetof(serve_options, cert), .help = "HTTPS: the certificate (PEM)"},
     {AT_SETTING_TEXT, "key", "FILE", offsetof(serve_options, key), .help = "HTTPS: its private key (PEM)"},
+
+    {AT_SETTING_TEXT, "user", "NAME", offsetof(serve_options, user),
+     .help = "become this user once it listens (only root can); the models and keys must be readable for the user"},
+    {AT_SETTING_SWITCH, "no-isolation", .offset = offsetof(serve_options, no_isolation),
+     .help =
+         "do not restrict the process by Landlock and seccomp to what a server needs: reading files in the folders of "
+         "its models and keys, and answering"},
 
     {AT_SETTING_HEADING, .help = "Limits"},
     {AT_SETTING_COUNT, "char-limit", "N", offsetof(serve_options, char_limit), "5000", 1, 1 << 20,
@@ -111,7 +118,7 @@ static void tell(const at_server *server, const at_server_settings *s)
     for (int i = 0; i < s->model_count; i++)
         fprintf(stderr, "%s %s to %s", i ? "," : ":", s->models[i].source ? s->models[i].source : "source",
                 s->models[i].target ? s->models[i].target : "target");
-    fputs("; Ctrl-C ends it\n", stderr);
+    fprintf(stderr, "; %s; Ctrl-C ends it\n", at_server_isolation(server));
 }
 
 /* Signals are waited for, so that they interrupt nothing; threads that are started later have them blocked, too. */
@@ -182,7 +189,9 @@ static int run(void *options, int word_count, char **words)
                                          .api_keys = o->api_keys,
                                          .require_key = o->require_key,
                                          .cert = o->cert,
-                                         .key = o->key};
+                                         .key = o->key,
+                                         .user = o->user,
+                                         .isolate = !o->no_isolation};
     if (error.code == AT_OK)
         serve(&settings, o, &error);
     for (int i = 0; texts && i < o->models.count; i++)

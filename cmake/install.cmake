@@ -13,6 +13,10 @@ if(AT_BENCH)
 endif()
 install(FILES include/attend.h include/attend_unstable.h include/attend_server.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
+# For systemd, which looks there in every prefix that it knows.
+configure_file(cmake/attend-serve.service.in attend-serve.service @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/attend-serve.service DESTINATION lib/systemd/system)
+
 file(RELATIVE_PATH PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" PC_TO_PREFIX "${PC_TO_PREFIX}")
 list(JOIN NEED_MODULES ", " PC_REQUIRES)

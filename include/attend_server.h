@@ -6,7 +6,7 @@
  * program.
  *
  * Conventions, errors and the ABI are those of attend.h. Calls on different servers may run at the same time; of calls on
- * one server only at_server_port may.
+ * one server only at_server_port and at_server_isolation may.
  */
 #ifndef ATTEND_SERVER_H
 #define ATTEND_SERVER_H
@@ -45,6 +45,8 @@ typedef struct at_server_settings {
     const char *api_keys;     /* NULL: keys are ignored. A file with a key in each line; # begins a comment */
     bool require_key;         /* false: a key may be left out, but one that is given must be right */
     const char *cert, *key;   /* NULL: HTTP. PEM files of the certificate and its private key: HTTPS (GnuTLS) */
+    const char *user;         /* NULL: stay. The user to become once it listens; only root can */
+    bool isolate;             /* false. true: the whole process gives up what a server does not need, see below */
 } at_server_settings;
 
 /* ---- Servers -------------------------------------------------------------------------------------------------- */
@@ -55,6 +57,11 @@ typedef struct at_server_settings {
 typedef struct at_server at_server;
 AT_API at_server *at_server_new(const at_server_settings *settings, at_error *error);
 AT_API int at_server_port(const at_server *server);
+/* With `isolate` the process, not only the server, is restricted for good, as far as the kernel can: by Landlock to reading
+ * files in the folders of its models and its API keys, and by seccomp, such that it cannot start programs or processes,
+ * make connections, or listen elsewhere. Threads that were started before are restricted by seccomp only. This tells what
+ * was possible, for people: "isolated by Landlock and seccomp", "not isolated". */
+AT_API const char *at_server_isolation(const at_server *server);
 /* Reads the model files and the API keys again. Requests that came before are answered by the models that were there, and
  * none is lost. If one cannot be read, all stay as they were. */
 AT_API bool at_server_reload(at_server *server, at_error *error);

@@ -397,12 +397,15 @@ static void on_end(void *context, struct MHD_Connection *connection, void **own,
 
 /* ---- Start and end ---------------------------------------------------------------------------------------------- */
 
+bool at_http_load(at_error *error)
+{
+    return at_mhd_load(error);
+}
+
 bool at_http_start(at_server *server, at_error *error)
 {
     const at_server_settings *s = &server->settings;
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
-    if (!at_mhd_load(error))
-        return false;
     struct MHD_OptionItem options[] = {
         {MHD_OPTION_LISTEN_SOCKET, server->socket, NULL},
         {MHD_OPTION_CONNECTION_LIMIT, s->max_connections, NULL},
@@ -449,12 +452,17 @@ void at_http_end(at_server *server)
 
 #else
 
-bool at_http_start(at_server *server, at_error *error)
+bool at_http_load(at_error *error)
 {
-    (void)server;
     return at_fail(
         error, AT_UNSUPPORTED,
         "this attend was built without libmicrohttpd, which a server needs (Debian package libmicrohttpd-dev)");
+}
+
+bool at_http_start(at_server *server, at_error *error)
+{
+    (void)server;
+    return at_http_load(error);
 }
 
 void at_http_quiesce(at_server *server)

@@ -194,6 +194,11 @@ void at_metrics_time(at_metrics *metrics, double seconds);
 /* In the text format of Prometheus; NULL if out of memory. */
 char *at_metrics_text(const at_metrics *metrics, int64_t waiting, int64_t searches, int64_t searched);
 
+/* ---- Isolation (isolate.c) -------------------------------------------------------------------------------------- */
+
+/* Gives up rights as the settings say, before any thread is started; `done` tells what was possible, for people. */
+bool at_isolate(const at_server_settings *settings, char *done, size_t size, at_error *error);
+
 /* ---- HTTP (http.c) ---------------------------------------------------------------------------------------------- */
 
 typedef struct at_connection at_connection;
@@ -202,6 +207,7 @@ struct at_server {
     char *text;                  /* of the copies */
     at_server_model *model;
     int socket, port;
+    char isolation[60];
     char *cert, *key; /* what the files hold */
     at_queue queue;
     pthread_mutex_t lock; /* of what follows */
@@ -215,7 +221,8 @@ struct at_server {
     bool watched;
     struct MHD_Daemon *daemon;
 };
-/* Starts and ends libmicrohttpd's thread. */
+/* Loads libmicrohttpd, which reads files; then its thread is started, and ended. */
+bool at_http_load(at_error *error);
 bool at_http_start(at_server *server, at_error *error);
 void at_http_quiesce(at_server *server);
 void at_http_end(at_server *server);

@@ -79,7 +79,7 @@ static bool copy_settings(at_server *server, const at_server_settings *given, at
     server->model = calloc((size_t)count + 1, sizeof *server->model);
     s->models = server->model;
     s->host = s->host ? s->host : "127.0.0.1";
-    size_t size = size_of(s->host) + size_of(s->api_keys) + size_of(s->cert) + size_of(s->key) + 1;
+    size_t size = size_of(s->host) + size_of(s->api_keys) + size_of(s->cert) + size_of(s->key) + size_of(s->user) + 1;
     for (int i = 0; i < count && server->model; i++) {
         at_server_model *m = &server->model[i];
         *m = given->models[i];
@@ -90,7 +90,7 @@ static bool copy_settings(at_server *server, const at_server_settings *given, at
     char *room = server->text = malloc(size);
     if (!server->model || !server->text)
         return at_no_memory(error, "the settings of a server");
-    const char **texts[] = {&s->host, &s->api_keys, &s->cert, &s->key};
+    const char **texts[] = {&s->host, &s->api_keys, &s->cert, &s->key, &s->user};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         keep(texts[i], &room);
     for (int i = 0; i < count; i++) {
@@ -216,9 +216,12 @@ static bool start(at_server *server, const at_server_settings *settings, at_erro
     if ((s->cert && !(server->cert = read_text(s->cert, error))) ||
         (s->key && !(server->key = read_text(s->key, error))))
         return false;
+    if (!at_http_load(error) || !listen_on(server, error) ||
+        !at_isolate(s, server->isolation, sizeof server->isolation, error))
+        return false;
     server->served = at_served_new(s, error);
-    return server->served && listen_on(server, error) && at_queue_start(&server->queue, s, error) &&
-           start_watching(server, error) && at_http_start(server, error);
+    return server->served && at_queue_start(&server->queue, s, error) && start_watching(server, error) &&
+           at_http_start(server, error);
 }
 
 at_server *at_server_new(const at_server_settings *settings, at_error *error)
@@ -245,6 +248,11 @@ at_server *at_server_new(const at_server_settings *settings, at_error *error)
 int at_server_port(const at_server *server)
 {
     return server->port;
+}
+
+const char *at_server_isolation(const at_server *server)
+{
+    return server->isolation;
 }
 
 bool at_server_reload(at_server *server, at_error *error)

@@ -13,10 +13,14 @@ version=$("$prefix/bin/attend" --version)
 version=${version#attend }
 minor=${version%.*}
 for file in "$prefix/bin/attend" "$prefix/include/attend.h" "$prefix/include/attend_unstable.h" "$prefix/include/attend_server.h" "$libraries/libattend.a" "$libraries/libattend.so.$minor" \
-    "$prefix/share/man/man1/attend.1" "$prefix/share/man/man1/attend-train.1" "$prefix/share/man/man3/attend.h.3" \
+    "$prefix/lib/systemd/system/attend-serve.service" "$prefix/share/man/man1/attend-serve.1" "$prefix/share/man/man1/attend.1" "$prefix/share/man/man1/attend-train.1" "$prefix/share/man/man3/attend.h.3" \
     "$prefix/share/bash-completion/completions/attend" "$prefix/share/zsh/site-functions/_attend"; do
     [ -s "$file" ] || fail "$file is missing or empty"
 done
+if command -v systemd-analyze >/dev/null; then
+    sed "s|^ExecStart=[^ ]*|ExecStart=$prefix/bin/attend|" "$prefix/lib/systemd/system/attend-serve.service" >"$scratch/attend-serve.service"
+    said=$(systemd-analyze verify --man=no "$scratch/attend-serve.service" 2>&1) && [ -z "$said" ] || fail "systemd says of attend-serve.service: $said"
+fi
 readelf -d "$library" | grep -qF "soname: [libattend.so.$minor]" || fail "the soname is not libattend.so.$minor"
 if [ -e "$build/attend-bench" ]; then
     [ "$("$prefix/bin/attend" bench --version)" = "attend $version" ] || fail "the installed attend does not start attend-bench"

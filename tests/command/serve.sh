@@ -238,6 +238,37 @@ grep -q "^attend: the models stay as they were: 'now' is " serve.log || fail "a 
 asked 200 "$one" "${form[@]:0:6}" "$at/translate"
 end
 
+# ---- Isolation: a link that leads out of the folder of the models is not followed, and a user is left behind
+isolation=$(grep -o '[a-zL ]*isolated[^;]*' serve.log)
+mkdir inside outside
+cp model inside/now
+cp other outside/model
+start -m de-en=inside/now
+case $isolation in *Landlock*)
+    ln -sf ../outside/model inside/now
+    kill -HUP $server
+    for wait in $(seq 100); do grep -q 'stay as they were' serve.log && break; sleep 0.05; done
+    grep -qx "attend: the models stay as they were: cannot read 'inside/now': Permission denied" serve.log || fail "a link to the outside: $(cat serve.log)"
+    asked 200 "$one" "${form[@]:0:6}" "$at/translate"
+    ;;
+*) skipped "attend serve: this kernel has no Landlock" ;;
+esac
+end
+start -m de-en=inside/now --no-isolation
+grep -q '; not isolated;' serve.log || fail "--no-isolation: $(cat serve.log)"
+[ "$isolation" = " not isolated" ] || grep -q '^Seccomp:.0$' /proc/$server/status || fail "--no-isolation has a filter"
+end
+if [ "$(id -u)" = 0 ] && id nobody >/dev/null 2>&1; then
+    chmod 755 . && chmod 644 model
+    start -m de-en=model --user nobody
+    equal "$(id -u nobody)" "$(awk '/^Uid:/ { print $2 }' /proc/$server/status)" "whose server it is"
+    asked 200 "$one" "${form[@]:0:6}" "$at/translate"
+    end
+else
+    refuse 1 "cannot become the user '$(id -un)': Operation not permitted; only root can" serve -m model --user "$(id -un)" --port 0
+fi
+refuse 2 "there is no user 'nobody at all'" serve -m model --user 'nobody at all' --port 0
+
 # ---- Keys
 printf '# who may\nfirst-key\n  second-key  \n' >keys
 start -m de-en=model --api-keys keys

@@ -1,5 +1,7 @@
 /* The parts of a server without its connections: requests in all their forms, what they are refused for, keys, which
  * language a text is in, and the queue: the lines of many requests in one search, with the bytes of each alone. */
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,6 +9,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -398,6 +402,80 @@ static void a_failure_is_of_one_request(void **state)
     at_served_release(served);
 }
 
+/* ---- Isolation -------------------------------------------------------------------------------------------------- */
+
+static void *return_it(void *context)
+{
+    return context;
+}
+
+/* In a process of its own, as it is for good: 0, or the number of what was not as it should be. 99: the kernel has neither. */
+static int isolated_child(const char *folder)
+{
+    char model[100], done[60];
+    snprintf(model, sizeof model, "%s/model", folder);
+    const at_server_model models[] = {{"de", "en", model}};
+    const at_server_settings settings = {.models = models, .model_count = 1, .isolate = true};
+    at_error error = {0};
+    pthread_t thread;
+    void *returned = NULL;
+    if (!at_isolate(&settings, done, sizeof done, &error))
+        return 1;
+    if (strstr(done, "Landlock")) {
+        const int inside = open(model, O_RDONLY);
+        if (inside < 0)
+            return 2;
+        if (open("/etc/passwd", O_RDONLY) >= 0 || errno != EACCES)
+            return 3;
+        if (open(model, O_WRONLY) >= 0 || errno != EACCES)
+            return 4;
+        if (unlink(model) == 0)
+            return 5;
+    }
+    if (strstr(done, "seccomp")) {
+        char *const words[] = {(char *)"true", NULL};
+        if (socket(AF_INET, SOCK_STREAM, 0) >= 0 || errno != EPERM)
+            return 6;
+        if (execv("/bin/true", words) == 0 || errno != EPERM)
+            return 7;
+        if (strcmp(done, "isolated by Landlock and seccomp") != 0 && strcmp(done, "isolated by seccomp") != 0)
+            return 8;
+    }
+    if (pthread_create(&thread, NULL, return_it, done) != 0 || pthread_join(thread, &returned) != 0 || returned != done)
+        return 9;
+    return strcmp(done, "not isolated") == 0 ? 99 : 0;
+}
+
+static void a_process_gives_up_what_it_does_not_need(void **state)
+{
+    char folder[] = "/tmp/test_serve_XXXXXX", model[100];
+    int status = 0;
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(model, sizeof model, "%s/model", folder);
+    close(open(model, O_CREAT | O_WRONLY, 0644));
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(isolated_child(folder));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    unlink(model);
+    rmdir(folder);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 99)
+        print_message("SKIPPED: this kernel has neither Landlock nor seccomp\n");
+    else
+        assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void users_are_known(void **state)
+{
+    char done[60];
+    at_error error = {0};
+    (void)state;
+    assert_false(at_isolate(&(at_server_settings){.user = "no such user"}, done, sizeof done, &error));
+    assert_string_equal(error.text, "there is no user 'no such user'");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -411,6 +489,8 @@ int main(void)
         cmocka_unit_test(short_requests_do_not_wait_for_long_ones),
         cmocka_unit_test(late_requests_are_refused),
         cmocka_unit_test(a_failure_is_of_one_request),
+        cmocka_unit_test(a_process_gives_up_what_it_does_not_need),
+        cmocka_unit_test(users_are_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
