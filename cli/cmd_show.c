@@ -6,6 +6,7 @@
 #include "array_maps.h"
 #include "commands.h"
 #include "drawing.h"
+#include "explore.h"
 #include "heads.h"
 #include "line_output.h"
 #include "show.h"
@@ -55,8 +56,9 @@ static const at_setting table[] = {
 
     {AT_SETTING_HEADING, .help = "The file"},
     {AT_SETTING_TEXT, "output", "FILE", offsetof(show_options, output),
-     .help = "instead of the terminal: FILE.svg, FILE.png or FILE.pdf, a drawing; or the numbers, FILE.safetensors or "
-             "FILE.tsv, of all kinds without --kind, or FILE.npy",
+     .help =
+         "instead of the terminal: FILE.svg, FILE.png or FILE.pdf, a drawing; FILE.html, a page to explore all "
+         "weights in a browser; or the numbers, FILE.safetensors or FILE.tsv, of all kinds without --kind, or FILE.npy",
      .letter = 'o'},
     {AT_SETTING_SWITCH, "sums", .offset = offsetof(show_options, sums),
      .help = "draw the sums of rows and columns beside one map"},
@@ -79,11 +81,16 @@ static at_attention_kind kind_of(const show_options *o, const at_translator *tra
                                      : AT_CROSS_ATTENTION;
 }
 
+static bool wants_page(const show_options *o)
+{
+    return o->output && ends_in(o->output, ".html");
+}
+
 /* Whether -o asks for numbers, of all kinds and heads unless some are chosen; a drawing is of one kind, like that in the
  * terminal. */
 static bool wants_numbers(const show_options *o)
 {
-    return o->output && !is_drawing(o->output);
+    return o->output && !is_drawing(o->output) && !wants_page(o);
 }
 
 /* *kind: an at_attention_kind; -1: all, in a file of numbers. */
@@ -137,8 +144,16 @@ static bool check_file(const show_options *o, at_error *error)
     if (o->output && !maps_file_known(o->output, error))
         return false;
     if (o->weights && wants_numbers(o))
-        return fail(error, AT_USAGE, "with --weights -o is a name that ends in .svg, .png or .pdf, not '%s'",
+        return fail(error, AT_USAGE, "with --weights -o is a name that ends in .svg, .png, .pdf or .html, not '%s'",
                     o->output);
+    if (wants_page(o) && (o->head || o->kind != KIND_UNSET || o->sums || o->theme != AT_THEME_AUTO))
+        return fail(error, AT_USAGE, "the page '%s' has every kind and head, so %s is not for it", o->output,
+                    o->head                 ? "--head"
+                    : o->kind != KIND_UNSET ? "--kind"
+                    : o->sums               ? "--sums"
+                                            : "--theme");
+    if (wants_page(o))
+        return true;
     if (o->gold && o->model && o->level == LEVEL_SUBWORD)
         return fail(error, AT_USAGE, "--gold links words; add --level word");
     if (o->output && is_drawing(o->output))
@@ -190,7 +205,8 @@ static at_maps *maps_of_text(const show_options *o, at_translator *translator, c
         fail(error, AT_USAGE, "this is a language model: it reads its text and has no --target");
     else
         maps = at_maps_new(translator, &settings, NULL, &line, error);
-    if (!maps || o->level == LEVEL_SUBWORD || at_translator_has_pictures(translator)) /* cells are no words */
+    if (!maps || o->level == LEVEL_SUBWORD || wants_page(o) ||
+        at_translator_has_pictures(translator)) /* cells are no words */
         return maps;
     at_maps *words = at_maps_words(maps, error);
     at_maps_free(maps);
@@ -212,6 +228,29 @@ static bool read_picture(const show_options *o, const at_translator *translator,
     return s->error->code == AT_OK;
 }
 
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* The page of a text, or with `maps` NULL of an array. */
+static bool explore_text(const show_options *o, const at_maps *maps, const char *text, const show *s)
+{
+    char title[300];
+    at_drawing_link *links = NULL;
+    explore e = {.title = title, .picture = s->picture, .grid_rows = s->grid_rows, .grid_columns = s->grid_columns};
+    snprintf(title, sizeof title, "Attention: %s", name_of(maps ? o->model : o->weights));
+    if (maps)
+        e.source = text;
+    bool good = !o->gold || at_drawing_links(o->gold, &links, &e.link_count, s->error);
+    e.links = links;
+    if (good)
+        good = maps ? explore_line(&e, maps, o->output, s->error) : explore_array(&e, &s->maps, o->output, s->error);
+    free(links);
+    return good;
+}
+
 static void show_text(const show_options *o, int word_count, char **words, at_error *error)
 {
     show s = {.error = error};
@@ -229,9 +268,12 @@ static void show_text(const show_options *o, int word_count, char **words, at_er
     s.column_title = kind == AT_CROSS_ATTENTION ? "source" : "attended";
     const bool draws = s.maps.layers > 0 && !wants_numbers(o); /* a source without a unit has no map */
     at_array *picture = NULL;
-    if (good && draws && o->output)
-        good = (!at_translator_has_pictures(translator) || read_picture(o, translator, words[0], &picture, &s)) &&
-               draw(o, &s);
+    if (good && draws && o->output && at_translator_has_pictures(translator))
+        good = read_picture(o, translator, words[0], &picture, &s);
+    if (good && draws && wants_page(o))
+        good = explore_text(o, maps, words[0], &s);
+    else if (good && draws && o->output)
+        good = draw(o, &s);
     at_array_free(picture);
     if (good)
         printf("%s\nlog-probability %.4f\n", at_maps_target(maps), at_maps_score(maps));
@@ -248,7 +290,10 @@ static void show_array(const show_options *o, int word_count, at_error *error)
     if (check_arrays(o, word_count, error) && array_maps_read(&arrays, o->weights, o->rows, o->columns, error) &&
         array_maps_choose(&arrays, o->head, &s.choice, error)) {
         s.maps = arrays.maps;
-        draw(o, &s);
+        if (wants_page(o))
+            explore_text(o, NULL, NULL, &s);
+        else
+            draw(o, &s);
     }
     array_maps_free(&arrays);
 }
@@ -282,6 +327,7 @@ const cli_command command_show = {
                 "  attend show -m de-en.safetensors \"ich mochte ein bier\" --target \"i want a beer\"\n"
                 "  attend show -m de-en.safetensors \"ich mochte ein bier\" --kind encoder --head all\n"
                 "  attend show -m de-en.safetensors \"ich mochte ein bier\" -o weights.svg\n"
+                "  attend show -m de-en.safetensors \"ich mochte ein bier\" -o weights.html\n"
                 "  attend show -m de-en.safetensors \"ich mochte ein bier\" -o weights.safetensors\n"
                 "  attend show --weights w.npy --rows target.txt --columns source.txt -o w.pdf",
     .options = table,

@@ -64,8 +64,9 @@ float *choice_weights(const cli_maps *maps, const cli_choice *choice, at_error *
 bool maps_file_known(const char *path, at_error *error)
 {
     return ends_in(path, ".npy") || ends_in(path, ".safetensors") || ends_in(path, ".tsv") || is_drawing(path) ||
-           fail(error, AT_USAGE, "-o is a name that ends in .svg, .png, .pdf, .npy, .safetensors or .tsv, not '%s'",
-                path);
+           ends_in(path, ".html") ||
+           fail(error, AT_USAGE,
+                "-o is a name that ends in .svg, .png, .pdf, .html, .npy, .safetensors or .tsv, not '%s'", path);
 }
 
 /* ---- .npy ----------------------------------------------------------------------------------------------------- */

@@ -233,6 +233,27 @@ typedef struct at_drawing {
  * colours from 0 on, others from the smallest to the largest; the scale is drawn below. Release with at_text_free. */
 AT_API char *at_drawing_svg(const at_drawing *drawing, at_error *error);
 
+/* ---- The explorer --------------------------------------------------------------------------------------------- */
+
+/* A page that shows all attention weights of a line. Zero the struct, then fill in what you want. */
+typedef struct at_explorer {
+    const char *title;
+    const char *source, *target; /* the texts, above the weights; NULL: none */
+    const at_map *const
+        *maps; /* [count] between units, as at_maps_at returns them; or of an array, one for each layer */
+    int count;
+    const at_map *const *word_maps; /* [word_count] the same between words; none if the units are words or cells */
+    int word_count;
+    bool of_array;                /* the maps are those of an array and not of a model */
+    const at_drawing_link *links; /* [link_count] of an array, or of the words of cross-attention */
+    int64_t link_count;
+    const at_array *picture; /* as in at_drawing */
+    int64_t grid_rows, grid_columns;
+} at_explorer;
+/* The page as one HTML file that needs no other and asks for none. Weights are rounded to 65535 steps of the
+ * largest in their row, or 255 in maps of more than 4096 cells; of rows of more than 256 it holds the 8 largest. Release with at_text_free. */
+AT_API char *at_explorer_html(const at_explorer *explorer, at_error *error);
+
 /* ---- Listings ------------------------------------------------------------------------------------------------- */
 
 /* What the listings of textbooks do: a handful of pairs of equal length, ids of one small alphabet on both sides, one

@@ -1,5 +1,7 @@
 #include "draw/png_internal.h"
 
+#include "draw/base64_internal.h"
+
 /* ---- Checksums ------------------------------------------------------------------------------------------------ */
 
 /* CRC-32 of a chunk (ISO 3309): the remainder by 0xedb88320, bits reversed. */
@@ -91,20 +93,7 @@ static void add_file(at_buffer *file, const unsigned char *pixels, int64_t heigh
     end_chunk(file, begin_chunk(file, 0, "IEND"));
 }
 
-/* ---- Base64 --------------------------------------------------------------------------------------------------- */
-
-static void add_base64(at_buffer *text, const unsigned char *bytes, size_t size)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t i = 0; i < size; i += 3) {
-        const size_t left = size - i;
-        const uint32_t three =
-            (uint32_t)bytes[i] << 16 | (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) | (left > 2 ? bytes[i + 2] : 0);
-        const char four[] = {digits[three >> 18], digits[three >> 12 & 63], left > 1 ? digits[three >> 6 & 63] : '=',
-                             left > 2 ? digits[three & 63] : '='};
-        at_buffer_add(text, four, 4);
-    }
-}
+/* ---- The address ---------------------------------------------------------------------------------------------- */
 
 void at_png_address(at_buffer *text, const unsigned char *pixels, int64_t height, int64_t width, int channels)
 {
@@ -114,6 +103,6 @@ void at_png_address(at_buffer *text, const unsigned char *pixels, int64_t height
     if (file.failed)
         text->failed = true;
     else
-        add_base64(text, (const unsigned char *)file.bytes, file.size);
+        at_base64_add(text, (const unsigned char *)file.bytes, file.size);
     at_buffer_free(&file);
 }

@@ -112,8 +112,8 @@ refuse 2 "attend show needs a model: attend show MODEL TEXT, or -m MODEL" show
 refuse 2 "--weights draws an array, so it takes neither a model nor a text" show --weights '1 0' text
 refuse 2 "--target is for a model, not for --weights" show --weights '1 0' --target x
 refuse 2 "--rows names the rows of --weights, which is not given" show -m m a --rows rows
-refuse 2 "with --weights -o is a name that ends in .svg, .png or .pdf, not 'x.tsv'" show --weights '1 0' -o x.tsv
-refuse 2 "-o is a name that ends in .svg, .png, .pdf, .npy, .safetensors or .tsv, not 'x.gif'" show --weights '1 0' -o x.gif
+refuse 2 "with --weights -o is a name that ends in .svg, .png, .pdf or .html, not 'x.tsv'" show --weights '1 0' -o x.tsv
+refuse 2 "-o is a name that ends in .svg, .png, .pdf, .html, .npy, .safetensors or .tsv, not 'x.gif'" show --weights '1 0' -o x.gif
 refuse 2 "--sums is for a drawing in a file: add -o FILE.svg" show --weights '1 0' --sums
 refuse 2 "--gold links words; add --level word" show -m m a --gold 0-0 -o y.svg
 refuse 1 "'1:2' is no link; links are source-target pairs such as 0-0 or 1?2" show --weights '1 0' --gold 1:2 -o y.svg

@@ -94,7 +94,7 @@ refuse 2 "--head is all, average or LAYER.HEAD such as 2.1, not 'best'" show -m 
 refuse 1 "this model has no attention of the kind encoder; it has cross" show -m gru "a" --kind encoder
 refuse 1 "this model has no attention of the kind cross; it has decoder" show -m lm "a" --kind cross
 refuse 2 "this is a language model: it reads its text and has no --target" show -m lm "a" --target "b"
-refuse 2 "-o is a name that ends in .svg, .png, .pdf, .npy, .safetensors or .tsv, not 'no.txt'" show -m both "a" -o no.txt
+refuse 2 "-o is a name that ends in .svg, .png, .pdf, .html, .npy, .safetensors or .tsv, not 'no.txt'" show -m both "a" -o no.txt
 cp both model.npy
 refuse 2 "-o would write over the model 'model.npy'; name another file" show -m model.npy "a" -o ./model.npy
 refuse 1 "cannot write 'no/x.tsv': No such file or directory" show -m both "a" -o no/x.tsv

@@ -40,6 +40,7 @@ info-lm: info lm
 show: show -m t a --threads 1
 show-file: show -m t a -o maps.safetensors --threads 1
 show-svg: show -m t a --target b --level word --sums --gold 0-0 -o map.svg --threads 1
+show-page: show -m t a --target b --gold 0-0 -o map.html --threads 1
 show-array: show --weights k.npy --head all -o array.svg --threads 1
 score: score bleu chrf++ ter wer cer accuracy --reference few --confidence 20 --compare other.few --threads 1
 score-lengths: score bleu chrf --reference few --by-length 2 --lowercase --threads 1

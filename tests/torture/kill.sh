@@ -140,7 +140,7 @@ attack_two_trainings() # NAME
 
 # ---- Other commands that write files --------------------------------------------------------------------------------
 
-writers="average encode encode-mean attention show show-svg translate align curve vocabulary"
+writers="average encode encode-mean attention show show-svg show-page translate align curve vocabulary"
 if "$attend" convert --help >/dev/null 2>&1; then writers="$writers convert"; fi
 
 writer() # NAME: sets the array $command
@@ -157,6 +157,7 @@ writer() # NAME: sets the array $command
     vocabulary) command=("$attend" vocabulary make lines -o run/words.txt) ;;
     show) command=("$attend" show "$(head -n 1 lines)" -m a -o run/weights.safetensors) ;;
     show-svg) command=("$attend" show "$(head -n 1 lines)" -m a --sums -o run/weights.svg) ;;
+    show-page) command=("$attend" show "$(head -n 1 lines)" -m a -o run/weights.html) ;;
     convert) command=("$attend" convert a -o run/converted --weights bf16) ;;
     esac
     rm -rf run

@@ -107,7 +107,8 @@ for name in $models; do
     call 0 encode -m "$name" --mean -o features.npy
     input=/dev/null
     call 0 show "$(head -n 1 "$lines")" -m "$name"
-    also 0 show "$(head -n 1 "$lines")" -m "$name" --head all -o heads.svg # PNG and PDF files are librsvg's, in a process of its own
+    also 0 show "$(head -n 1 "$lines")" -m "$name" --head all -o heads.svg
+    also 0 show "$(head -n 1 "$lines")" -m "$name" -o page.html # PNG and PDF files are librsvg's, in a process of its own
 done
 call 1 train --source source --target target --hidden 8 --embedding 8 --updates 2 --learning-rate 1e38 --output diverged
 also 2 train --source source --target target --score nosuch --output refused

@@ -1,0 +1,148 @@
+# attend show -o FILE.html: a page that holds all weights and needs nothing else. Chromium opens it if it is installed.
+. "$(dirname "$0")/support.bash"
+
+printf 'a b c\nb c\nc a b\nb b a c\n' >source
+"$attend" train --model transformer --source source --target source --hidden 8 --ffn 8 --layers 2 --heads 2 --epochs 3 --source-vocab char --target-vocab char --quiet --output m
+"$attend" show -m m "ab <c>" --target "b c" --gold "0-0 1?1" -o page.html >said
+equal "b c" "$(head -1 said)" "what is printed beside a page"
+"$attend" show -m m "ab <c>" --target "b c" -o all.tsv >said
+"$attend" show -m m "ab <c>" --target "b c" --level word -o words.tsv >said
+cp page.html again.html
+"$attend" show -m m "ab <c>" --target "b c" --gold "0-0 1?1" --threads 2 -o again.html >said
+same_file page.html again.html
+
+# It asks for nothing: no address but the name of SVG, and a policy that forbids the rest.
+equal "http://www.w3.org/2000/svg" "$(grep -o "https\?://[^\"' ]*" page.html | sort -u | xargs)" "addresses"
+grep -q "content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\"" page.html || fail "no policy"
+equal 2 "$(grep -c '^</script>' page.html)" "the ends of scripts"
+grep -q 'not explanations' page.html || fail "the page does not say that weights are not explanations"
+
+if command -v python3 >/dev/null; then
+    cat >weights.py <<'END'
+import base64, json, math, re, sys
+text = open('page.html', encoding='utf-8').read()
+data = json.loads(re.search(r'<script type="application/json" id="data">\n(.*?)</script>', text, re.S).group(1))
+def values(map, rows, columns):
+    raw = base64.b64decode(map['bytes'])
+    steps = raw if map['steps'] == 255 else [raw[2 * i] + 256 * raw[2 * i + 1] for i in range(len(raw) // 2)]
+    return [[map['high'][i] * steps[i * columns + j] / map['steps'] for j in range(columns)] for i in range(rows)]
+def close(a, b, what):
+    if abs(a - b) > 2e-5: sys.exit(f'{what} is {a} in the page and {b} in the file')
+for level, file in (('subword', 'all.tsv'), ('word', 'words.tsv')):
+    kinds = {k['name']: k for l in data['levels'] if l['name'] == level for k in l['kinds']}
+    heads = {}
+    for line in list(open(file, encoding='utf-8'))[1:]:
+        kind, layer, head, row, column, row_name, column_name, weight = line.rstrip('\n').split('\t')
+        k, name = kinds[kind], f'{layer}.{head}'
+        map = next(m for m in k['maps'] if m['name'] == name)
+        map.setdefault('decoded', values(map, len(k['rows']), len(k['columns'])))
+        if (k['rows'][int(row)], k['columns'][int(column)]) != (row_name, column_name): sys.exit(f'{line} has other names in the page')
+        close(map['decoded'][int(row)][int(column)], float(weight), line)
+        heads.setdefault(kind, {}).setdefault(int(layer), []).append(map['decoded']) if row == column == '0' else None
+    for kind, layers in heads.items():
+        k, n = kinds[kind], len(kinds[kind]['rows'])
+        all = [h for l in layers.values() for h in l]
+        mean = values(next(m for m in k['maps'] if m['name'] == 'mean'), n, len(k['columns']))
+        for i in range(n):
+            for j in range(len(k['columns'])): close(mean[i][j], sum(h[i][j] for h in all) / len(all), f'the mean of {kind}')
+        for l, list_ in layers.items():
+            for h, w in enumerate(list_):
+                entropy = -sum(x * math.log(x) for row in w for x in row if x > 0) / n
+                if abs(entropy - next(m for m in k['maps'] if m['name'] == f'{l}.{h + 1}')['entropy']) > 2e-3: sys.exit(f'the entropy of {kind} {l}.{h + 1}')
+        if kind == 'cross': continue
+        r = [[float(i == j) for j in range(n)] for i in range(n)]
+        for l in sorted(layers):
+            a = [[.5 * sum(h[i][j] for h in layers[l]) / len(layers[l]) + .5 * (i == j) for j in range(n)] for i in range(n)]
+            r = [[sum(a[i][k2] * r[k2][j] for k2 in range(n)) for j in range(n)] for i in range(n)]
+        rollout = values(next(m for m in k['maps'] if m['name'] == 'rollout'), n, n)
+        for i in range(n):
+            for j in range(n): close(rollout[i][j], r[i][j], f'the rollout of {kind}')
+if data['links'] != [[0, 0, 0], [1, 1, 1]] or data['linked'] != 'word': sys.exit(f"the links are {data['links']}")
+if data['source'] != 'ab <c>' or data['target'] != 'b c': sys.exit('the texts differ')
+END
+    python3 weights.py || fail "the weights of the page differ"
+    checks=$((checks + 1))
+else
+    skipped "python3 is not installed, so the weights of the page were not read"
+fi
+
+# Long rows: the 8 largest of each, found again in the .npy file.
+long=$(printf 'abc%.0s' {1..100})
+"$attend" show -m m "$long" --target "b c" -o long.html >said
+grep -q '8 largest weights' long.html || fail "long rows are not shortened"
+[ "$(wc -c <long.html)" -lt 400000 ] || fail "a page of $(wc -c <long.html) bytes"
+
+# Arrays, also with negative numbers; names as they are.
+printf '</script><b>&\n\\"x\n' >rows
+run show --weights '1 -2 0; 0.5 0.25 0' --rows rows --gold 0-0 -o array.html
+grep -qF '["\u003c/script>\u003cb>\u0026","\u005c\u0022x"]' array.html || fail "names of rows: $(grep '"rows"' array.html)"
+grep -q '"low":\[-2,0\],"high":\[1,0.5\]' array.html || fail "ranges: $(grep '"low"' array.html)"
+
+# In the browser: every view by its key, clicks, what is remembered, and no error.
+browser=$(command -v chromium || command -v chromium-browser || true)
+visit() { # visit PAGE HASH: what the script on stdin leaves in #report
+    { cat "$1"; printf '<pre id="report"></pre><script>\nconst report = [];\naddEventListener("error", e => report.push("ERROR " + e.message));\n'; cat
+      printf '\ndocument.getElementById("report").textContent = report.join("\\n");\n</script>\n'; } >visited.html
+    timeout 120 "$browser" --headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update --disable-sync \
+        --disable-dev-shm-usage --user-data-dir="$work/profile" --virtual-time-budget=5000 --dump-dom "file://$work/visited.html#$2" 2>/dev/null >dom ||
+        fail "the browser exits with $?"
+    rm -rf "$work/profile"
+    sed -n '/<pre id="report">/,$p' dom | sed -e 's/.*<pre id="report">//' -e '/<\/pre>/{s/<\/pre>.*//;q}'
+}
+if [ -n "$browser" ] && [ -z "${NO_BROWSER:-}" ]; then
+    visit page.html "kind=encoder&head=2.1&level=word" >said <<'END'
+const key = (k, on) => (on || document.body).dispatchEvent(new KeyboardEvent('keydown', { key: k, bubbles: true, cancelable: true }));
+const count = q => document.querySelectorAll('#figure ' + q).length, hash = () => new URLSearchParams(location.hash.slice(1));
+const status = () => document.getElementById('status').textContent;
+report.push('begin ' + hash().toString() + ' ' + count('rect') + ' ' + [...document.querySelectorAll('nav button')].map(b => b.textContent).join(','));
+document.getElementById('kind').value = 'cross';
+document.getElementById('kind').dispatchEvent(new Event('change'));
+report.push('cross ' + count('rect[stroke-dasharray]') + ' links');
+key('ArrowDown', document.querySelector('#figure svg'));
+key('ArrowRight', document.querySelector('#figure svg'));
+report.push('cell ' + status().replace(/[\d.]+$/, 'N'));
+key('2');
+report.push('heads ' + count('.word') + ' words ' + (count('path') > 0));
+document.querySelector('#figure .word').dispatchEvent(new Event('focus'));
+report.push('word ' + status().replace(/ →.*/, ''));
+key('3');
+report.push('model ' + count('.thumb') + ' heads ' + count('canvas'));
+document.getElementById('sort').value = 'sharp';
+document.getElementById('sort').dispatchEvent(new Event('change'));
+const order = [...document.querySelectorAll('#figure .thumb span')].map(e => parseFloat(e.textContent.split(' ')[1]));
+report.push('sorted ' + order.every((x, i) => !i || x >= order[i - 1]) + ' ' + hash().get('sort'));
+document.querySelectorAll('#figure .thumb')[1].click();
+report.push('clicked ' + hash().get('view') + ' ' + /^[12]\.[12]$/.test(hash().get('head')));
+key('4');
+report.push('difference ' + hash().get('view') + ' ' + count('svg'));
+key('1'); key('w');
+report.push('pieces ' + hash().get('level'));
+key('s');
+report.push('no special ' + hash().get('special') + ' ' + ![...document.querySelectorAll('#figure text')].some(t => t.textContent === '</s>'));
+END
+    equal "begin kind=encoder&amp;head=2.1&amp;level=word 26 Matrix,Heads,Model,Difference
+cross 2 links
+cell b → &lt;c&gt;: N
+heads 5 words true
+word b
+model 4 heads 4
+sorted true sharp
+clicked matrix true
+difference difference 1
+pieces subword
+no special 0 true" "$(cat said)" "the views of the page"
+    visit array.html "" >said <<<'report.push(document.querySelectorAll("#figure rect").length, document.title, [...document.querySelectorAll("#figure text")].some(t => t.textContent === "<" + "/script><b>&"));'
+    equal "29
+Attention: 1 -2 0; 0.5 0.25 0
+true" "$(cat said)" "the page of an array"
+    visit long.html "kind=encoder&head=1.1" >said <<<'report.push(document.querySelectorAll("#figure image").length);'
+    equal 1 "$(cat said)" "a page of 300 units"
+else
+    skipped "chromium is not installed, so the page was not opened"
+fi
+
+refuse 2 "the page 'x.html' has every kind and head, so --head is not for it" show -m m a --head 1.1 -o x.html
+refuse 2 "the page 'x.html' has every kind and head, so --sums is not for it" show --weights '1 0' --sums -o x.html
+refuse 1 "the explorer shows finite weights only; a drawing (.svg) shows NaN and infinity, too" show --weights '1 nan' -o x.html
+refuse 1 "there is no row 3 and column 0 for a link: the map has 1 rows and 2 columns, from 0" show --weights '1 0' --gold 0-3 -o x.html
+finish
