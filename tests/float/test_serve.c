@@ -228,9 +228,11 @@ static void keys_are_compared(void **state)
 
 static int finished;
 
+/* Tells which search it was done after, if it is asked for. */
 static void count_job(at_job *job)
 {
-    job->context = (void *)(intptr_t)(finished + 1); /* which one it is; only the thread of the queue writes it */
+    const at_queue *queue = job->context;
+    job->context = queue ? (void *)(intptr_t)queue->searches : NULL;
     __atomic_add_fetch(&finished, 1, __ATOMIC_SEQ_CST);
 }
 
@@ -326,6 +328,7 @@ static void short_requests_do_not_wait_for_long_ones(void **state)
         memcpy(text + 2 * i, "a\n", 2);
     text[179] = 0;
     at_job *large = job_of(served, 0, text, 1), *little = job_of(served, 0, "b", 1), *more = job_of(served, 0, "c", 1);
+    little->context = &queue;
     assert_true(at_queue_add(&queue, large, NULL, NULL) && at_queue_add(&queue, little, NULL, NULL));
     assert_false(at_queue_add(&queue, more, NULL, NULL)); /* 92 lines */
     assert_true(at_queue_start(&queue, &limits, &error));

@@ -54,7 +54,7 @@ curve: curve old.log.jsonl
 curve-svg: curve old old -o curves.svg
 vocabulary: vocabulary make lines -o words.txt --threads 1
 vocabulary-segment: vocabulary segment m --side target --threads 1
-serve: serve -m a-b=m -m b-a=t --check --port 0 --threads 1
+serve: serve -m a-b=m -m b-a=t --check --no-isolation --port 0 --threads 1
 demo: demo self-attention --threads 1
 demo-scores: demo scores --threads 1
 END
