@@ -281,6 +281,19 @@ AT_API bool at_listing_attends(const at_listing *listing);
 AT_API bool at_listing_read(at_listing *listing, const int32_t *source, const int32_t *input, int32_t *output,
                             float *weights, at_error *error);
 
+/* ---- Scaled scores -------------------------------------------------------------------------------------------- */
+
+/* Random queries of size d, each looking at random keys, all of mean 0 and variance 1: what the softmax makes of a score,
+ * "dot" or "scaled", as means over the queries. */
+enum { AT_SCALING_TRIALS = 64, AT_SCALING_KEYS = 8, AT_SCALING_DEEPEST = 1024 };
+typedef struct at_scaling {
+    double largest;  /* weight of a row */
+    double entropy;  /* of a row, in nats */
+    double gradient; /* the norm of the softmax's Jacobian */
+    double weights[AT_SCALING_TRIALS * AT_SCALING_KEYS];
+} at_scaling;
+AT_API bool at_scaling_probe(const char *score, int64_t d, uint64_t seed, at_scaling *result, at_error *error);
+
 /* ---- A recurrent layer ----------------------------------------------------------------------------------------- */
 
 /* One layer h_t = cell(x_t, h_{t-1}) with initial weights drawn from the seed, to be compared with attention; `cell` is

@@ -204,4 +204,7 @@ at_parts at_saved_load(const at_saved *saved, at_tape *tape);                 /*
 bool at_saved_select(at_saved *saved, const int64_t *rows, int64_t count,
                      at_error *error); /* row i becomes old row rows[i] */
 
+/* The sinusoids that a Transformer adds to positions first .. first + count - 1: rows [count,d]. */
+void at_sinusoids(const at_model_settings *settings, int64_t first, int64_t count, at_real *rows);
+
 #endif

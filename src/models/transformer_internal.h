@@ -20,8 +20,6 @@ bool at_rows_of(const at_pass *pass, const int32_t *ids, int64_t batch, int64_t 
 /* The next n tokens of every row of a search, time first: row t B + b. Positions count from the first of them. */
 bool at_rows_of_steps(const at_pass *pass, const int32_t *ids, int64_t batch, int64_t n, at_rows *rows);
 
-/* Sinusoids of positions first .. first + count - 1: rows [count,d]. */
-void at_sinusoids(const at_model_settings *settings, int64_t first, int64_t count, at_real *rows);
 /* The sinusoids of the first positions, computed with the model: [AT_TABLE_POSITIONS,d]; NULL: it has none. */
 enum { AT_TABLE_POSITIONS = 256 };
 const at_real *at_sinusoid_table(const at_model *model);
