@@ -14,7 +14,7 @@
 typedef struct show_options {
     cli_common common;
     const char *model, *target, *head, *output;
-    const char *weights, *rows, *columns, *gold;
+    const char *weights, *rows, *columns, *gold, *other;
     int kind, level, theme;
     int64_t beam;
     bool sums;
@@ -60,6 +60,8 @@ static const at_setting table[] = {
          "instead of the terminal: FILE.svg, FILE.png or FILE.pdf, a drawing; FILE.html, a page to explore all "
          "weights in a browser; or the numbers, FILE.safetensors or FILE.tsv, of all kinds without --kind, or FILE.npy",
      .letter = 'o'},
+    {AT_SETTING_TEXT, "other", "MODEL", offsetof(show_options, other),
+     .help = "for FILE.html: another model, whose weights for the same target the page compares"},
     {AT_SETTING_SWITCH, "sums", .offset = offsetof(show_options, sums),
      .help = "draw the sums of rows and columns beside one map"},
     {AT_SETTING_TEXT, "gold", "LINKS", offsetof(show_options, gold),
@@ -154,6 +156,8 @@ static bool check_file(const show_options *o, at_error *error)
                                             : "--theme");
     if (wants_page(o))
         return true;
+    if (o->other)
+        return fail(error, AT_USAGE, "--other is for a page that compares two models: add -o FILE.html");
     if (o->gold && o->model && o->level == LEVEL_SUBWORD)
         return fail(error, AT_USAGE, "--gold links words; add --level word");
     if (o->output && is_drawing(o->output))
@@ -169,8 +173,11 @@ static bool check_arrays(const show_options *o, int word_count, at_error *error)
 {
     if (o->model || word_count > 0)
         return fail(error, AT_USAGE, "--weights draws an array, so it takes neither a model nor a text");
-    if (o->target || o->kind != KIND_UNSET)
-        return fail(error, AT_USAGE, "%s is for a model, not for --weights", o->target ? "--target" : "--kind");
+    if (o->target || o->kind != KIND_UNSET || o->other)
+        return fail(error, AT_USAGE, "%s is for a model, not for --weights",
+                    o->target  ? "--target"
+                    : o->other ? "--other"
+                               : "--kind");
     return check_file(o, error);
 }
 
@@ -234,9 +241,29 @@ static const char *name_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
+/* What the other model attends to when it is given the same target. */
+static at_maps *maps_of_other(const show_options *o, const at_maps *maps, const char *text, at_error *error)
+{
+    const char *target = at_maps_target(maps);
+    const at_line source = {text, strlen(text)}, forced = {target, strlen(target)};
+    at_translator *other = at_translator_load(o->other, error);
+    const bool has_source = other && at_translator_has_source(other);
+    at_maps *found = NULL;
+    if (other && at_translator_has_pictures(other))
+        fail(error, AT_UNSUPPORTED, "--other compares models of texts, not of pictures");
+    else if (other)
+        found = at_maps_new(other, &(at_search_settings){0}, has_source ? &source : NULL,
+                            has_source ? &forced : &source, error);
+    at_translator_free(other);
+    if (!found)
+        fail_under(error, "--other");
+    return found;
+}
+
 /* The page of a text, or with `maps` NULL of an array. */
 static bool explore_text(const show_options *o, const at_maps *maps, const char *text, const show *s)
 {
+    at_maps *other = NULL;
     char title[300];
     at_drawing_link *links = NULL;
     explore e = {.title = title, .picture = s->picture, .grid_rows = s->grid_rows, .grid_columns = s->grid_columns};
@@ -245,8 +272,14 @@ static bool explore_text(const show_options *o, const at_maps *maps, const char 
         e.source = text;
     bool good = !o->gold || at_drawing_links(o->gold, &links, &e.link_count, s->error);
     e.links = links;
+    if (good && maps && o->other) {
+        good = (other = maps_of_other(o, maps, text, s->error));
+        e.other = name_of(o->other);
+        e.other_maps = other;
+    }
     if (good)
         good = maps ? explore_line(&e, maps, o->output, s->error) : explore_array(&e, &s->maps, o->output, s->error);
+    at_maps_free(other);
     free(links);
     return good;
 }

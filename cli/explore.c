@@ -57,19 +57,27 @@ static bool check_links(const explore *e, const at_map *const *maps, int count, 
 
 bool explore_line(const explore *e, const at_maps *maps, const char *path, at_error *error)
 {
-    const at_map *units[MOST_MAPS], *words[MOST_MAPS];
+    const at_map *units[MOST_MAPS], *words[MOST_MAPS], *other[MOST_MAPS], *other_words[MOST_MAPS];
     at_explorer page = page_of(e);
     page.target = at_maps_target(maps);
     page.maps = units;
     page.count = list_maps(maps, units);
     at_maps *by_word = e->picture ? NULL : at_maps_words(maps, error); /* cells are no words */
-    if (!by_word && !e->picture)
-        return false;
+    at_maps *other_by_word = e->other_maps && error->code == AT_OK ? at_maps_words(e->other_maps, error) : NULL;
     if (by_word && words_differ(units, words, list_maps(by_word, words))) {
         page.word_maps = words;
         page.word_count = page.count;
     }
-    const bool good = check_links(e, page.word_count ? words : units, page.count, error) && save(&page, path, error);
+    if (other_by_word) {
+        page.other = e->other;
+        page.other_maps = other;
+        page.other_count = list_maps(e->other_maps, other);
+        page.other_word_maps = other_words;
+        page.other_word_count = list_maps(other_by_word, other_words);
+    }
+    const bool good = error->code == AT_OK && check_links(e, page.word_count ? words : units, page.count, error) &&
+                      save(&page, path, error);
+    at_maps_free(other_by_word);
     at_maps_free(by_word);
     return good;
 }

@@ -7,6 +7,8 @@
 /* What stands in the page beside the weights. */
 typedef struct explore {
     const char *title, *source; /* source: NULL for an array */
+    const char *other;          /* the name of another model, and */
+    const at_maps *other_maps;  /* its maps of the same line; NULL: none */
     const at_drawing_link *links;
     int64_t link_count;
     const at_array *picture; /* NULL: none */

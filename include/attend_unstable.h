@@ -244,6 +244,12 @@ typedef struct at_explorer {
     int count;
     const at_map *const *word_maps; /* [word_count] the same between words; none if the units are words or cells */
     int word_count;
+    const char *other; /* the name of another model, to compare with; NULL: none */
+    const at_map *const
+        *other_maps; /* [other_count] its maps, of which those between the same rows and columns count */
+    int other_count;
+    const at_map *const *other_word_maps; /* [other_word_count] */
+    int other_word_count;
     bool of_array;                /* the maps are those of an array and not of a model */
     const at_drawing_link *links; /* [link_count] of an array, or of the words of cross-attention */
     int64_t link_count;

@@ -32,6 +32,7 @@ typedef struct kind {
     const at_map *map[MOST_LAYERS];
     int layers;
     int64_t rows, columns;
+    bool of_other; /* of the other model */
 } kind;
 
 /* ---- JSON ----------------------------------------------------------------------------------------------------- */
@@ -177,9 +178,11 @@ static void add_map(at_buffer *text, const kind *k, int layer, int head, const c
         return;
     }
     at_buffer_print(text,
-                    "{\"name\":\"%s\",\"title\":\"%s\",\"layer\":%d,\"head\":%d,\"entropy\":%.4f,\"formula\":\"%s%s\",",
-                    name, title, layer, head, at_derive_entropy(weights, k->rows, k->columns), formula,
-                    k->columns > LONG_ROW ? " Of each row the page has the 8 largest weights." : "");
+                    "{\"name\":\"%s%s\",\"title\":\"%s%s\",\"other\":%s,\"layer\":%d,\"head\":%d,\"entropy\":%.4f,"
+                    "\"formula\":\"%s%s\",",
+                    k->of_other ? "other " : "", name, k->of_other ? "other model, " : "", title,
+                    k->of_other ? "true" : "false", layer, head, at_derive_entropy(weights, k->rows, k->columns),
+                    formula, k->columns > LONG_ROW ? " Of each row the page has the 8 largest weights." : "");
     add_bytes(text, weights, k, memory, memory + 2 * bytes);
     at_buffer_add(text, "}", 1);
     free(memory);
@@ -217,15 +220,9 @@ static void add_derived(at_buffer *text, const kind *k)
     free(weights);
 }
 
-static void add_kind(at_buffer *text, const kind *k)
+static void add_maps(at_buffer *text, const kind *k)
 {
     char name[32], title[40];
-    at_buffer_print(text, "{\"name\":\"%s\",\"title\":\"%s\",\"rowTitle\":\"%s\",\"columnTitle\":\"%s\",", k->name,
-                    k->title, k->row_title, k->column_title);
-    add_names(text, "rows", k->map[0]->row_names, k->rows);
-    at_buffer_add(text, ",", 1);
-    add_names(text, "columns", k->map[0]->column_names, k->columns);
-    at_buffer_print(text, ",\n\"maps\":[\n");
     add_derived(text, k);
     for (int l = 0; l < k->layers; l++)
         for (int h = 0; h < k->map[l]->heads; h++) {
@@ -235,6 +232,22 @@ static void add_kind(at_buffer *text, const kind *k)
                 at_buffer_add(text, ",\n", 2);
             add_map(text, k, k->map[l]->layer, h + 1, name, title, "", k->map[l]->weights + h * k->rows * k->columns);
         }
+}
+
+/* The maps of the model, and those of the other model if there are any. */
+static void add_kind(at_buffer *text, const kind *k, const kind *other)
+{
+    at_buffer_print(text, "{\"name\":\"%s\",\"title\":\"%s\",\"rowTitle\":\"%s\",\"columnTitle\":\"%s\",", k->name,
+                    k->title, k->row_title, k->column_title);
+    add_names(text, "rows", k->map[0]->row_names, k->rows);
+    at_buffer_add(text, ",", 1);
+    add_names(text, "columns", k->map[0]->column_names, k->columns);
+    at_buffer_print(text, ",\n\"maps\":[\n");
+    add_maps(text, k);
+    if (other->layers > 0) {
+        at_buffer_add(text, ",\n", 2);
+        add_maps(text, other);
+    }
     at_buffer_print(text, "]}");
 }
 
@@ -257,27 +270,51 @@ static const kind kinds[] = {
 static const int order[] = {AT_CROSS_ATTENTION, AT_ENCODER_ATTENTION, AT_DECODER_ATTENTION};
 static const kind of_array = {.name = "weights", .title = "weights", .row_title = "rows", .column_title = "columns"};
 
-static bool add_level(at_buffer *text, const at_explorer *e, const char *name, const at_map *const *maps, int count,
-                      at_error *error)
+/* The maps of one kind; of one size if `like` is not NULL. */
+static kind collect(const kind *form, int which, const at_map *const *maps, int count, const kind *like)
 {
-    bool any = false;
-    at_buffer_print(text, "{\"name\":\"%s\",\"kinds\":[", name);
-    for (int i = 0; i < 3; i++) {
-        kind k = e->of_array ? of_array : kinds[order[i]];
-        for (int m = 0; m < count && k.layers < MOST_LAYERS; m++)
-            if (maps[m]->kind == (at_attention_kind)order[i])
-                k.map[k.layers++] = maps[m];
-        if (k.layers == 0)
-            continue;
+    kind k = *form;
+    for (int m = 0; m < count && k.layers < MOST_LAYERS; m++)
+        if (maps[m]->kind == (at_attention_kind)which &&
+            (!like || (maps[m]->rows == like->rows && maps[m]->columns == like->columns)))
+            k.map[k.layers++] = maps[m];
+    if (k.layers > 0) {
         k.rows = k.map[0]->rows;
         k.columns = k.map[0]->columns;
+    }
+    return k;
+}
+
+/* The other model's maps between the same rows and columns: its units may be other ones, then its words may do. */
+static kind collect_other(const at_explorer *e, const kind *form, int which, bool by_word, const kind *like)
+{
+    kind k = {0};
+    if (!by_word)
+        k = collect(form, which, e->other_maps, e->other_count, like);
+    if (k.layers == 0)
+        k = collect(form, which, e->other_word_maps, e->other_word_count, like);
+    k.of_other = true;
+    return k;
+}
+
+static bool add_level(at_buffer *text, const at_explorer *e, bool by_word, at_error *error)
+{
+    bool any = false;
+    at_buffer_print(text, "{\"name\":\"%s\",\"kinds\":[", by_word ? "word" : "subword");
+    for (int i = 0; i < 3; i++) {
+        const kind *form = e->of_array ? &of_array : &kinds[order[i]];
+        const kind k =
+            collect(form, order[i], by_word ? e->word_maps : e->maps, by_word ? e->word_count : e->count, NULL);
+        if (k.layers == 0)
+            continue;
         if (k.columns > MOST_COLUMNS)
             return at_fail(error, AT_UNSUPPORTED, "the explorer shows at most %d columns, not %lld", MOST_COLUMNS,
                            (long long)k.columns);
         if (any)
             at_buffer_add(text, ",", 1);
         any = true;
-        add_kind(text, &k);
+        const kind other = collect_other(e, form, order[i], by_word, &k);
+        add_kind(text, &k, &other);
     }
     at_buffer_print(text, "]}");
     return true;
@@ -312,6 +349,10 @@ static bool add_data(at_buffer *text, const at_explorer *e, at_error *error)
         at_buffer_add(text, ",", 1);
         add_field(text, "target", e->target);
     }
+    if (e->other) {
+        at_buffer_add(text, ",", 1);
+        add_field(text, "other", e->other);
+    }
     at_buffer_print(text, ",\n\"top\":%d,\"ramps\":{", TOP);
     add_ramp(text, "light", AT_RAMP_LIGHT);
     at_buffer_add(text, ",", 1);
@@ -325,14 +366,28 @@ static bool add_data(at_buffer *text, const at_explorer *e, at_error *error)
     if (e->picture)
         add_picture(text, e);
     at_buffer_print(text, ",\n\"levels\":[");
-    if (!add_level(text, e, "subword", e->maps, e->count, error))
+    if (!add_level(text, e, false, error))
         return false;
     if (e->word_count > 0) {
         at_buffer_add(text, ",\n", 2);
-        if (!add_level(text, e, "word", e->word_maps, e->word_count, error))
+        if (!add_level(text, e, true, error))
             return false;
     }
     at_buffer_print(text, "]}\n");
+    return true;
+}
+
+static bool check_maps(const at_map *const *maps, int count, double *bytes, at_error *error)
+{
+    for (int m = 0; m < count; m++) {
+        const at_map *map = maps[m];
+        const int64_t cells = map->heads * map->rows * map->columns;
+        *bytes += map->columns > LONG_ROW ? (double)(map->heads * map->rows) * 4 * TOP : 2 * (double)cells;
+        for (int64_t i = 0; i < cells; i++)
+            if (!isfinite(map->weights[i]))
+                return at_fail(error, AT_UNSUPPORTED,
+                               "the explorer shows finite weights only; a drawing (.svg) shows NaN and infinity, too");
+    }
     return true;
 }
 
@@ -341,15 +396,8 @@ static bool check(const at_explorer *e, at_error *error)
     double bytes = 0;
     if (e->count < 1)
         return at_fail(error, AT_USAGE, "there are no weights to explore");
-    for (int m = 0; m < e->count; m++) {
-        const at_map *map = e->maps[m];
-        const int64_t cells = map->heads * map->rows * map->columns;
-        bytes += map->columns > LONG_ROW ? (double)(map->heads * map->rows) * 4 * TOP : 2 * (double)cells;
-        for (int64_t i = 0; i < cells; i++)
-            if (!isfinite(map->weights[i]))
-                return at_fail(error, AT_UNSUPPORTED,
-                               "the explorer shows finite weights only; a drawing (.svg) shows NaN and infinity, too");
-    }
+    if (!check_maps(e->maps, e->count, &bytes, error) || !check_maps(e->other_maps, e->other_count, &bytes, error))
+        return false;
     if (bytes > MOST_BYTES)
         return at_fail(error, AT_UNSUPPORTED, "these weights would make a page of %.0f MB; choose a shorter text",
                        bytes / 1e6);

@@ -66,6 +66,14 @@ else
     skipped "python3 is not installed, so the weights of the page were not read"
 fi
 
+# Another model, whose units are words: its words are compared with those of the first.
+"$attend" train --model bahdanau --source source --target source --hidden 8 --embedding 8 --attention 8 --maxout 8 --epochs 3 --quiet --output words
+"$attend" show -m m "ab <c>" --target "b c" --other words -o two.html >said
+equal '"name":"other 1.1","title":"other model, head 1.1","other":true' "$(grep -o '"name":"other 1.1","title":"other model, head 1.1","other":true' two.html)" "the other model, once"
+grep -q '"other":"words"' two.html || fail "the other model has no name"
+"$attend" show -m m "ab <c>" --target "b c" --other m -o two.html >said
+equal 17 "$(grep -o '"name":"other [^"]*"' two.html | sort | uniq -c | awk '{ n += $1 } END { print n / 2 }')" "the same model as the other one: a mean and a rollout beside the heads"
+
 # Long rows: the 8 largest of each, found again in the .npy file.
 long=$(printf 'abc%.0s' {1..100})
 "$attend" show -m m "$long" --target "b c" -o long.html >said
@@ -141,6 +149,8 @@ else
     skipped "chromium is not installed, so the page was not opened"
 fi
 
+refuse 2 "--other is for a page that compares two models: add -o FILE.html" show -m m a --other m -o x.svg
+refuse 1 "--other: cannot read 'missing': No such file or directory" show -m m a --other missing -o x.html
 refuse 2 "the page 'x.html' has every kind and head, so --head is not for it" show -m m a --head 1.1 -o x.html
 refuse 2 "the page 'x.html' has every kind and head, so --sums is not for it" show --weights '1 0' --sums -o x.html
 refuse 1 "the explorer shows finite weights only; a drawing (.svg) shows NaN and infinity, too" show --weights '1 nan' -o x.html

@@ -15,7 +15,7 @@ const kinds = () => level().kinds;
 const kind = () => kinds().find(k => k.name === state.kind) || kinds()[0];
 const mapNamed = name => kind().maps.find(m => m.name === name) || kind().maps[0];
 const chosen = () => mapNamed(state.head);
-const heads = () => kind().maps.filter(m => m.layer > 0);
+const heads = () => kind().maps.filter(m => m.layer > 0 && !m.other);
 
 function bytesOf(text) {
   const raw = atob(text), bytes = new Uint8Array(raw.length);
@@ -365,7 +365,7 @@ function settle() {
   if (!data.levels.some(l => l.name === state.level)) state.level = data.levels[0].name;
   state.kind = kind().name;
   if (!kind().maps.some(m => m.name === state.head)) state.head = kind().maps[0].name;
-  if (!kind().maps.some(m => m.name === state.against)) state.against = (heads()[0] || kind().maps[0]).name;
+  if (!kind().maps.some(m => m.name === state.against)) state.against = (kind().maps.find(m => m.other) || heads()[0] || kind().maps[0]).name;
   if (!views.includes(state.view) || !available(state.view)) state.view = 'matrix';
   if (!['layer', 'sharp', 'even'].includes(state.sort)) state.sort = 'layer';
 }
@@ -427,7 +427,7 @@ async function copy() {
 
 document.title = data.title;
 $('title').textContent = data.title;
-if (data.source) $('text').append(make('b', { text: data.source }), ' → ', make('b', { text: data.target }));
+if (data.source) $('text').append(make('b', { text: data.source }), ' → ', make('b', { text: data.target }), data.other ? ` · other model: ${data.other}` : '');
 $('kind').onchange = e => set({ kind: e.target.value });
 $('head').onchange = e => set({ head: e.target.value });
 $('against').onchange = e => set({ against: e.target.value });
