@@ -9,13 +9,15 @@
  *
  * Picture by picture, each copied once with zeros around it (a frame). A row of the window is then contiguous in the frame,
  * and the patches of neighbouring cells are `stride` cells apart, so a row of outputs is a product whose rows overlap, one
- * for each row of the window; no patch is copied. Where such a row is short (a grey picture), and for gradients with a
- * stride, patches are copied (conv_patches.c).
+ * for each row of the window; no patch is copied. Where such a row is short (a grey picture), and for the gradient of the
+ * weights with a stride, patches are copied (conv_patches.c); the gradient of an input with some channels is divided by its
+ * phases then (conv_phases.c).
  *
  * Either way an output is one chain of multiply-adds over its own patch: neither neighbours nor blocks nor threads change
  * its bits. */
 
 enum { WORTH_A_PRODUCT = 32 }; /* numbers in a row of the window */
+enum { WORTH_PHASES = 32 };    /* channels of the input */
 
 static at_conv_picture picture_at(const at_conv_shape *c, int64_t i)
 {
@@ -66,6 +68,12 @@ static void copy_frame_rows(void *context, int64_t from, int64_t to)
     }
 }
 
+void at_conv_put_frame(const at_real *x, int64_t height, int64_t width, int64_t channels, int64_t pad, at_real *frame)
+{
+    at_ranges(height + 2 * pad, (width + 2 * pad) * channels, copy_frame_rows,
+              &(frame_job){x, frame, height, width, channels, pad});
+}
+
 /* Numbers in the largest frame of pictures of these sizes, and AT_CONV_SLACK that may be read after it. */
 static int64_t frame_size(const at_conv_shape *c, const at_grids *grids, int64_t channels)
 {
@@ -84,7 +92,7 @@ static const at_real *frame_of(const at_conv_shape *c, const at_real *x, int64_t
     if (at_conv_is_framed(c))
         return x;
     const int64_t pad = c->window.pad, row = (width + 2 * pad) * channels, rows = height + 2 * pad;
-    at_ranges(rows, row, copy_frame_rows, &(frame_job){x, memory, height, width, channels, pad});
+    at_conv_put_frame(x, height, width, channels, pad, memory);
     memset(memory + rows * row, 0, (size_t)(c->window.width * channels + AT_CONV_SLACK) * sizeof *memory);
     return memory;
 }
@@ -167,7 +175,7 @@ static void turn_window(const at_conv_back *k)
                 memcpy(turned + (j * c->made + o) * c->channels,
                        k->w->value + o * c->patch + ((size - 1 - i) * size + size - 1 - j) * c->channels,
                        (size_t)c->channels * sizeof *turned);
-        at_gemm_pack(turned, c->channels, 1, size * c->made, c->channels, k->rows + i * n);
+        at_gemm_pack(turned, c->channels, 1, size * c->made, c->channels, k->turned + i * n);
     }
 }
 
@@ -200,11 +208,23 @@ static void back_rows(const at_conv_back *k, const at_conv_picture *p)
                                  .a = gz + i * p->frame * c->made,
                                  .a_row = c->made,
                                  .a_col = 1,
-                                 .packed = k->rows + i * at_gemm_packed_size(c->window.width * c->made, c->channels),
+                                 .packed = k->turned + i * at_gemm_packed_size(c->window.width * c->made, c->channels),
                                  .c = k->x_grad + p->first * c->channels,
                                  .c_row = c->channels,
                                  .accumulate = true},
                       p->height, p->frame * c->made, p->width * c->channels);
+}
+
+/* Numbers in the largest frame of the outputs' gradient that at_conv_phases_back makes. */
+static int64_t phase_frame_size(const at_conv_shape *c)
+{
+    const int64_t more = 2 * at_conv_phase_border(c);
+    int64_t most = 0;
+    for (int64_t i = 0; i < c->out.count; i++) {
+        const int64_t cells = (c->out.height[i] + more) * (c->out.width[i] + more);
+        most = cells > most ? cells : most;
+    }
+    return most * c->made + AT_CONV_SLACK;
 }
 
 /* gz = g act'(z), db = the sum of its rows; then picture by picture */
@@ -218,22 +238,32 @@ static void conv_backward(at_node *node)
     k.w_grad = at_tensor_grad(k.w);
     at_act_grad(y, c->out.first[c->out.count], c->made, c->act, at_tensor_grad(b));
     k.gz = y->grad;
-    const bool direct = is_direct_back(c);
+    const bool direct = is_direct_back(c), phased = !direct && c->channels >= WORTH_PHASES;
     at_mark mark = at_arena_mark(at_tape_arena(tape));
     const int64_t size = frame_size(c, &c->in, c->channels), turned = c->window.width * c->made * c->channels;
     k.frame = at_room(tape, (size_t)(size > turned ? size : turned) * sizeof *k.frame);
-    if (direct) {
-        k.gz_frame = at_room(tape, (size_t)frame_size(c, &c->in, c->made) * sizeof *k.gz_frame);
-        k.rows = packed_rows(tape, c->window.height, c->window.width * c->made, c->channels);
+    if (direct || phased) {
+        const int64_t gz_size = direct ? frame_size(c, &c->in, c->made) : phase_frame_size(c);
+        k.gz_frame = at_room(tape, (size_t)gz_size * sizeof *k.gz_frame);
+        k.turned = direct ? packed_rows(tape, c->window.height, c->window.width * c->made, c->channels)
+                          : at_room(tape, (size_t)at_conv_phase_room(c) * sizeof *k.turned);
     } else {
         k.frame_grad = at_room(tape, (size_t)size * sizeof *k.frame_grad);
-        k.rows = at_conv_patch_room(tape, c);
     }
-    if (direct && k.x_grad && at_tape_ok(tape))
-        turn_window(&k);
+    if (!direct)
+        k.rows = at_conv_patch_room(tape, c);
+    if ((direct || phased) && k.x_grad && at_tape_ok(tape))
+        direct ? turn_window(&k) : at_conv_phase_pack(&k, k.frame);
+    at_conv_back weights = k; /* their gradient alone */
+    weights.x_grad = NULL;
     for (int64_t i = 0; i < c->in.count && at_tape_ok(tape); i++) {
         const at_conv_picture p = picture_at(c, i);
-        direct ? back_rows(&k, &p) : at_conv_patches_back(&k, &p);
+        if (direct)
+            back_rows(&k, &p);
+        else
+            at_conv_patches_back(phased ? &weights : &k, &p);
+        if (phased && k.x_grad)
+            at_conv_phases_back(&k, &p);
     }
     at_arena_release(at_tape_arena(tape), mark);
 }

@@ -30,7 +30,7 @@ static void convolutions(void **state)
                                {{1, 1, 1, 0}, AT_ACT_NONE, false, true}, {{5, 5, 2, 2}, AT_ACT_SIGMOID, false, false},
                                {{1, 2, 1, 0}, AT_ACT_NONE, true, false}, {{5, 3, 3, 2}, AT_ACT_NONE, true, true},
                                {{3, 3, 1, 1}, AT_ACT_TANH, true, true},  {{5, 5, 1, 2}, AT_ACT_NONE, false, false}};
-    const int64_t channels[] = {1, 3, 8, 17};
+    const int64_t channels[] = {1, 3, 17, 33};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (size_t k = 0; k < sizeof channels / sizeof *channels; k++) {
             const int64_t C = channels[k], patch = cases[i].window.height * cases[i].window.width * C;
