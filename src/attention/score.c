@@ -75,14 +75,15 @@ static void additive_prepare(at_job *j)
     j->k = at_heads_product(at_seen(j->k, &j->spans), p[ADDITIVE_U], j->H, true); /* [B,K,G,A] */
 }
 
-/* [B,H,Q,K]. The operation never makes the [Q,K,A] tensor of the formula; the tests compare it with the composition
- * that does. */
+/* [B,H,Q,K]. The operations never make the [Q,K,A] tensor of the formula; the tests compare them with the composition
+ * that does. One query at a time, as recurrent models ask when they need the gradient of the weights, is in vectors. */
 static at_tensor *additive_score(const at_job *j)
 {
     at_tensor *q = at_swap_heads(j->q), *k = at_swap_heads(j->k), *v = j->in.parameter[AT_SCORE][ADDITIVE_V];
     const at_act act = (at_act)j->attention.argument[AT_SCORE];
-    return j->in.term ? at_covered(q, k, j->in.term, j->in.term_first, v, act, &j->spans)
-                      : at_additive(q, k, v, act, &j->spans);
+    const bool one = q && k && q->shape.dim[2] == 1 && k->shape.dim[1] == q->shape.dim[1];
+    return j->in.term || one ? at_covered(q, k, j->in.term, j->in.term ? j->in.term_first : NULL, v, act, &j->spans)
+                             : at_additive(q, k, v, act, &j->spans);
 }
 
 static tile_additive additive_job(const at_pairwise *p)

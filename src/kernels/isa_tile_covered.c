@@ -2,11 +2,11 @@
  * row by row, and a is the lane. The backward pass computes act again, which is cheaper than storing it. */
 #include "kernels/tile_rows_internal.h"
 
-/* act(q + k_j + f_j) for n values of a */
+/* act(q + k_j + f_j) for n values of a; without terms act(q + k_j) */
 INLINE vec covered_lanes(const tile_covered *t, int64_t j, int64_t a, int64_t n, const at_act act)
 {
     const vec x = v_load_first(t->q + a, n) + v_load_first(t->k + j * t->k_row + a, n);
-    return activate(x + v_load_first(t->f + j * t->f_row + a, n), act);
+    return activate(t->f ? x + v_load_first(t->f + j * t->f_row + a, n) : x, act);
 }
 
 INLINE void covered_by(const tile_covered *t, at_real *e, const at_act act)

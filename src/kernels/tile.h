@@ -105,7 +105,7 @@ typedef struct tile_covered {
     int64_t keys, size;
     const at_real *q, *v; /* [size] */
     const at_real *k;     /* [keys, k_row] */
-    const at_real *f;     /* [keys, f_row] */
+    const at_real *f;     /* [keys, f_row]; NULL: none */
     int64_t k_row, f_row;
     at_act act;
     at_real *dq, *dv; /* [size], added to; NULL: not wanted, like the two that follow */

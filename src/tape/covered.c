@@ -1,4 +1,5 @@
-/* The additive score with a second term of each key that changes from query to query, as coverage has it. */
+/* The additive score of one query, in vectors, with or without a second term of each key that changes from query to query, as
+ * coverage has it. */
 #include <string.h>
 
 #include "kernels/isa.h"
@@ -8,12 +9,12 @@
 
 /* ---- covered: e_bhj = sum_a v_a act(q_bha + k_bhja + f_(first_b + j)ha), one query for each row of the batch ----
  *
- * The terms lie without padding, those of row b from first_b on. A key outside the span is neither read nor given a
+ * The terms lie without padding, those of row b from first_b on; there may be none. A key outside the span is neither read nor given a
  * gradient. Rows of the batch are divided among the threads; each has its own sum for dv, and these are added in their order. */
 
 typedef struct covered {
     int64_t B, H, K, A;
-    const int64_t *first; /* [B] */
+    const int64_t *first; /* [B]; NULL: there are no terms */
     at_spans spans;
     at_act act;
     bool shared; /* v [A], not [H,A] */
@@ -30,13 +31,13 @@ static tile_covered job_of(const covered *c, int64_t b, int64_t h, int64_t *lo, 
     *lo = c->spans.lo[r];
     *hi = c->spans.hi[r] > *lo ? c->spans.hi[r] : *lo;
     const int64_t q = (b * c->H + h) * c->A, k = (q / c->A * c->K + *lo) * c->A;
-    const int64_t f = (c->first[b] + *lo) * row + h * c->A;
+    const int64_t f = c->first ? (c->first[b] + *lo) * row + h * c->A : 0;
     return (tile_covered){.keys = *hi - *lo,
                           .size = c->A,
                           .q = c->q + q,
                           .v = c->v + (c->shared ? 0 : h * c->A),
                           .k = c->k + k,
-                          .f = c->f + f,
+                          .f = c->f ? c->f + f : NULL,
                           .k_row = c->A,
                           .f_row = row,
                           .act = c->act,
@@ -84,17 +85,18 @@ static bool all_seen(const covered *c, int64_t terms)
 static void covered_backward(at_node *node)
 {
     covered c = *(const covered *)node->saved;
-    at_tensor *q = node->inputs[0], *k = node->inputs[1], *f = node->inputs[2], *v = node->inputs[3];
+    at_tensor *q = node->inputs[0], *k = node->inputs[1], *v = node->inputs[2], *f = c.first ? node->inputs[3] : NULL;
     at_tape *tape = q->tape;
     c.q = q->value;
     c.k = k->value;
-    c.f = f->value;
+    c.f = f ? f->value : NULL;
     c.v = v->value;
     c.e = node->outputs[0]->grad;
     c.dq = at_tensor_grad(q);
     c.dk = at_tensor_grad(k);
     c.df_add = true;
-    c.df = all_seen(&c, f->shape.dim[0]) ? at_tensor_grad_over(f, &c.df_add) : at_tensor_grad(f);
+    if (f)
+        c.df = all_seen(&c, f->shape.dim[0]) ? at_tensor_grad_over(f, &c.df_add) : at_tensor_grad(f);
     at_real *dv = at_tensor_grad(v);
     at_mark mark = at_arena_mark(at_tape_arena(tape));
     const int64_t count = c.B * c.H * c.A;
@@ -113,23 +115,24 @@ static const at_op covered_op = {"covered", covered_backward};
 at_tensor *at_covered(at_tensor *q, at_tensor *k, at_tensor *f, const int64_t *first, at_tensor *v, at_act act,
                       const at_spans *spans)
 {
-    if (!q || !k || !f || !v)
+    if (!q || !k || (first && !f) || !v)
         return NULL;
     at_tape *tape = q->tape;
     const int64_t *n = k->shape.dim, A = k->shape.rank == 4 ? n[3] : 0;
     const bool shared = at_shape_same(v->shape, AT_SHAPE(A));
-    if (k->shape.rank != 4 || !at_shape_same(q->shape, AT_SHAPE(n[0], n[1], 1, A)) || f->shape.rank != 2 ||
-        f->shape.dim[1] != n[1] * A || (!shared && !at_shape_same(v->shape, AT_SHAPE(n[1], A))))
+    if (k->shape.rank != 4 || !at_shape_same(q->shape, AT_SHAPE(n[0], n[1], 1, A)) ||
+        (first && (f->shape.rank != 2 || f->shape.dim[1] != n[1] * A)) ||
+        (!shared && !at_shape_same(v->shape, AT_SHAPE(n[1], A))))
         return AT_REFUSE(
             tape, AT_SHAPE,
             "covered: needs q [B,H,1,A], k [B,H,K,A], terms [cells,H*A] and v [A] or [H,A], has %s, %s, %s and %s",
-            AT_TEXT(q->shape), AT_TEXT(k->shape), AT_TEXT(f->shape), AT_TEXT(v->shape));
+            AT_TEXT(q->shape), AT_TEXT(k->shape), first ? AT_TEXT(f->shape) : "none", AT_TEXT(v->shape));
     at_tensor *e = at_tensor_make(tape, AT_SHAPE(n[0], n[1], 1, n[2]));
     covered c = {
         .B = n[0], .H = n[1], .K = n[2], .A = A, .first = first, .spans = *spans, .act = act, .shared = shared};
     if (!e || !at_spans_fit("covered", e, spans))
         return NULL;
-    for (int64_t b = 0; b < c.B; b++)
+    for (int64_t b = 0; b < c.B && first; b++)
         for (int64_t h = 0; h < c.spans.heads; h++)
             if (first[b] + spans->hi[at_span_row(spans, b, h, 0)] > f->shape.dim[0])
                 return AT_REFUSE(tape, AT_SHAPE, "covered: row %lld has keys beyond the %lld terms", (long long)b,
@@ -137,9 +140,9 @@ at_tensor *at_covered(at_tensor *q, at_tensor *k, at_tensor *f, const int64_t *f
     void *saved = at_keep(tape, &c, sizeof c);
     c.q = q->value;
     c.k = k->value;
-    c.f = f->value;
+    c.f = first ? f->value : NULL;
     c.v = v->value;
     c.e = e->value;
     at_ranges(c.B, c.H * c.K * A, score_rows, &c);
-    return at_record_one(&covered_op, e, (at_tensor *[]){q, k, f, v}, 4, saved);
+    return at_record_one(&covered_op, e, (at_tensor *[]){q, k, v, f}, first ? 4 : 3, saved);
 }

@@ -107,7 +107,7 @@ at_tensor *at_span_sum(at_tensor *w, at_tensor *v, const at_spans *spans); /* c_
 at_tensor *at_additive(at_tensor *qa, at_tensor *ka, at_tensor *v, at_act act, const at_spans *spans);
 /* covered.c: the additive score of one query for each row of the batch, with a second term of each key: q [B,H,1,A], k
  * [B,H,K,A], f [cells,H*A] without padding, those of row b from first[b] on, v [A] or [H,A] -> [B,H,1,K]. `first` must stay
- * until the backward pass. */
+ * until the backward pass; if it is NULL, there is no such term. */
 at_tensor *at_covered(at_tensor *q, at_tensor *k, at_tensor *f, const int64_t *first, at_tensor *v, at_act act,
                       const at_spans *spans);
 /* x [B,K,...] with the keys that no span reaches set to zero, so that a NaN there survives no product; x itself if all

@@ -177,6 +177,7 @@ typedef struct covered_case {
     at_act act;
     const at_spans *spans;
     bool steps, twice; /* composed of at_add and at_additive; the terms have another reader */
+    bool bare;         /* without terms */
 } covered_case;
 
 static at_tensor *build_covered(at_tape *tape, at_tensor *const *x, const void *context)
@@ -187,7 +188,9 @@ static at_tensor *build_covered(at_tape *tape, at_tensor *const *x, const void *
     at_tensor *f = at_scale(x[2], 1); /* not a leaf: its gradient may overwrite it */
     at_tensor *e;
     if (!c->steps) {
-        e = at_covered(x[0], x[1], f, first_term, x[3], c->act, c->spans);
+        e = at_covered(x[0], x[1], f, c->bare ? NULL : first_term, x[3], c->act, c->spans);
+    } else if (c->bare) {
+        e = at_additive(x[0], x[1], x[3], c->act, c->spans);
     } else {
         int32_t row[B * K];
         for (int i = 0; i < B * K; i++)
@@ -208,9 +211,9 @@ static void covered_is_its_composition(void **state)
         each_lo[r] = r % 3;
         each_hi[r] = r == 5 ? each_lo[r] : 4;
     }
-    for (int i = 0; i < 36; i++) {
+    for (int i = 0; i < 54; i++) {
         const int64_t A = i % 2 ? 3 : 17; /* less than a vector, and more than one */
-        covered_case c = {acts[i % 3], spans[i / 3 % 3], false, i >= 18};
+        covered_case c = {acts[i % 3], spans[i / 3 % 3], false, i >= 18, i >= 36};
         gradcheck_case check = {.name = "op:covered",
                                 .build = build_covered,
                                 .context = &c,
