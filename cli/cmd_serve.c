@@ -14,7 +14,7 @@ typedef struct serve_options {
     const char *host, *api_keys, *cert, *key, *user;
     int64_t port, beam, char_limit, batch_limit, alternatives_limit, queue, connections, per_address;
     double length_penalty, timeout;
-    bool require_key, check, no_isolation;
+    bool require_key, check, no_isolation, sentences;
 } serve_options;
 
 static const at_setting table[] = {
@@ -27,6 +27,8 @@ static const at_setting table[] = {
      .help = "hypotheses kept at each step; 1 is greedy; at least one more than the alternatives of a request"},
     {AT_SETTING_NUMBER, "length-penalty", "A", offsetof(serve_options, length_penalty), "0", -100, 100,
      .help = "rank by the log-probability / ((5 + n) / 6)^A, n being the units and the end"},
+    {AT_SETTING_SWITCH, "sentences", .offset = offsetof(serve_options, sentences),
+     .help = "translate each sentence of a line for itself (split by ICU), for models that were trained on sentences"},
 
     {AT_SETTING_HEADING, .help = "Who is served"},
     {AT_SETTING_TEXT, "host", "HOST", offsetof(serve_options, host), "127.0.0.1",
@@ -179,6 +181,7 @@ static int run(void *options, int word_count, char **words)
                                          .port = o->port ? (int)o->port : -1,
                                          .beam = o->beam,
                                          .length_penalty = o->length_penalty,
+                                         .sentences = o->sentences,
                                          .max_characters = o->char_limit,
                                          .max_texts = o->batch_limit,
                                          .max_alternatives = o->alternatives_limit,

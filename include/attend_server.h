@@ -33,6 +33,7 @@ typedef struct at_server_settings {
     int port;                 /* 5000. -1: any free one, see at_server_port */
     int64_t beam;             /* 1: greedy. Hypotheses kept by the search; a request for n alternatives has n + 1 */
     double length_penalty;    /* 0: none, as at_search_settings */
+    bool sentences;           /* false: lines are translated whole. true: each of their sentences, split by ICU */
     int64_t max_characters;   /* 5000. Of a text */
     int64_t max_texts;        /* 64. Of a request */
     int64_t max_alternatives; /* 5. Of a text */
@@ -52,7 +53,7 @@ typedef struct at_server_settings {
 /* ---- Servers -------------------------------------------------------------------------------------------------- */
 
 /* Loads the models and starts to listen. AT_USAGE: settings that do not fit together; AT_UNSUPPORTED: the library was
- * built without libmicrohttpd or cannot find it, or a model does not translate text (a language model, one of
+ * built without libmicrohttpd (or ICU, for `sentences`) or cannot find it, or a model does not translate text (a language model, one of
  * pictures); AT_FILE: the system refused to listen; else as at_translator_load. */
 typedef struct at_server at_server;
 AT_API at_server *at_server_new(const at_server_settings *settings, at_error *error);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/grow.h"
 #include "serve/serve_internal.h"
 
 enum { BATCH = 64 };
@@ -18,49 +19,59 @@ double at_seconds(void)
 
 /* ---- Jobs ------------------------------------------------------------------------------------------------------- */
 
-static int64_t lines_of(at_line text)
+static bool add_line(at_job *job, size_t *room, at_line line)
 {
-    int64_t count = 1;
-    for (size_t i = 0; i < text.size; i++)
-        count += text.text[i] == '\n';
-    return count;
+    if (line.size == 0)
+        return true;
+    if (!AT_GROW(job->line, *room, (size_t)job->lines + 1))
+        return false;
+    job->line[job->lines++] = line;
+    return true;
+}
+
+static bool add_sentences(at_job *job, size_t *room, at_splitter *splitter, at_line line)
+{
+    at_line sentence;
+    bool good = at_splitter_begin(splitter, line);
+    while (good && at_splitter_next(splitter, &sentence))
+        good = add_line(job, room, sentence);
+    return good;
 }
 
 /* A carriage return before a newline belongs to the line's end. */
-static int64_t split(at_line text, at_line *line)
+static bool split(at_job *job, size_t *room, at_line text)
 {
-    int64_t count = 0;
+    at_splitter *splitter = job->served->pair[job->pair].splitter;
     const char *at = text.text, *const end = text.text + text.size;
-    for (;;) {
+    for (bool good = true; good;) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         const char *last = stop ? stop : end;
-        line[count++] = (at_line){at, (size_t)(last - at) - (stop && last > at && last[-1] == '\r')};
-        if (!stop)
-            return count;
-        at = stop + 1;
+        const at_line line = {at, (size_t)(last - at) - (stop && last > at && last[-1] == '\r')};
+        good = splitter && line.size > 0 ? add_sentences(job, room, splitter, line) : add_line(job, room, line);
+        if (good && !stop)
+            return true;
+        at = last + 1;
     }
+    return false;
 }
 
 at_job *at_job_new(at_served *served, int pair, const at_line *texts, int64_t count, int64_t best)
 {
     at_job *job = calloc(1, sizeof *job);
+    size_t room = 0;
     if (!job)
         return NULL;
     *job = (at_job){.served = at_served_hold(served), .pair = pair, .best = best, .texts = count};
-    for (int64_t i = 0; i < count; i++)
-        job->lines += lines_of(texts[i]);
-    job->line = calloc((size_t)job->lines, sizeof *job->line);
+    job->text = calloc((size_t)count, sizeof *job->text);
     job->first = calloc((size_t)count + 1, sizeof *job->first);
-    job->answer = calloc((size_t)(job->lines * best), sizeof *job->answer);
-    bool good = job->line && job->first && job->answer;
-    for (int64_t i = 0; good && i < count; i++)
-        job->first[i + 1] = job->first[i] + split(texts[i], job->line + job->first[i]);
-    for (int64_t i = 0; good && i < job->lines; i++)
-        if (job->line[i].size > 0)
-            job->open++;
-        else
-            good = (job->answer[i * best] = strdup("")) != NULL;
-    if (good)
+    bool good = job->text && job->first;
+    for (int64_t i = 0; good && i < count; i++) {
+        job->text[i] = texts[i];
+        good = split(job, &room, texts[i]);
+        job->first[i + 1] = job->lines;
+    }
+    job->open = job->lines;
+    if (good && (job->answer = calloc((size_t)(job->lines * best) + 1, sizeof *job->answer)))
         return job;
     at_job_free(job);
     return NULL;
@@ -74,23 +85,24 @@ void at_job_free(at_job *job)
         free(job->answer[i]);
     free(job->answer);
     free(job->line);
+    free(job->text);
     free(job->first);
     at_served_release(job->served);
     free(job);
 }
 
+/* What stands between the lines is kept: their ends, and the blanks between sentences. */
 void at_job_text(const at_job *job, int64_t text, int64_t rank, at_buffer *out)
 {
-    at_buffer_add(out, "", 0);
+    const char *at = job->text[text].text, *const end = at + job->text[text].size;
     for (int64_t i = job->first[text]; i < job->first[text + 1]; i++) {
         char *const *answer = job->answer + i * job->best;
         const char *line = answer[rank] ? answer[rank] : answer[0]; /* the line has fewer hypotheses */
+        at_buffer_add(out, at, (size_t)(job->line[i].text - at));
         at_buffer_add(out, line, strlen(line));
-        if (i + 1 < job->first[text + 1]) {
-            const char *end = job->line[i].text + job->line[i].size;
-            at_buffer_add(out, end, *end == '\r' ? 2 : 1);
-        }
+        at = job->line[i].text + job->line[i].size;
     }
+    at_buffer_add(out, at, (size_t)(end - at));
 }
 
 /* ---- One search ------------------------------------------------------------------------------------------------- */

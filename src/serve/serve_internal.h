@@ -56,11 +56,23 @@ bool at_keys_read(at_keys *keys, const char *path, at_error *error);
 bool at_keys_have(const at_keys *keys, const char *key);
 void at_keys_free(at_keys *keys);
 
+/* ---- Sentences (sentences.c) ------------------------------------------------------------------------------------ */
+
+/* Of one thread at a time. NULL if ICU is not there or out of memory. */
+typedef struct at_splitter at_splitter;
+bool at_splitter_load(at_error *error);
+at_splitter *at_splitter_new(const char *language, at_error *error);
+void at_splitter_free(at_splitter *splitter);
+/* The sentences of a line one by one, without the blanks around them; false if out of memory, and after the last. */
+bool at_splitter_begin(at_splitter *splitter, at_line line);
+bool at_splitter_next(at_splitter *splitter, at_line *sentence);
+
 /* ---- Models by their languages (served.c) ----------------------------------------------------------------------- */
 
 typedef struct at_pair {
     const char *source, *target, *path; /* those of the settings */
     at_translator *translator;
+    at_splitter *splitter; /* of the thread of the connections; NULL: lines are translated whole */
 } at_pair;
 
 /* What is read anew by a reload. Owners count references, and the last one releases it. */
@@ -94,9 +106,10 @@ struct at_job {
     at_served *served;
     int pair;      /* of served */
     int64_t best;  /* hypotheses of each line: 1 and the alternatives */
-    at_line *line; /* [lines] of all texts, in order */
+    at_line *line; /* [lines] of all texts, in order: what is translated, lines or sentences, and no empty one */
     int64_t lines;
-    int64_t *first; /* [texts + 1] the first line of each text */
+    at_line *text;  /* [texts] that they are parts of */
+    int64_t *first; /* [texts + 1] the first line of each */
     int64_t texts;
     char **answer; /* [lines, best] the first of a line is NULL until it is translated */
     int64_t open;  /* lines without an answer */
@@ -107,7 +120,7 @@ struct at_job {
     void (*done)(at_job *job); /* called once, by the thread that searches */
     void *context;
 };
-/* Splits the texts into lines, and answers the empty ones. NULL if out of memory. */
+/* Splits the texts into lines, and these into sentences if the pair has a splitter. NULL if out of memory. */
 at_job *at_job_new(at_served *served, int pair, const at_line *texts, int64_t count, int64_t best);
 void at_job_free(at_job *job);
 /* Adds the translation of one text, by its hypotheses of this rank. */

@@ -106,7 +106,7 @@ int at_served_find(const at_served *served, const char *source, const char *targ
     return -1;
 }
 
-static bool load(at_pair *pair, at_error *error)
+static bool load(at_pair *pair, bool sentences, at_error *error)
 {
     pair->translator = at_translator_load(pair->path, error);
     if (!pair->translator)
@@ -117,7 +117,7 @@ static bool load(at_pair *pair, at_error *error)
     if (at_translator_has_pictures(pair->translator))
         return at_fail(error, AT_UNSUPPORTED,
                        "'%s' reads pictures, by the paths of files; a server needs models that read text", pair->path);
-    return true;
+    return !sentences || (pair->splitter = at_splitter_new(pair->source, error));
 }
 
 static int by_code(const void *a, const void *b)
@@ -148,7 +148,7 @@ at_served *at_served_new(const at_server_settings *settings, at_error *error)
         served->count = i + 1;
         add_language(served, model->source);
         add_language(served, model->target);
-        load(&served->pair[i], error);
+        load(&served->pair[i], settings->sentences, error);
     }
     if (error->code == AT_OK && settings->api_keys)
         at_keys_read(&served->keys, settings->api_keys, error);
@@ -170,8 +170,10 @@ void at_served_release(at_served *served)
 {
     if (!served || atomic_fetch_sub(&served->owners, 1) > 1)
         return;
-    for (int i = 0; i < served->count; i++)
+    for (int i = 0; i < served->count; i++) {
         at_translator_free(served->pair[i].translator);
+        at_splitter_free(served->pair[i].splitter);
+    }
     at_keys_free(&served->keys);
     free(served->pair);
     free(served->language);

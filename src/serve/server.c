@@ -216,7 +216,7 @@ static bool start(at_server *server, const at_server_settings *settings, at_erro
     if ((s->cert && !(server->cert = read_text(s->cert, error))) ||
         (s->key && !(server->key = read_text(s->key, error))))
         return false;
-    if (!at_http_load(error) || !listen_on(server, error) ||
+    if (!at_http_load(error) || (s->sentences && !at_splitter_load(error)) || !listen_on(server, error) ||
         !at_isolate(s, server->isolation, sizeof server->isolation, error))
         return false;
     server->served = at_served_new(s, error);

@@ -269,6 +269,17 @@ else
 fi
 refuse 2 "there is no user 'nobody at all'" serve -m model --user 'nobody at all' --port 0
 
+# ---- Sentences
+if "$attend" serve -m model --sentences --check --port 0 2>said; then
+    start -m de-en=model --sentences
+    line() { echo "$1" | "$attend" translate -m model; }
+    json 200 "{\"translatedText\":\"$(line 'a b?') $(line 'C d!')  $(line 'e f')\\n $(line 'g h')\"}" '{"q":"a b? C d!  e f\n g h","source":"de","target":"en"}'
+    end
+else
+    grep -q "ICU\|libicuuc" said || fail "--sentences: $(cat said)"
+    skipped "attend serve --sentences: $(cat said)"
+fi
+
 # ---- Keys
 printf '# who may\nfirst-key\n  second-key  \n' >keys
 start -m de-en=model --api-keys keys

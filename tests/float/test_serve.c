@@ -224,6 +224,49 @@ static void keys_are_compared(void **state)
     unlink(path);
 }
 
+/* ---- Sentences -------------------------------------------------------------------------------------------------- */
+
+/* The lines of a text, each between brackets. */
+static void splits(at_served *served, const char *text, const char *expected)
+{
+    const at_line line = {text, strlen(text)};
+    at_job *job = at_job_new(served, 0, &line, 1, 1);
+    at_buffer out = {0};
+    assert_non_null(job);
+    assert_int_equal(job->open, job->lines);
+    for (int64_t i = 0; i < job->lines; i++) {
+        job->answer[i] = calloc(1, job->line[i].size + 3);
+        snprintf(job->answer[i], job->line[i].size + 3, "[%.*s]", (int)job->line[i].size, job->line[i].text);
+    }
+    at_job_text(job, 0, 0, &out);
+    assert_false(out.failed);
+    assert_string_equal(out.bytes, expected);
+    at_buffer_free(&out);
+    at_job_free(job);
+}
+
+static void texts_are_split(void **state)
+{
+    at_served *served = two_pairs();
+    at_error error = {0};
+    (void)state;
+    splits(served, "One. Two\r\n\n three \n", "[One. Two]\r\n\n[ three ]\n");
+    splits(served, "a\r", "[a\r]");
+    at_splitter *splitter = at_splitter_new("en", &error);
+    if (!splitter) {
+        assert_int_equal(error.code, AT_UNSUPPORTED);
+        print_message("SKIPPED: %s\n", error.text);
+    } else {
+        served->pair[0].splitter = splitter;
+        splits(served, "One. Two!  Three?\r\n\n  four \n", "[One.] [Two!]  [Three?]\r\n\n  [four] \n");
+        splits(served, "Mr. Smith paid 3.50 euros. \"Good.\" He left",
+               "[Mr. Smith paid 3.50 euros.] [\"Good.\"] [He left]");
+        splits(served, "日本語。中国語。", "[日本語。][中国語。]");
+        splits(served, " \t ", " \t ");
+    }
+    at_served_release(served);
+}
+
 /* ---- The queue -------------------------------------------------------------------------------------------------- */
 
 static int finished;
@@ -488,6 +531,7 @@ int main(void)
         cmocka_unit_test(plans_name_a_model),
         cmocka_unit_test(languages_are_detected),
         cmocka_unit_test(keys_are_compared),
+        cmocka_unit_test(texts_are_split),
         cmocka_unit_test(lines_of_many_requests_are_one_search),
         cmocka_unit_test(short_requests_do_not_wait_for_long_ones),
         cmocka_unit_test(late_requests_are_refused),
