@@ -163,4 +163,62 @@ matches 'formulas dev +[01] of 1 right .*' "$(SHORT=1 SPLITS=dev recipe formulas
 mv formulas/dev.tsv formulas/other.tsv
 refused 1 "formulas.sh: there is no './formulas/dev.tsv'" formulas .
 
+# Rows of digits. Every pixel of a digit is 100 and its label, so that a canvas says what it must be read as.
+mkdir digits pictograms
+idx() { # FILE LABEL...: the images and the labels of these digits
+    local name=$1 label count
+    shift
+    count="\\0\\0\\0\\0$(printf %o $#)"
+    {
+        printf '%b' "\\0\\0\\010\\03$count\\0\\0\\0\\034\\0\\0\\0\\034"
+        for label; do head -c 784 /dev/zero | tr '\0' "\\$(printf %o $((100 + label)))"; done
+    } | gzip -c >"digits/$name-images-idx3-ubyte.gz"
+    {
+        printf '%b' "\\0\\0\\010\\01$count"
+        for label; do printf '%b' "\\0$(printf %o "$label")"; done
+    } | gzip -c >"digits/$name-labels-idx1-ubyte.gz"
+}
+idx train 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5
+idx test 6 7
+matches $'digits dev +rows [0-9.]+  CER [0-9.]+\ndigits test +rows [0-9.]+  CER [0-9.]+' \
+    "$(CANVASES=20 recipe digits . --conv 4x5s4,4x3s4 --attention 8 $tiny)"
+cat >keeper <<'S' # in place of attend: keeps the canvases
+#!/usr/bin/env bash
+[ "$1" != train ] || cp "$3" "$5" "$7" "$9" .
+S
+chmod +x keeper
+CANVASES=60 ATTEND=./keeper bash "$recipes/digits.sh" digits >said.out 2>&1 || fail "the canvases: $(cat said.out)"
+for split in train dev; do
+    tail -c +129 $split.npy | od -An -v -tu1 -w7680 | awk '{
+        text = ""; columns = 0
+        for (x = 0; x < 160; x++) for (y = 0; y < 48; y++) if ($(1 + 160 * y + x) > 1) {
+            if (columns++ % 28 == 0) text = text $(1 + 160 * y + x) - 100
+            break
+        }
+        print text
+    }' >read
+    same_file read $split.target
+done
+equal 60 "$(wc -l <train.target)" "canvases for training"
+equal "1 2 3 4 5" "$(awk '{ print length($1) }' train.target | sort -u | xargs)" "digits in a canvas"
+equal "4 5" "$(fold -w1 dev.target | sort -u | xargs)" "the last eighth of the training digits, for dev"
+cp train.npy before && CANVASES=60 ATTEND=./keeper bash "$recipes/digits.sh" digits >said.out 2>&1
+same_file before train.npy
+refused 1 "digits.sh: there is no 'data/train-labels-idx1-ubyte.gz'" digits data
+
+# Pictograms: two halves of light. The model knows "left" and "right"; the test has names of more words.
+{ printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': (4, 8, 8), }"
+    for half in '\310\310\310\310\0\0\0\0' '\0\0\0\0\310\310\310\310'; do
+        for _ in {1..16}; do printf "$half"; done
+    done; } | gzip -c >pictograms/icons.npy.gz
+printf 'left\nleft half off\nright\nright\n' >pictograms/names.txt
+printf '0\n2\n' >pictograms/train.txt
+printf '0\n3\n' >pictograms/dev.txt
+printf '1\n2\n' >pictograms/test.txt
+said=$(LOOK='right up' recipe icons pictograms --conv 4x3s2,8x3s2 --hidden 16 --embedding 8 --attention 8 --augment 0 --label-smoothing 0 --epochs 150 --valid-every 150 $learner)
+matches $'icons dev +exact 100.0  F1 100.0\nicons test +exact 50.0  F1 75.0' "$(sed 2q <<<"$said")"
+grep -q right <<<"$(sed 1,2d <<<"$said")" || fail "icons.sh does not show where it looks: $said"
+rm pictograms/test.txt
+refused 1 "icons.sh: there is no 'pictograms/test.txt'" icons pictograms
+
 finish
