@@ -58,10 +58,14 @@ static bool check_links(const explore *e, const at_map *const *maps, int count, 
 bool explore_line(const explore *e, const at_maps *maps, const char *path, at_error *error)
 {
     const at_map *units[MOST_MAPS], *words[MOST_MAPS], *other[MOST_MAPS], *other_words[MOST_MAPS];
+    at_map_vectors vectors[MOST_MAPS];
     at_explorer page = page_of(e);
     page.target = at_maps_target(maps);
     page.maps = units;
     page.count = list_maps(maps, units);
+    page.vectors = vectors;
+    for (int i = 0; i < page.count; i++)
+        at_maps_vectors(maps, i, &vectors[i]);
     at_maps *by_word = e->picture ? NULL : at_maps_words(maps, error); /* cells are no words */
     at_maps *other_by_word = e->other_maps && error->code == AT_OK ? at_maps_words(e->other_maps, error) : NULL;
     if (by_word && words_differ(units, words, list_maps(by_word, words))) {

@@ -121,6 +121,16 @@ AT_API bool at_unknown(const char *what, const char *word, const char *const *na
  * model of the translator is one. */
 AT_API bool at_translator_expect(at_translator *translator, bool expectation, at_error *error);
 
+/* The queries and keys that the weights of a map come from, as they are multiplied: projected, and rotated if the model
+ * does that. */
+typedef struct at_map_vectors {
+    int64_t size;         /* D of a head */
+    const float *queries; /* [heads, rows, size] */
+    const float *keys;    /* [heads, columns, size] */
+} at_map_vectors;
+/* Those of map `index` of at_maps_at; false if they are not known: of recurrent models, and between words. */
+AT_API bool at_maps_vectors(const at_maps *maps, int index, at_map_vectors *vectors);
+
 /* The picture that a line names, as the model reads it: uint8 [height,width,channels]; and the grid of its cells. For a
  * model that reads pictures; AT_UNSUPPORTED if it reads features. */
 AT_API at_array *at_translator_picture(const at_translator *translator, at_line line, int64_t *rows, int64_t *columns,
@@ -242,6 +252,7 @@ typedef struct at_explorer {
     const at_map *const
         *maps; /* [count] between units, as at_maps_at returns them; or of an array, one for each layer */
     int count;
+    const at_map_vectors *vectors;  /* [count] queries NULL: not known; NULL: of none */
     const at_map *const *word_maps; /* [word_count] the same between words; none if the units are words or cells */
     int word_count;
     const char *other; /* the name of another model, to compare with; NULL: none */

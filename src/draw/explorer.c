@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "draw/base64_internal.h"
 #include "draw/derive_internal.h"
+#include "draw/pairs_internal.h"
 #include "draw/picture_internal.h"
 #include "draw/png_internal.h"
 #include "draw/ramp_internal.h"
@@ -24,12 +25,14 @@ enum {
     MOST_ROLLOUT = 512, /* units, since it takes their third power */
     MOST_LAYERS = 256
 };
-#define MOST_BYTES 0x1p28
+#define MOST_BYTES      0x1p28
+#define MOST_PAIR_BYTES 0x1p23
 
 /* One kind of attention: maps of one size, in the order of their layers. */
 typedef struct kind {
     const char *name, *title, *row_title, *column_title;
     const at_map *map[MOST_LAYERS];
+    const at_map_vectors *vectors[MOST_LAYERS]; /* NULL: not known */
     int layers;
     int64_t rows, columns;
     bool of_other; /* of the other model */
@@ -167,8 +170,8 @@ static void add_bytes(at_buffer *text, const float *weights, const kind *k, unsi
     at_buffer_add(text, "\"", 1);
 }
 
-/* One map: a head, or with layer 0 what follows from all of them. */
-static void add_map(at_buffer *text, const kind *k, int layer, int head, const char *name, const char *title,
+/* One map: a head of layer `at`, from 0, or with -1 what follows from all of them. */
+static void add_map(at_buffer *text, const kind *k, int at, int head, const char *name, const char *title,
                     const char *formula, const float *weights)
 {
     const size_t bytes = (size_t)(k->rows * (k->columns > LONG_ROW ? TOP : k->columns));
@@ -181,9 +184,12 @@ static void add_map(at_buffer *text, const kind *k, int layer, int head, const c
                     "{\"name\":\"%s%s\",\"title\":\"%s%s\",\"other\":%s,\"layer\":%d,\"head\":%d,\"entropy\":%.4f,"
                     "\"formula\":\"%s%s\",",
                     k->of_other ? "other " : "", name, k->of_other ? "other model, " : "", title,
-                    k->of_other ? "true" : "false", layer, head, at_derive_entropy(weights, k->rows, k->columns),
-                    formula, k->columns > LONG_ROW ? " Of each row the page has the 8 largest weights." : "");
+                    k->of_other ? "true" : "false", at >= 0 ? k->map[at]->layer : 0, head,
+                    at_derive_entropy(weights, k->rows, k->columns), formula,
+                    k->columns > LONG_ROW ? " Of each row the page has the 8 largest weights." : "");
     add_bytes(text, weights, k, memory, memory + 2 * bytes);
+    if (at >= 0 && k->vectors[at] && k->vectors[at]->queries)
+        at_pairs_add(text, k->map[at], k->vectors[at], head - 1);
     at_buffer_add(text, "}", 1);
     free(memory);
 }
@@ -203,13 +209,13 @@ static void add_derived(at_buffer *text, const kind *k)
     if (heads > 1) {
         at_derive_mean(k->map, k->layers, weights);
         snprintf(title, sizeof title, "mean of %d heads", heads);
-        add_map(text, k, 0, 0, "mean", title, "The mean of the weights of all layers and heads.", weights);
+        add_map(text, k, -1, 0, "mean", title, "The mean of the weights of all layers and heads.", weights);
         at_buffer_add(text, ",", 1);
     }
     const bool is_self = strcmp(k->name, "encoder") == 0 || strcmp(k->name, "decoder") == 0;
     if (is_self && k->rows == k->columns && k->rows <= MOST_ROLLOUT) {
         if (at_derive_rollout(k->map, k->layers, weights))
-            add_map(text, k, 0, 0, "rollout", "rollout",
+            add_map(text, k, -1, 0, "rollout", "rollout",
                     "Rollout: R\xe2\x82\x97 = (\xc2\xbd mean\xe2\x82\x95 A\xe2\x82\x97 + \xc2\xbd I) "
                     "R\xe2\x82\x97\xe2\x82\x8b\xe2\x82\x81, R\xe2\x82\x80 = I (Abnar and Zuidema 2020).",
                     weights);
@@ -230,7 +236,7 @@ static void add_maps(at_buffer *text, const kind *k)
             snprintf(title, sizeof title, "head %s", name);
             if (l + h > 0)
                 at_buffer_add(text, ",\n", 2);
-            add_map(text, k, k->map[l]->layer, h + 1, name, title, "", k->map[l]->weights + h * k->rows * k->columns);
+            add_map(text, k, l, h + 1, name, title, "", k->map[l]->weights + h * k->rows * k->columns);
         }
 }
 
@@ -271,13 +277,16 @@ static const int order[] = {AT_CROSS_ATTENTION, AT_ENCODER_ATTENTION, AT_DECODER
 static const kind of_array = {.name = "weights", .title = "weights", .row_title = "rows", .column_title = "columns"};
 
 /* The maps of one kind; of one size if `like` is not NULL. */
-static kind collect(const kind *form, int which, const at_map *const *maps, int count, const kind *like)
+static kind collect(const kind *form, int which, const at_map *const *maps, const at_map_vectors *vectors, int count,
+                    const kind *like)
 {
     kind k = *form;
     for (int m = 0; m < count && k.layers < MOST_LAYERS; m++)
         if (maps[m]->kind == (at_attention_kind)which &&
-            (!like || (maps[m]->rows == like->rows && maps[m]->columns == like->columns)))
+            (!like || (maps[m]->rows == like->rows && maps[m]->columns == like->columns))) {
+            k.vectors[k.layers] = vectors ? &vectors[m] : NULL;
             k.map[k.layers++] = maps[m];
+        }
     if (k.layers > 0) {
         k.rows = k.map[0]->rows;
         k.columns = k.map[0]->columns;
@@ -290,11 +299,20 @@ static kind collect_other(const at_explorer *e, const kind *form, int which, boo
 {
     kind k = {0};
     if (!by_word)
-        k = collect(form, which, e->other_maps, e->other_count, like);
+        k = collect(form, which, e->other_maps, NULL, e->other_count, like);
     if (k.layers == 0)
-        k = collect(form, which, e->other_word_maps, e->other_word_count, like);
+        k = collect(form, which, e->other_word_maps, NULL, e->other_word_count, like);
     k.of_other = true;
     return k;
+}
+
+/* Queries and keys are left out of a page that they would make too large. */
+static bool pairs_fit(const at_explorer *e)
+{
+    double bytes = 0;
+    for (int m = 0; e->vectors && m < e->count; m++)
+        bytes += 2.0 * e->maps[m]->heads * (double)((e->maps[m]->rows + e->maps[m]->columns) * e->vectors[m].size);
+    return bytes <= MOST_PAIR_BYTES;
 }
 
 static bool add_level(at_buffer *text, const at_explorer *e, bool by_word, at_error *error)
@@ -303,8 +321,8 @@ static bool add_level(at_buffer *text, const at_explorer *e, bool by_word, at_er
     at_buffer_print(text, "{\"name\":\"%s\",\"kinds\":[", by_word ? "word" : "subword");
     for (int i = 0; i < 3; i++) {
         const kind *form = e->of_array ? &of_array : &kinds[order[i]];
-        const kind k =
-            collect(form, order[i], by_word ? e->word_maps : e->maps, by_word ? e->word_count : e->count, NULL);
+        const kind k = by_word ? collect(form, order[i], e->word_maps, NULL, e->word_count, NULL)
+                               : collect(form, order[i], e->maps, pairs_fit(e) ? e->vectors : NULL, e->count, NULL);
         if (k.layers == 0)
             continue;
         if (k.columns > MOST_COLUMNS)

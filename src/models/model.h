@@ -97,6 +97,9 @@ typedef struct at_observed {
     int64_t batch, heads, queries, keys;
     int64_t first; /* position of the first query */
     const at_real *weights;
+    const at_packed *packed; /* where queries and keys lie, of transformers; NULL: not told */
+    const at_tensor *q, *k;  /* the rows; k is NULL where `packed` has pointers to them */
+    int64_t kv_heads;
 } at_observed;
 
 /* Gets the weights of every call of attention of a pass, in the order of the calls. */

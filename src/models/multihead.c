@@ -181,7 +181,18 @@ static at_tensor *attend(const at_model *model, const at_pass *pass, const at_mu
     if (gathered && out.out)
         gather(weights, w, H, Q, K, call->step);
     if (pass->observer && out.out)
-        pass->observer->observe(pass->observer->context, &(at_observed){m->kind, m->layer, B, H, Q, K, call->first, w});
+        pass->observer->observe(pass->observer->context, &(at_observed){.kind = m->kind,
+                                                                        .layer = m->layer,
+                                                                        .batch = B,
+                                                                        .heads = H,
+                                                                        .queries = Q,
+                                                                        .keys = K,
+                                                                        .first = call->first,
+                                                                        .weights = w,
+                                                                        .packed = packed,
+                                                                        .q = call->q,
+                                                                        .k = call->kv,
+                                                                        .kv_heads = m->attention.kv_heads});
     if (guides)
         weights->guided = at_one_head(out.weights, pass->guided_head);
     return out.out;

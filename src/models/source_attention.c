@@ -196,9 +196,14 @@ static at_tensor *next_queries(at_source_attention *a, at_tensor *query, at_tens
         add_to_covered(a, out.weights);
     gather_weights(a, w, Q);
     if (a->pass->observer)
-        a->pass->observer->observe(a->pass->observer->context,
-                                   &(at_observed){AT_CROSS_ATTENTION, 1, a->source->rows, attention->heads, Q,
-                                                  a->source->length, a->position, w});
+        a->pass->observer->observe(a->pass->observer->context, &(at_observed){.kind = AT_CROSS_ATTENTION,
+                                                                              .layer = 1,
+                                                                              .batch = a->source->rows,
+                                                                              .heads = attention->heads,
+                                                                              .queries = Q,
+                                                                              .keys = a->source->length,
+                                                                              .first = a->position,
+                                                                              .weights = w});
     if (a->guided)
         a->guided[a->calls] = at_one_head(out.weights, a->pass->guided_head);
     if (a->attended)

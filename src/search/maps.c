@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attend_unstable.h"
 #include "base/grow.h"
 #include "models/kinds.h"
 #include "search/search_internal.h"
@@ -28,9 +29,10 @@ static const struct {
 struct at_maps {
     at_arena *arena; /* of all that the maps point to */
     axis axis[AXES];
-    at_map *map; /* in the order of kinds and layers */
+    at_map *map;             /* in the order of kinds and layers */
+    at_map_vectors *vectors; /* of each map; queries NULL: not known */
     int count;
-    size_t room;
+    size_t room, vector_room;
     const char *text;
     double score;
 };
@@ -84,6 +86,7 @@ void at_maps_free(at_maps *maps)
         return;
     at_arena_free(maps->arena);
     free(maps->map);
+    free(maps->vectors);
     free(maps);
 }
 
@@ -103,12 +106,16 @@ static float *add_map(at_maps *maps, at_attention_kind kind, int layer, int head
     int at = maps->count;
     const int64_t more = heads * rows->units * columns->units;
     float *weights = at_arena_zeros(maps->arena, (size_t)(more + 1) * sizeof *weights);
-    if (!weights || !AT_GROW(maps->map, maps->room, (size_t)maps->count + 1)) {
+    if (!weights || !AT_GROW(maps->map, maps->room, (size_t)maps->count + 1) ||
+        !AT_GROW(maps->vectors, maps->vector_room, (size_t)maps->count + 1)) {
         no_memory(error);
         return NULL;
     }
-    for (; at > 0 && maps->map[at - 1].kind > kind; at--) /* layers come in their order */
+    for (; at > 0 && maps->map[at - 1].kind > kind; at--) { /* layers come in their order */
         maps->map[at] = maps->map[at - 1];
+        maps->vectors[at] = maps->vectors[at - 1];
+    }
+    maps->vectors[at] = (at_map_vectors){0};
     maps->map[at] = (at_map){.kind = kind,
                              .layer = layer,
                              .heads = heads,
@@ -196,13 +203,50 @@ typedef struct passage {
     at_error *error;
 } passage;
 
-static float *weights_of(passage *p, const at_observed *o)
+static int find_map(const at_maps *maps, const at_observed *o)
 {
-    at_maps *maps = p->maps;
     for (int i = 0; i < maps->count; i++)
         if (maps->map[i].kind == o->kind && maps->map[i].layer == o->layer)
-            return (float *)maps->map[i].weights;
-    return add_map(maps, o->kind, o->layer, (int)o->heads, p->error);
+            return i;
+    return -1;
+}
+
+static float *weights_of(passage *p, const at_observed *o)
+{
+    const int at = find_map(p->maps, o);
+    return at >= 0 ? (float *)p->maps->map[at].weights : add_map(p->maps, o->kind, o->layer, (int)o->heads, p->error);
+}
+
+/* Copies the queries and keys of one call. */
+static void observe_vectors(passage *p, const at_observed *o, int64_t rows, int64_t columns)
+{
+    const at_packed *at = o->packed;
+    const int64_t size = at->size;
+    at_map_vectors *v = &p->maps->vectors[find_map(p->maps, o)];
+    if (!v->queries) {
+        v->size = size;
+        v->queries = at_arena_zeros(p->maps->arena, (size_t)(o->heads * rows * size + 1) * sizeof *v->queries);
+        v->keys = at_arena_zeros(p->maps->arena, (size_t)(o->heads * columns * size + 1) * sizeof *v->keys);
+    }
+    if (!v->queries || !v->keys) {
+        no_memory(p->error);
+        return;
+    }
+    for (int64_t h = 0; h < o->heads; h++) {
+        const int64_t g = h / (o->heads / o->kv_heads);
+        for (int64_t i = 0; i < o->queries && o->first + i < rows; i++) {
+            const at_real *from = o->q->value + (at->query_at[0] + i) * o->q->shape.dim[1] + at->q_column + h * size;
+            float *to = (float *)v->queries + (h * rows + o->first + i) * size;
+            for (int64_t d = 0; d < size; d++)
+                to[d] = (float)from[d];
+        }
+        for (int64_t j = 0; j < o->keys && j < columns; j++) {
+            const at_real *row = at->key_row ? at->key_row[j] : o->k->value + (at->key_at[0] + j) * o->k->shape.dim[1];
+            float *to = (float *)v->keys + (h * columns + j) * size;
+            for (int64_t d = 0; d < size; d++)
+                to[d] = (float)row[at->k_column + g * size + d];
+        }
+    }
 }
 
 /* Copies the weights of one call of attention. Forced decoding runs past the end, to a whole number of positions; the
@@ -220,6 +264,8 @@ static void observe(void *context, const at_observed *o)
             for (int64_t j = 0; j < o->keys && j < columns; j++)
                 to[j] = (float)from[j];
         }
+    if (weights && o->packed)
+        observe_vectors(p, o, rows, columns);
 }
 
 /* The result of forced decoding: the names, and with them the rest of the maps. */
@@ -440,4 +486,10 @@ const char *at_maps_target(const at_maps *maps)
 double at_maps_score(const at_maps *maps)
 {
     return maps->score;
+}
+
+bool at_maps_vectors(const at_maps *maps, int index, at_map_vectors *vectors)
+{
+    *vectors = index >= 0 && index < maps->count ? maps->vectors[index] : (at_map_vectors){0};
+    return vectors->queries;
 }

@@ -28,6 +28,14 @@ def values(map, rows, columns):
     return [[map['high'][i] * steps[i * columns + j] / map['steps'] for j in range(columns)] for i in range(rows)]
 def close(a, b, what):
     if abs(a - b) > 2e-5: sys.exit(f'{what} is {a} in the page and {b} in the file')
+def vector(map, name, index):
+    raw = base64.b64decode(map[name])[2 * index * map['size']:]
+    return [map[name + 'Unit'] * int.from_bytes(raw[2 * d:2 * d + 2], 'little', signed=True) for d in range(map['size'])]
+def pair(map, i, j, weight): # softmax(q k / sqrt(D))
+    low, high = map['seen'][i]
+    score = [sum(x * y for x, y in zip(vector(map, 'q', i), vector(map, 'k', k))) / math.sqrt(map['size']) for k in range(high)]
+    if not low <= j < high: return close(0, weight, f'a key that is not seen, {i} {j}')
+    if abs(math.exp(score[j]) / sum(math.exp(x) for x in score[low:]) - weight) > 1e-3: sys.exit(f'queries and keys do not give the weight {i} {j}')
 for level, file in (('subword', 'all.tsv'), ('word', 'words.tsv')):
     kinds = {k['name']: k for l in data['levels'] if l['name'] == level for k in l['kinds']}
     heads = {}
@@ -38,6 +46,7 @@ for level, file in (('subword', 'all.tsv'), ('word', 'words.tsv')):
         map.setdefault('decoded', values(map, len(k['rows']), len(k['columns'])))
         if (k['rows'][int(row)], k['columns'][int(column)]) != (row_name, column_name): sys.exit(f'{line} has other names in the page')
         close(map['decoded'][int(row)][int(column)], float(weight), line)
+        if level == 'subword': pair(map, int(row), int(column), float(weight))
         heads.setdefault(kind, {}).setdefault(int(layer), []).append(map['decoded']) if row == column == '0' else None
     for kind, layers in heads.items():
         k, n = kinds[kind], len(kinds[kind]['rows'])
@@ -121,10 +130,13 @@ const order = [...document.querySelectorAll('#figure .thumb span')].map(e => par
 report.push('sorted ' + order.every((x, i) => !i || x >= order[i - 1]) + ' ' + hash().get('sort'));
 document.querySelectorAll('#figure .thumb')[1].click();
 report.push('clicked ' + hash().get('view') + ' ' + /^[12]\.[12]$/.test(hash().get('head')));
-key('4');
-report.push('difference ' + hash().get('view') + ' ' + count('svg'));
-key('1'); key('w');
+key('w');
 report.push('pieces ' + hash().get('level'));
+key('4');
+report.push('pair ' + hash().get('view') + ' ' + count('select') + ' ' + [...document.querySelectorAll('#figure text')].filter(t => /^(q · k|score|weight) /.test(t.textContent)).length);
+key('5');
+report.push('difference ' + hash().get('view') + ' ' + count('svg'));
+key('1');
 key('s');
 report.push('no special ' + hash().get('special') + ' ' + ![...document.querySelectorAll('#figure text')].some(t => t.textContent === '</s>'));
 END
@@ -136,8 +148,9 @@ word b
 model 4 heads 4
 sorted true sharp
 clicked matrix true
-difference difference 1
 pieces subword
+pair pair 2 3
+difference difference 1
 no special 0 true" "$(cat said)" "the views of the page"
     visit array.html "" >said <<<'report.push(document.querySelectorAll("#figure rect").length, document.title, [...document.querySelectorAll("#figure text")].some(t => t.textContent === "<" + "/script><b>&"));'
     equal "29

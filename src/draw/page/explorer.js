@@ -2,8 +2,8 @@
 (() => {
 const data = JSON.parse(document.getElementById('data').textContent);
 const $ = id => document.getElementById(id);
-const views = ['matrix', 'heads', 'model', 'picture', 'difference'];
-const titles = { matrix: 'Matrix', heads: 'Heads', model: 'Model', picture: 'Picture', difference: 'Difference' };
+const views = ['matrix', 'heads', 'model', 'pair', 'picture', 'difference'];
+const titles = { matrix: 'Matrix', heads: 'Heads', model: 'Model', pair: 'Pair', picture: 'Picture', difference: 'Difference' };
 const specials = new Set(['<s>', '</s>', '<pad>', '<unk>']);
 const most = 8; // lines from a word in the view of heads
 const state = { view: 'matrix', kind: '', head: '', against: '', level: data.levels[0].name, special: true, sort: 'layer', at: null };
@@ -15,6 +15,7 @@ const kinds = () => level().kinds;
 const kind = () => kinds().find(k => k.name === state.kind) || kinds()[0];
 const mapNamed = name => kind().maps.find(m => m.name === name) || kind().maps[0];
 const chosen = () => mapNamed(state.head);
+const pairMap = () => chosen().q ? chosen() : kind().maps.find(m => m.q); // a mean has no queries
 const heads = () => kind().maps.filter(m => m.layer > 0 && !m.other);
 
 function bytesOf(text) {
@@ -241,7 +242,7 @@ function differenceView() {
 
 function headsView() {
   const s = shown(chosen()), colours = ink(), font = 14, step = 24, rows = s.rows.length, columns = s.columns.length;
-  const room = 240, left = 16 + Math.ceil(Math.min(room, Math.max(60, ...s.rowNames.map(n => widthOf(visible(n), font))))), right = left + 260;
+  const room = 240, left = 16 + Math.ceil(Math.min(room, Math.max(60, ...s.rowNames.map(n => widthOf(visible(n), font))))), right = left + (innerWidth < 600 ? 110 : 260);
   const width = right + 16 + Math.ceil(Math.min(room, Math.max(40, ...s.columnNames.map(n => widthOf(visible(n), font))))) + 60;
   const svg = drawing(width, Math.max(rows, columns) * step + 44, label(s)), lines = [], words = [];
   draw(svg, 'text', { x: left - 8, y: 16, 'text-anchor': 'end', 'font-size': 11, fill: colours.muted }, kind().rowTitle);
@@ -301,6 +302,55 @@ function modelView() {
   return grid;
 }
 
+/* ---- A pair: how its weight came about ---- */
+
+function vectorOf(text, unit, index, size) {
+  const bytes = bytesOf(text), view = new DataView(bytes.buffer);
+  return Array.from({ length: size }, (_, d) => view.getInt16(2 * (index * size + d), true) * unit);
+}
+function drawBars(svg, values, y, title, largest) {
+  const colours = ink(), step = Math.max(3, Math.min(24, Math.floor(640 / values.length))), high = 34, zero = y + high;
+  draw(svg, 'text', { x: 8, y: zero + 4, 'font-size': 13, fill: colours.text }, title);
+  draw(svg, 'path', { d: `M110 ${zero}h${step * values.length}`, stroke: colours.muted, 'stroke-width': .5 });
+  values.forEach((v, d) => {
+    const size = Math.min(high, Math.abs(v) / largest * high), bar = draw(svg, 'rect', { x: 110 + d * step, y: v > 0 ? zero - size : zero, width: step - 1, height: Math.max(.3, size), fill: v > 0 ? colours.line : colours.less });
+    draw(bar, 'title', {}, `${d + 1}: ${v.toPrecision(4)}`);
+  });
+}
+function pairView() {
+  const map = pairMap(), s = shown(map), colours = ink(), box = make('div', {});
+  const [r, c] = state.at && state.at[0] < s.rows.length && state.at[1] < s.columns.length ? state.at : [0, 0];
+  const pick = (names, value, change, title) => {
+    const select = make('select', { onchange: e => set({ at: change(+e.target.value) }) });
+    fill(select, names.map((n, i) => [i, `${visible(n)}`]), value);
+    return make('label', { style: 'margin-right: 1em' }, `${title} `, select);
+  };
+  const q = vectorOf(map.q, map.qUnit, s.rows[r], map.size), scale = map.scaled ? 1 / Math.sqrt(map.size) : 1;
+  const keyed = s.k.columns.map((n, j) => vectorOf(map.k, map.kUnit, j, map.size)), all = valuesOf(map, s.k).subarray(s.rows[r] * s.k.columns.length);
+  const dot = k => k.reduce((sum, x, d) => sum + x * q[d], 0), scores = keyed.map(k => scale * dot(k)), k = keyed[s.columns[c]];
+  const [from, to] = map.seen[s.rows[r]], open = scores.map((e, j) => j).filter(j => j >= from && j < to), top = Math.max(...open.map(j => scores[j])), total = open.reduce((sum, j) => sum + Math.exp(scores[j] - top), 0);
+  const products = q.map((x, d) => x * k[d]), largest = Math.max(1e-9, ...q.map(Math.abs), ...k.map(Math.abs)), score = scores[s.columns[c]], w = open.includes(s.columns[c]) ? Math.exp(score - top) / total : -1;
+  const shownScores = s.columns.map((j, i) => [i, j]).sort((a, b) => scores[b[1]] - scores[a[1]]).slice(0, 24);
+  const svg = drawing(800, 400 + 20 * shownScores.length, `${label(s)}: ${s.rowNames[r]} and ${s.columnNames[c]}`);
+  drawBars(svg, q, 8, 'query q', largest);
+  drawBars(svg, k, 92, 'key k', largest);
+  drawBars(svg, products, 176, 'q × k', Math.max(1e-9, ...products.map(Math.abs)));
+  const line = (y, text) => draw(svg, 'text', { x: 8, y, 'font-size': 14, fill: colours.text }, text);
+  line(284, `q · k = Σ q_d k_d = ${dot(k).toFixed(4)}`);
+  line(308, map.scaled ? `score e = q · k / √${map.size} = ${score.toFixed(4)}` : `score e = q · k = ${score.toFixed(4)}`);
+  line(332, w >= 0 ? `weight = exp(e) / Σ exp(e_j) over ${open.length} keys = ${w.toFixed(4)}` : 'weight = 0: this key is outside the window of the query');
+  draw(svg, 'text', { x: 8, y: 364, 'font-size': 12, fill: colours.muted }, `the scores of ${visible(s.rowNames[r])}, and their weights`);
+  shownScores.forEach(([i, j], n) => {
+    const y = 386 + 20 * n, value = all[j];
+    draw(svg, 'text', { x: 150, y, 'text-anchor': 'end', 'font-size': 12, fill: colours.text, 'font-weight': i === c ? 'bold' : 'normal' }, cut(s.columnNames[i], 12, 140));
+    draw(svg, 'text', { x: 215, y, 'text-anchor': 'end', 'font-size': 12, fill: colours.muted }, scores[j].toFixed(3));
+    draw(svg, 'rect', { x: 230, y: y - 11, width: Math.max(.5, 300 * value), height: 13, fill: colours.line });
+    draw(svg, 'text', { x: 236 + 300 * value, y, 'font-size': 12, fill: colours.text }, value.toFixed(4));
+  });
+  box.append(make('p', {}, pick(s.rowNames, r, i => [i, c], 'query'), pick(s.columnNames, c, i => [r, i], 'key')), svg);
+  return box;
+}
+
 /* ---- The picture: what each word attends to ---- */
 
 let image = null;
@@ -348,7 +398,7 @@ function pictureView() {
 /* ---- State, controls, keys ---- */
 
 function available(view) {
-  return view === 'picture' ? data.picture && kind().name === 'cross' : view === 'model' ? heads().length > 0 : view === 'difference' ? kind().maps.length > 1 : true;
+  return view === 'picture' ? data.picture && kind().name === 'cross' : view === 'model' ? heads().length > 0 : view === 'pair' ? !!pairMap() : view === 'difference' ? kind().maps.length > 1 : true;
 }
 function readHash() {
   const given = new URLSearchParams(location.hash.slice(1));
@@ -380,7 +430,7 @@ const fill = (select, options, value) => {
   select.replaceChildren(...options.map(([v, text]) => make('option', { value: v, text })));
   select.value = value;
 };
-const draws = { matrix: matrixView, heads: headsView, model: modelView, picture: pictureView, difference: differenceView };
+const draws = { matrix: matrixView, heads: headsView, model: modelView, pair: pairView, picture: pictureView, difference: differenceView };
 
 function render() {
   ramp = data.ramps[isDark() ? 'dark' : 'light'];
@@ -394,9 +444,10 @@ function render() {
   $('words').checked = state.level === 'word';
   $('words').parentElement.hidden = data.levels.length < 2;
   $('special').checked = state.special;
-  $('save').hidden = !['matrix', 'heads', 'difference'].includes(state.view);
+  $('save').hidden = !['matrix', 'heads', 'pair', 'difference'].includes(state.view);
   $('formula').textContent = chosen().formula || '';
   $('figure').replaceChildren(draws[state.view]());
+  if (state.view === 'pair') $('head').value = pairMap().name;
   if (state.view !== 'picture') tell('');
 }
 
