@@ -51,15 +51,27 @@ enum {
     FIRST_NETWORK = 4, /* the version that knows TCP: bind and connect */
 };
 
+/* The leak checker of the sanitizers starts a process that reads /proc and traces this one. */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define TRACED 1
+#elif defined __has_feature
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TRACED 1
+#endif
+#endif
+#ifndef TRACED
+#define TRACED 0
+#endif
+
 /* Reading below a folder: a file that is replaced by another of the same name is read, too. */
-static bool allow_folder_of(int rules, const char *path)
+static bool allow_folder_of(int rules, const char *path, uint64_t rights)
 {
     char folder[4096];
     const char *slash = strrchr(path, '/');
     const int length = !slash ? 1 : slash == path ? 1 : (int)(slash - path);
     if (snprintf(folder, sizeof folder, "%.*s", length, slash ? path : ".") >= (int)sizeof folder)
         return false;
-    struct landlock_path_beneath_attr rule = {.allowed_access = LANDLOCK_ACCESS_FS_READ_FILE};
+    struct landlock_path_beneath_attr rule = {.allowed_access = rights};
     rule.parent_fd = open(folder, O_PATH | O_CLOEXEC);
     const bool added = rule.parent_fd >= 0 && syscall(LANDLOCK_ADD, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0;
     if (rule.parent_fd >= 0)
@@ -81,9 +93,11 @@ static int restrict_files(const at_server_settings *s, at_error *error)
         return 0;
     bool good = true;
     for (int i = 0; i < s->model_count && good; i++)
-        good = allow_folder_of(rules, s->models[i].path);
+        good = allow_folder_of(rules, s->models[i].path, LANDLOCK_ACCESS_FS_READ_FILE);
     if (good && s->api_keys)
-        good = allow_folder_of(rules, s->api_keys);
+        good = allow_folder_of(rules, s->api_keys, LANDLOCK_ACCESS_FS_READ_FILE);
+    if (good && TRACED)
+        good = allow_folder_of(rules, "/proc/self", LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR);
     good = good && syscall(LANDLOCK_RESTRICT, rules, 0) == 0;
     const int reason = errno;
     close(rules);
@@ -100,15 +114,6 @@ static int restrict_files(const at_server_settings *s, at_error *error)
 #define MACHINE AUDIT_ARCH_AARCH64
 #endif
 
-/* The leak checker of the sanitizers starts a process that traces this one. */
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-#define TRACED 1
-#elif defined __has_feature
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define TRACED 1
-#endif
-#endif
-
 #ifdef MACHINE
 #define REFUSE            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
 #define REFUSE_CALL(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), REFUSE
@@ -116,65 +121,65 @@ static int restrict_files(const at_server_settings *s, at_error *error)
 
 static bool restrict_calls(void)
 {
-    static struct sock_filter program[] = {
-        LOAD(arch),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MACHINE, 1, 0),
-        REFUSE,
-        LOAD(nr),
+    static struct sock_filter program[] =
+    { LOAD(arch),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MACHINE, 1, 0),
+      REFUSE,
+      LOAD(nr),
 #ifdef __x86_64__
-        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1), /* the calls of x32 */
-        REFUSE,
+      BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1), /* the calls of x32 */
+      REFUSE,
 #endif
-        /* Programs, and other processes. A thread is a clone that shares all; clone3 hides its flags, and without it the C
+      /* Programs, and other processes. A thread is a clone that shares all; clone3 hides its flags, and without it the C
          * library uses clone. */
-        REFUSE_CALL(execve),
-        REFUSE_CALL(execveat),
-#ifndef TRACED
-        REFUSE_CALL(ptrace),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4),
-        LOAD(args[0]),
-        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 1, 0),
-        REFUSE,
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+      REFUSE_CALL(execve),
+      REFUSE_CALL(execveat),
+#if !TRACED
+      REFUSE_CALL(ptrace),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4),
+      LOAD(args[0]),
+      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 1, 0),
+      REFUSE,
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 #ifdef SYS_fork
-        REFUSE_CALL(fork),
-        REFUSE_CALL(vfork),
+      REFUSE_CALL(fork),
+      REFUSE_CALL(vfork),
 #endif
 #endif
-        REFUSE_CALL(process_vm_readv),
-        REFUSE_CALL(process_vm_writev),
-        /* Connections: those that are accepted need none of these. */
-        REFUSE_CALL(socket),
-        REFUSE_CALL(socketpair),
-        REFUSE_CALL(connect),
-        REFUSE_CALL(bind),
-        REFUSE_CALL(listen),
-        /* Ways around these rules and Landlock's, and into the kernel. */
-        REFUSE_CALL(io_uring_setup),
-        REFUSE_CALL(open_by_handle_at),
-        REFUSE_CALL(mount),
-        REFUSE_CALL(umount2),
-        REFUSE_CALL(pivot_root),
-        REFUSE_CALL(chroot),
-        REFUSE_CALL(unshare),
-        REFUSE_CALL(setns),
-        REFUSE_CALL(bpf),
-        REFUSE_CALL(perf_event_open),
-        REFUSE_CALL(userfaultfd),
-        REFUSE_CALL(add_key),
-        REFUSE_CALL(request_key),
-        REFUSE_CALL(keyctl),
-        REFUSE_CALL(init_module),
-        REFUSE_CALL(finit_module),
-        REFUSE_CALL(delete_module),
-        REFUSE_CALL(kexec_load),
-        REFUSE_CALL(reboot),
-        REFUSE_CALL(swapon),
-        REFUSE_CALL(personality),
-        REFUSE_CALL(quotactl),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+      REFUSE_CALL(process_vm_readv),
+      REFUSE_CALL(process_vm_writev),
+      /* Connections: those that are accepted need none of these. */
+      REFUSE_CALL(socket),
+      REFUSE_CALL(socketpair),
+      REFUSE_CALL(connect),
+      REFUSE_CALL(bind),
+      REFUSE_CALL(listen),
+      /* Ways around these rules and Landlock's, and into the kernel. */
+      REFUSE_CALL(io_uring_setup),
+      REFUSE_CALL(open_by_handle_at),
+      REFUSE_CALL(mount),
+      REFUSE_CALL(umount2),
+      REFUSE_CALL(pivot_root),
+      REFUSE_CALL(chroot),
+      REFUSE_CALL(unshare),
+      REFUSE_CALL(setns),
+      REFUSE_CALL(bpf),
+      REFUSE_CALL(perf_event_open),
+      REFUSE_CALL(userfaultfd),
+      REFUSE_CALL(add_key),
+      REFUSE_CALL(request_key),
+      REFUSE_CALL(keyctl),
+      REFUSE_CALL(init_module),
+      REFUSE_CALL(finit_module),
+      REFUSE_CALL(delete_module),
+      REFUSE_CALL(kexec_load),
+      REFUSE_CALL(reboot),
+      REFUSE_CALL(swapon),
+      REFUSE_CALL(personality),
+      REFUSE_CALL(quotactl),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     const struct sock_fprog filter = {.len = sizeof program / sizeof *program, .filter = program};
     /* For the threads that there are, too. */
