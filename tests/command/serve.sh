@@ -196,12 +196,13 @@ equal 1 "$(metric cut_connections_total)" "connections that were cut"
 end
 
 # ---- The queue, its limits, and an end that answers what was asked
-long=$(for i in $(seq 15); do cat in; done | sed -n 1,900p | cut -c1-5)
+# 900 lines of some 30 words, which take seconds with a beam of 100.
+long=$(for i in $(seq 23); do cat source; done | awk '{ printf "%s%s", $0, NR % 10 ? " " : "\n" }' | sed -n 1,900p)
 start -m de-en=model --char-limit 100000 --queue 1000 --beam 100 --timeout 120
 asked 400 '{"error":"Invalid request: request (1200 lines) exceeds text limit (1000 lines)"}' --data-urlencode "q=$(cat source source source)" -d source=de -d target=en "$at/translate"
 curl -sS --data-urlencode "q=$long" -d source=de -d target=en "$at/translate" >answer &
 asking=$!
-until_metric waiting_lines -gt 300
+until_metric waiting_lines -gt 500
 asked 429 '{"error":"Slowdown: too many texts are waiting to be translated"}' --data-urlencode "q=$(cat source source | sed -n 1,740p)" -d source=de -d target=en "$at/translate"
 asked 200 "{\"translatedText\":\"$(head -1 in | "$attend" translate -m model --beam 100)\"}" "${form[@]:0:6}" "$at/translate"
 until_metric waiting_lines -gt 0
