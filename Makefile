@@ -4,6 +4,7 @@
 #   make deps       installs what the build needs (Debian and Ubuntu)
 #   make demo       deps, build, then self-attention step by step and four small models that are trained on the spot
 #   make test       deps, a build with the sanitizers in build/check, every test
+#   make test-page  deps, build, then the pages of attend serve in a real browser (installs chromium, npm, puppeteer-core, axe-core)
 #   make check-long the tests on the optimised release build, with more models and a million lines, the ABI
 #                   against the stored one, the unit tests on aarch64 under qemu, and make torture
 #   make abi        replaces the stored ABI (tests/abi/libattend.abi), for a new minor version
@@ -32,6 +33,7 @@ PACKAGES      = gcc g++ make cmake pkg-config librandom123-dev $(shell sed -n 's
 TEST_PACKAGES = libcmocka-dev
 LONG_PACKAGES = abigail-tools gcc-aarch64-linux-gnu qemu-user
 TORTURE_PACKAGES = valgrind
+PAGE_PACKAGES = chromium nodejs npm
 
 # A build with nothing to do prints nothing.
 MAKEFLAGS += --no-print-directory
@@ -58,11 +60,17 @@ build: tools
 demo: deps
 	@$(MAKE) build
 	@for name in self-attention antonyms beer dates scenes; do build/attend demo $$name --all && echo || exit 1; done
+	@echo "The same to play with, in a browser: build/attend serve, then http://127.0.0.1:5000/lesson"
 
 test: test-deps
 	@$(CONFIGURE) -B build/check $(CHECK) -DAT_SANITIZE=ON >/dev/null
 	@cmake --build build/check -j $(JOBS)
 	@bash tests/run.sh build/check
+
+test-page: deps
+	@bash cmake/packages.sh $(PAGE_PACKAGES)
+	@$(MAKE) build
+	@bash tests/page/run.sh build/attend build/page
 
 check-long: test
 	@bash cmake/packages.sh $(LONG_PACKAGES)
@@ -110,4 +118,4 @@ format:
 clean:
 	@rm -rf build
 
-.PHONY: all tools deps test-deps build demo test check-long abi clang fuzz torture bench peers install format clean
+.PHONY: all tools deps test-deps build demo test test-page check-long abi clang fuzz torture bench peers install format clean

@@ -120,6 +120,8 @@ static void tell(const at_server *server, const at_server_settings *s)
     for (int i = 0; i < s->model_count; i++)
         fprintf(stderr, "%s %s to %s", i ? "," : ":", s->models[i].source ? s->models[i].source : "source",
                 s->models[i].target ? s->models[i].target : "target");
+    if (!s->model_count)
+        fputs(": no model, the lesson alone", stderr);
     fprintf(stderr, "; %s; Ctrl-C ends it\n", at_server_isolation(server));
 }
 
@@ -166,8 +168,6 @@ static int run(void *options, int word_count, char **words)
     (void)words;
     if (!models || !texts)
         fail(&error, AT_MEMORY, "out of memory for the models");
-    if (!o->models.count)
-        fail(&error, AT_USAGE, "attend serve needs a model: attend serve -m de-en=MODEL");
     for (int i = 0; i < o->models.count && error.code == AT_OK; i++) {
         texts[i] = strdup(o->models.value[i]);
         if (texts[i])
@@ -212,9 +212,12 @@ const cli_command command_serve = {
         "Listens on --host and --port and answers as LibreTranslate does: POST /translate and /detect, GET /languages "
         "and /frontend/settings; and GET /health and /metrics (Prometheus). Lines of all requests are translated "
         "together; each answer has the bytes of attend translate.\n\n"
+        "/lesson, in a browser, is a lesson on attention whose numbers are computed here; without a model there is the "
+        "lesson alone.\n\n"
         "TERM and INT (Ctrl-C) end it after the requests that have begun are answered. HUP reads the models and "
         "the keys again, and no request is lost.",
-    .examples = "  attend serve -m de-en=de-en.safetensors -m en-de=en-de.safetensors --beam 4\n"
+    .examples = "  attend serve                     # the lesson: http://127.0.0.1:5000/lesson\n"
+                "  attend serve -m de-en=de-en.safetensors -m en-de=en-de.safetensors --beam 4\n"
                 "  curl -d source=de -d target=en -d q='Guten Tag' http://127.0.0.1:5000/translate\n",
     .options = table,
     .size = sizeof(serve_options),

@@ -138,11 +138,11 @@ void at_put_name(at_ask *ask, const char *name)
     at_buffer_print(&ask->text, "%s\"%s\":", first ? "" : ",", name);
 }
 
-/* Seven digits tell floats apart in a page; a NaN has no place in JSON and is refused by who computes it. */
+/* Nine digits are those of a float; a NaN has no place in JSON and is refused by who computes it. */
 static void put(at_ask *ask, double value)
 {
     if (isfinite(value))
-        at_buffer_print(&ask->text, "%.7g", value);
+        at_buffer_print(&ask->text, "%.9g", value);
     else
         at_buffer_print(&ask->text, "null");
     if (isnan(value))

@@ -27,4 +27,9 @@ void at_lesson_free(at_lesson *lesson);
  *   learn      updates of a small model, its losses and what it says now */
 char *at_lesson_answer(at_lesson *lesson, const char *request, size_t size, at_error *error);
 
+/* A file of the lesson by its path after /lesson, such as "/lesson.css", with its type for HTTP; release it with free. ""
+ * and "/" are the page, in Chinese if so wanted, else in English; "/en" and "/zh" are the page in a language. NULL: there is no
+ * such file, or, with the error set, no memory. */
+char *at_lesson_file(const char *path, bool chinese, const char **type, at_error *error);
+
 #endif

@@ -37,6 +37,8 @@ typedef struct exchange {
     at_request request;
     at_plan plan;
     at_job *job;
+    at_question question;
+    char *path; /* of the lesson */
 } exchange;
 
 /* ---- Connections ------------------------------------------------------------------------------------------------ */
@@ -106,13 +108,15 @@ static at_endpoint endpoint_of(const char *url)
     int endpoint = 0;
     while (endpoint < AT_AT_ELSEWHERE && strcmp(url, at_endpoint_path[endpoint]) != 0)
         endpoint++;
+    if (endpoint == AT_AT_ELSEWHERE && (strncmp(url, "/lesson/", 8) == 0 || strcmp(url, "/") == 0))
+        return AT_AT_LESSON;
     return (at_endpoint)endpoint;
 }
 
 static bool is_posted(at_endpoint endpoint)
 {
     return endpoint == AT_AT_TRANSLATE || endpoint == AT_AT_DETECT || endpoint == AT_AT_SUGGEST ||
-           endpoint == AT_AT_FILE;
+           endpoint == AT_AT_FILE || endpoint == AT_AT_QUESTION;
 }
 
 /* ---- Answers ---------------------------------------------------------------------------------------------------- */
@@ -134,6 +138,10 @@ static enum MHD_Result answer_as(exchange *x, int status, const char *type, char
     mhd->add_response_header(response, "Content-Type", type);
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
         mhd->add_response_header(response, headers[i][0], headers[i][1]);
+    if (x->endpoint == AT_AT_LESSON) /* nothing from elsewhere, and nothing goes elsewhere */
+        mhd->add_response_header(response, "Content-Security-Policy",
+                                 "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+                                 "base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
     if (status == 429 || status == 503)
         mhd->add_response_header(response, "Retry-After", "1");
     if (status == 405 || x->asks_methods)
@@ -247,12 +255,61 @@ static enum MHD_Result detect(exchange *x)
     return refusal.status ? answer_refusal(x, &refusal) : answer(x, 200, body);
 }
 
+/* ---- The lesson ------------------------------------------------------------------------------------------------- */
+
+static enum MHD_Result answer_lesson(exchange *x)
+{
+    static const char prefix[] = "/lesson";
+    at_error error = {0};
+    const char *type, *language = mhd->lookup_connection_value(x->connection, MHD_HEADER_KIND, "Accept-Language");
+    const bool below = strncmp(x->path, prefix, sizeof prefix - 1) == 0;
+    char *body = at_lesson_file(below ? x->path + sizeof prefix - 1 : "",
+                                language && strncasecmp(language, "zh", 2) == 0, &type, &error);
+    return body || error.code ? answer_as(x, 200, type, body)
+                              : answer_error(x, 404, "There is nothing at this address");
+}
+
+static void on_question_done(at_question *question)
+{
+    exchange *x = question->context;
+    mhd->resume_connection(x->connection);
+}
+
+static enum MHD_Result answer_question(exchange *x)
+{
+    at_question *q = &x->question;
+    char *body = q->answer;
+    q->answer = NULL;
+    touch(x->server, x->on, false);
+    return body ? answer(x, 200, body)
+                : answer_error(x,
+                               q->error.code == AT_MEMORY        ? 500
+                               : q->error.code == AT_INTERRUPTED ? 503
+                                                                 : 400,
+                               q->error.text);
+}
+
+static enum MHD_Result ask(exchange *x)
+{
+    x->question = (at_question){
+        .text = x->body.bytes ? x->body.bytes : "", .size = x->body.size, .done = on_question_done, .context = x};
+    if (x->server->settings.require_key)
+        return answer_error(x, 403, "The lesson is not part of a server that requires a key");
+    touch(x->server, x->on, true);
+    if (at_lessons_add(&x->server->lessons, &x->question, suspend, x))
+        return MHD_YES;
+    touch(x->server, x->on, false);
+    return answer_error(x, 429, "Slowdown: too many questions are waiting to be answered");
+}
+
 /* ---- Requests --------------------------------------------------------------------------------------------------- */
 
 static enum MHD_Result answer_post(exchange *x)
 {
     at_refusal refusal = {0};
     const char *type = mhd->lookup_connection_value(x->connection, MHD_HEADER_KIND, "Content-Type");
+    if (x->endpoint == AT_AT_QUESTION)
+        return ask(x);
     if (x->endpoint == AT_AT_FILE)
         return answer_error(x, 403, "Files translation are disabled on this server.");
     if (x->endpoint == AT_AT_SUGGEST)
@@ -285,6 +342,8 @@ static enum MHD_Result answer_get(exchange *x)
         return answer(x, 200, strdup("{\"status\":\"ok\"}"));
     case AT_AT_METRICS:
         return answer_as(x, 200, "text/plain; version=0.0.4; charset=utf-8", metrics_text(x->server));
+    case AT_AT_LESSON:
+        return answer_lesson(x);
     case AT_AT_SPEC:
         return answer(x, 200, at_answer_spec());
     default:
@@ -335,10 +394,13 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
         return MHD_NO;
     x->connection = connection;
     if (x->phase == WAITING)
-        return answer_job(x);
+        return x->endpoint == AT_AT_QUESTION ? answer_question(x) : answer_job(x);
     if (x->phase == OPENED) {
         x->phase = READING;
         x->endpoint = endpoint_of(url);
+        x->path = strdup(url);
+        if (!x->path)
+            return MHD_NO;
         x->too_large = promises_much(x);
         return x->too_large ? answer_request(x, method) : MHD_YES;
     }
@@ -390,6 +452,8 @@ static void on_end(void *context, struct MHD_Connection *connection, void **own,
     at_request_free(&x->request);
     at_buffer_free(&x->body);
     at_served_release(x->served);
+    free(x->question.answer);
+    free(x->path);
     free(x->query);
     free(x);
     *own = NULL;

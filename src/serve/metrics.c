@@ -3,12 +3,18 @@
 
 #include "serve/serve_internal.h"
 
-const char *const at_endpoint_path[AT_ENDPOINTS] = {
-    [AT_AT_TRANSLATE] = "/translate", [AT_AT_DETECT] = "/detect",
-    [AT_AT_LANGUAGES] = "/languages", [AT_AT_SETTINGS] = "/frontend/settings",
-    [AT_AT_HEALTH] = "/health",       [AT_AT_METRICS] = "/metrics",
-    [AT_AT_SPEC] = "/spec",           [AT_AT_SUGGEST] = "/suggest",
-    [AT_AT_FILE] = "/translate_file", [AT_AT_ELSEWHERE] = "other"};
+const char *const at_endpoint_path[AT_ENDPOINTS] = {[AT_AT_TRANSLATE] = "/translate",
+                                                    [AT_AT_DETECT] = "/detect",
+                                                    [AT_AT_LANGUAGES] = "/languages",
+                                                    [AT_AT_SETTINGS] = "/frontend/settings",
+                                                    [AT_AT_HEALTH] = "/health",
+                                                    [AT_AT_METRICS] = "/metrics",
+                                                    [AT_AT_SPEC] = "/spec",
+                                                    [AT_AT_SUGGEST] = "/suggest",
+                                                    [AT_AT_FILE] = "/translate_file",
+                                                    [AT_AT_LESSON] = "/lesson",
+                                                    [AT_AT_QUESTION] = "/lesson/answer",
+                                                    [AT_AT_ELSEWHERE] = "other"};
 
 static const int statuses[AT_STATUSES] = {200, 204, 400, 403, 404, 405, 413, 429, 500, 503, 0};
 static const double times[AT_TIMES] = {0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 0};

@@ -10,6 +10,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "lesson/lesson.h"
 
 /* ---- Requests (request.c) --------------------------------------------------------------------------------------- */
 
@@ -190,6 +191,8 @@ typedef enum at_endpoint {
     AT_AT_SPEC,
     AT_AT_SUGGEST,
     AT_AT_FILE,
+    AT_AT_LESSON, /* and all below it but the next */
+    AT_AT_QUESTION,
     AT_AT_ELSEWHERE,
     AT_ENDPOINTS
 } at_endpoint;
@@ -207,6 +210,34 @@ void at_metrics_time(at_metrics *metrics, double seconds);
 /* In the text format of Prometheus; NULL if out of memory. */
 char *at_metrics_text(const at_metrics *metrics, int64_t waiting, int64_t searches, int64_t searched);
 
+/* ---- Questions of the lesson (lessons.c) ------------------------------------------------------------------------ */
+
+/* Answered one after the other by a thread of their own, so that neither translations nor connections wait for them. */
+enum { AT_MOST_QUESTIONS = 64 };
+typedef struct at_question at_question;
+struct at_question {
+    at_question *next;
+    const char *text;
+    size_t size;
+    char *answer; /* NULL: refused, see the error; with AT_INTERRUPTED the server ends. Release it with free */
+    at_error error;
+    void (*done)(at_question *question); /* by that thread */
+    void *context;
+};
+typedef struct at_lessons {
+    pthread_mutex_t lock;
+    pthread_cond_t added;
+    at_lesson *lesson; /* NULL: never started */
+    at_question *first, **last;
+    int waiting;
+    bool ending;
+    pthread_t thread;
+} at_lessons;
+bool at_lessons_start(at_lessons *lessons, at_error *error);
+/* Calls `before` and adds the question, unless too many wait already: false. */
+bool at_lessons_add(at_lessons *lessons, at_question *question, void (*before)(void *context), void *context);
+void at_lessons_end(at_lessons *lessons); /* the questions that wait are refused; before libmicrohttpd stops */
+
 /* ---- Isolation (isolate.c) -------------------------------------------------------------------------------------- */
 
 /* Gives up rights as the settings say, before any thread is started; `done` tells what was possible, for people. */
@@ -223,6 +254,7 @@ struct at_server {
     char isolation[60];
     char *cert, *key; /* what the files hold */
     at_queue queue;
+    at_lessons lessons;
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t changed;
     at_served *served;

@@ -25,8 +25,8 @@ static bool is_code(const char *text)
 
 static bool check_models(const at_server_settings *s, at_error *error)
 {
-    if (s->model_count < 1)
-        return at_fail(error, AT_USAGE, "a server needs a model");
+    if (s->model_count < 0)
+        return at_fail(error, AT_USAGE, "a server cannot have %d models", s->model_count);
     for (int i = 0; i < s->model_count; i++) {
         const at_server_model *m = &s->models[i];
         if (!is_code(m->source) || !is_code(m->target))
@@ -220,8 +220,8 @@ static bool start(at_server *server, const at_server_settings *settings, at_erro
         !at_isolate(s, server->isolation, sizeof server->isolation, error))
         return false;
     server->served = at_served_new(s, error);
-    return server->served && at_queue_start(&server->queue, s, error) && start_watching(server, error) &&
-           at_http_start(server, error);
+    return server->served && at_queue_start(&server->queue, s, error) &&
+           at_lessons_start(&server->lessons, error) && start_watching(server, error) && at_http_start(server, error);
 }
 
 at_server *at_server_new(const at_server_settings *settings, at_error *error)
@@ -294,6 +294,7 @@ void at_server_free(at_server *server)
     if (!server)
         return;
     at_queue_end(&server->queue);
+    at_lessons_end(&server->lessons);
     at_http_end(server);
     if (server->watched) {
         pthread_mutex_lock(&server->lock);

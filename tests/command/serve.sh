@@ -57,8 +57,28 @@ until_metric() {
     fail "attend_$1 is never $2 $3"
 }
 
+# ---- The lesson, with no model
+start
+grep -q 'no model, the lesson alone' serve.log || fail "attend serve without a model says $(cat serve.log)"
+question() { asked "$1" "$2" -d "$3" "$at/lesson/answer"; }
+curl -sS "$at/lesson/en" | grep -q '<h2>A worked example</h2>' || fail "/lesson/en has no worked example"
+curl -sS -H 'Accept-Language: zh-CN,zh' "$at/" | grep -q '<html lang="zh">' || fail "/ is not in the language that the browser asks for"
+for file in lesson.css lesson.js plays.js en.json zh.json; do
+    curl -sS "$at/lesson/$file" | cmp - "$here/../../src/lesson/page/$file" || fail "/lesson/$file is another file"
+done
+curl -sSi "$at/lesson" | grep -qi "^content-security-policy: default-src 'none'; script-src 'self'" || fail "/lesson has no policy"
+asked 404 '{"error":"There is nothing at this address"}' "$at/lesson/other"
+curl -sS -d '{"ask":"attend","score":"dot","query":[[1,3,2],[1,1,3],[1,2,1]]}' "$at/lesson/answer" | grep -q '"output":\[\[1,2.95769' || fail "I am good"
+question 400 '{"error":"`heads` must be a whole number from 1 to 16"}' '{"ask":"attend","query":[1],"heads":0}'
+for number in $(seq 20); do
+    curl -sS -d '{"ask":"learn","task":"beer","model":"rnn-attention","update":'$((25 * number))'}' "$at/lesson/answer" -o answer.$number &
+    asking[$number]=$!
+done
+wait "${asking[@]}"
+equal 20 "$(cat answer.* | grep -o '"losses"' | wc -l)" "answers to 20 questions at a time"
+end
+
 # ---- What it does not start with
-refuse 2 "attend serve needs a model: attend serve -m de-en=MODEL" serve
 refuse 2 "--model: 'deen' is not a pair of languages such as de-en, or pt-BR:en; a file with = in its name is given as ./FILE" serve -m deen=model
 refuse 2 "--model: de-en= needs the file of a model" serve -m de-en=
 refuse 2 "'model' would translate from de to de; the languages of a model differ" serve -m de-de=model

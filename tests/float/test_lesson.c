@@ -249,6 +249,48 @@ static void test_learn(void **state)
     at_lesson_free(lesson);
 }
 
+/* Both languages have all texts of the page and no other, and the files are there. */
+static void test_files(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"/lesson.css", "/lesson.js", "/plays.js", "/en.json", "/zh.json"};
+    at_error error = {0};
+    const char *type;
+    json_t *table[2];
+    for (int i = 0; i < 2; i++) {
+        char *text = at_lesson_file(i ? "/zh.json" : "/en.json", false, &type, &error);
+        assert_non_null(text);
+        assert_string_equal(type, "application/json");
+        table[i] = at_json_read(text, strlen(text), "the texts", &error);
+        assert_non_null(table[i]);
+        free(text);
+        text = at_lesson_file("", i, &type, &error);
+        assert_non_null(text);
+        assert_null(strstr(text, "{{"));
+        assert_non_null(strstr(text, i ? "<html lang=\"zh\">" : "<html lang=\"en\">"));
+        char *same = at_lesson_file(i ? "/zh" : "/en", !i, &type, &error);
+        assert_string_equal(same, text);
+        free(same);
+        free(text);
+    }
+    for (int i = 0; i < 2; i++) {
+        const char *name;
+        json_t *value;
+        json_object_foreach(table[i], name,
+                            value) if (!json_is_string(json_object_get(table[!i], name)) || !*json_string_value(value))
+            fail_msg("the text '%s' is in one language only", name);
+    }
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char *text = at_lesson_file(files[i], false, &type, &error);
+        assert_non_null(text);
+        free(text);
+    }
+    assert_null(at_lesson_file("/other", false, &type, &error));
+    assert_int_equal(error.code, AT_OK);
+    json_decref(table[0]);
+    json_decref(table[1]);
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -315,6 +357,7 @@ int main(void)
         cmocka_unit_test(test_scaling),
         cmocka_unit_test(test_recurrent),
         cmocka_unit_test(test_learn),
+        cmocka_unit_test(test_files),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
