@@ -127,6 +127,7 @@ typedef struct at_map_vectors {
     int64_t size;         /* D of a head */
     const float *queries; /* [heads, rows, size] */
     const float *keys;    /* [heads, columns, size] */
+    const float *norms;   /* [heads, columns] |v_j W_O|, the length of what a key's value adds at a weight of 1 */
 } at_map_vectors;
 /* Those of map `index` of at_maps_at; false if they are not known: of recurrent models, and between words. */
 AT_API bool at_maps_vectors(const at_maps *maps, int index, at_map_vectors *vectors);

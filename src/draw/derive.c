@@ -45,6 +45,25 @@ bool at_derive_rollout(const at_map *const *maps, int count, float *out)
     return good;
 }
 
+void at_derive_norms(const at_map *const *maps, const at_map_vectors *const *vectors, int count, float *out)
+{
+    const int64_t rows = maps[0]->rows, columns = maps[0]->columns;
+    int heads = 0;
+    for (int m = 0; m < count; m++)
+        heads += maps[m]->heads;
+    memset(out, 0, (size_t)(rows * columns) * sizeof *out);
+    for (int m = 0; m < count; m++)
+        for (int h = 0; h < maps[m]->heads; h++)
+            for (int64_t i = 0; i < rows; i++) {
+                const float *w = maps[m]->weights + (h * rows + i) * columns, *norms = vectors[m]->norms + h * columns;
+                double sum = 0;
+                for (int64_t j = 0; j < columns; j++)
+                    sum += (double)w[j] * (double)norms[j];
+                for (int64_t j = 0; j < columns && sum > 0; j++)
+                    out[i * columns + j] += (float)((double)w[j] * (double)norms[j] / sum / heads);
+            }
+}
+
 double at_derive_entropy(const float *weights, int64_t rows, int64_t columns)
 {
     double sum = 0;

@@ -212,6 +212,17 @@ static void add_derived(at_buffer *text, const kind *k)
         add_map(text, k, -1, 0, "mean", title, "The mean of the weights of all layers and heads.", weights);
         at_buffer_add(text, ",", 1);
     }
+    bool has_norms = true;
+    for (int l = 0; l < k->layers; l++)
+        has_norms = has_norms && k->vectors[l] && k->vectors[l]->norms;
+    if (has_norms) {
+        at_derive_norms(k->map, k->vectors, k->layers, weights);
+        add_map(text, k, -1, 0, "norms", "norm-weighted mean",
+                "How much each key adds: the mean over heads of w\xe2\x80\x96v W_O\xe2\x80\x96, as shares of the row "
+                "(Kobayashi et al. 2020).",
+                weights);
+        at_buffer_add(text, ",", 1);
+    }
     const bool is_self = strcmp(k->name, "encoder") == 0 || strcmp(k->name, "decoder") == 0;
     if (is_self && k->rows == k->columns && k->rows <= MOST_ROLLOUT) {
         if (at_derive_rollout(k->map, k->layers, weights))

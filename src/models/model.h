@@ -100,6 +100,8 @@ typedef struct at_observed {
     const at_packed *packed; /* where queries and keys lie, of transformers; NULL: not told */
     const at_tensor *q, *k;  /* the rows; k is NULL where `packed` has pointers to them */
     int64_t kv_heads;
+    const at_real *out; /* W_O [out_size, heads size] */
+    int64_t out_size;
 } at_observed;
 
 /* Gets the weights of every call of attention of a pass, in the order of the calls. */

@@ -192,7 +192,9 @@ static at_tensor *attend(const at_model *model, const at_pass *pass, const at_mu
                                                                         .packed = packed,
                                                                         .q = call->q,
                                                                         .k = call->kv,
-                                                                        .kv_heads = m->attention.kv_heads});
+                                                                        .kv_heads = m->attention.kv_heads,
+                                                                        .out = at_params_value(model->params, m->out.w),
+                                                                        .out_size = model->settings.hidden});
     if (guides)
         weights->guided = at_one_head(out.weights, pass->guided_head);
     return out.out;

@@ -1,5 +1,6 @@
 /* All attention weights of one line: a search, if the target is not given, then forced decoding of its units with an
  * observer that copies the weights of every call of attention. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,11 +27,17 @@ static const struct {
                [AT_DECODER_ATTENTION] = {READ, READ},
                [AT_CROSS_ATTENTION] = {PREDICTED, SOURCE}};
 
+/* The queries and keys of a map, NULL: not known, and how many keys are there already: a decoder's come one by one. */
+typedef struct kept_vectors {
+    at_map_vectors of;
+    int64_t keys;
+} kept_vectors;
+
 struct at_maps {
     at_arena *arena; /* of all that the maps point to */
     axis axis[AXES];
-    at_map *map;             /* in the order of kinds and layers */
-    at_map_vectors *vectors; /* of each map; queries NULL: not known */
+    at_map *map;           /* in the order of kinds and layers */
+    kept_vectors *vectors; /* of each map */
     int count;
     size_t room, vector_room;
     const char *text;
@@ -115,7 +122,7 @@ static float *add_map(at_maps *maps, at_attention_kind kind, int layer, int head
         maps->map[at] = maps->map[at - 1];
         maps->vectors[at] = maps->vectors[at - 1];
     }
-    maps->vectors[at] = (at_map_vectors){0};
+    maps->vectors[at] = (kept_vectors){0};
     maps->map[at] = (at_map){.kind = kind,
                              .layer = layer,
                              .heads = heads,
@@ -217,21 +224,40 @@ static float *weights_of(passage *p, const at_observed *o)
     return at >= 0 ? (float *)p->maps->map[at].weights : add_map(p->maps, o->kind, o->layer, (int)o->heads, p->error);
 }
 
-/* Copies the queries and keys of one call. */
+static float *zeros(passage *p, int64_t count)
+{
+    float *memory = at_arena_zeros(p->maps->arena, (size_t)(count + 1) * sizeof *memory);
+    if (!memory)
+        no_memory(p->error);
+    return memory;
+}
+
+/* |v W_O| of head h: the length of the sum over its part of W_O's columns. */
+static float norm_of(const at_observed *o, const at_real *value, int64_t h, int64_t size)
+{
+    double square = 0;
+    for (int64_t i = 0; i < o->out_size; i++) {
+        const at_real *row = o->out + i * o->heads * size + h * size;
+        double sum = 0;
+        for (int64_t d = 0; d < size; d++)
+            sum += (double)row[d] * (double)value[d];
+        square += sum * sum;
+    }
+    return (float)sqrt(square);
+}
+
+/* Copies the queries of one call, and the keys that are new. */
 static void observe_vectors(passage *p, const at_observed *o, int64_t rows, int64_t columns)
 {
     const at_packed *at = o->packed;
-    const int64_t size = at->size;
-    at_map_vectors *v = &p->maps->vectors[find_map(p->maps, o)];
-    if (!v->queries) {
-        v->size = size;
-        v->queries = at_arena_zeros(p->maps->arena, (size_t)(o->heads * rows * size + 1) * sizeof *v->queries);
-        v->keys = at_arena_zeros(p->maps->arena, (size_t)(o->heads * columns * size + 1) * sizeof *v->keys);
-    }
-    if (!v->queries || !v->keys) {
-        no_memory(p->error);
+    const int64_t size = at->size, keys = o->keys < columns ? o->keys : columns;
+    kept_vectors *kept = &p->maps->vectors[find_map(p->maps, o)];
+    at_map_vectors *v = &kept->of;
+    if (!v->queries)
+        *v = (at_map_vectors){size, zeros(p, o->heads * rows * size), zeros(p, o->heads * columns * size),
+                              zeros(p, o->heads * columns)};
+    if (p->error->code != AT_OK)
         return;
-    }
     for (int64_t h = 0; h < o->heads; h++) {
         const int64_t g = h / (o->heads / o->kv_heads);
         for (int64_t i = 0; i < o->queries && o->first + i < rows; i++) {
@@ -240,13 +266,15 @@ static void observe_vectors(passage *p, const at_observed *o, int64_t rows, int6
             for (int64_t d = 0; d < size; d++)
                 to[d] = (float)from[d];
         }
-        for (int64_t j = 0; j < o->keys && j < columns; j++) {
+        for (int64_t j = kept->keys; j < keys; j++) {
             const at_real *row = at->key_row ? at->key_row[j] : o->k->value + (at->key_at[0] + j) * o->k->shape.dim[1];
             float *to = (float *)v->keys + (h * columns + j) * size;
             for (int64_t d = 0; d < size; d++)
                 to[d] = (float)row[at->k_column + g * size + d];
+            ((float *)v->norms)[h * columns + j] = norm_of(o, row + at->v_column + g * size, h, size);
         }
     }
+    kept->keys = keys > kept->keys ? keys : kept->keys;
 }
 
 /* Copies the weights of one call of attention. Forced decoding runs past the end, to a whole number of positions; the
@@ -490,6 +518,6 @@ double at_maps_score(const at_maps *maps)
 
 bool at_maps_vectors(const at_maps *maps, int index, at_map_vectors *vectors)
 {
-    *vectors = index >= 0 && index < maps->count ? maps->vectors[index] : (at_map_vectors){0};
+    *vectors = index >= 0 && index < maps->count ? maps->vectors[index].of : (at_map_vectors){0};
     return vectors->queries;
 }

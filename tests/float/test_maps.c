@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <math.h>
 
+#include "attend_unstable.h"
 #include "search/search.h"
 #include "translator_of.h"
 
@@ -102,8 +103,38 @@ static void feed_forward(const at_model *model, const char *stack, int layer, in
     }
 }
 
+/* Queries, keys, and the lengths |v W_O| of what the values of a head add. */
+static void compare_vectors(const at_maps *maps, const at_map *map, const at_real *WO, matrix q, matrix k, matrix v)
+{
+    at_map_vectors got;
+    int index = 0;
+    while (at_maps_at(maps, index) != map)
+        index++;
+    assert_true(at_maps_vectors(maps, index, &got));
+    assert_int_equal(got.size, SIZE);
+    for (int h = 0; h < HEADS; h++) {
+        for (int i = 0; i < map->rows; i++)
+            for (int c = 0; c < SIZE; c++)
+                assert_true(fabs((double)got.queries[(h * map->rows + i) * SIZE + c] - q[i][h * SIZE + c]) <= 1e-4);
+        for (int j = 0; j < map->columns; j++) {
+            double square = 0;
+            for (int c = 0; c < SIZE; c++)
+                assert_true(fabs((double)got.keys[(h * map->columns + j) * SIZE + c] - k[j][h * SIZE + c]) <= 1e-4);
+            for (int o = 0; o < D; o++) {
+                double sum = 0;
+                for (int c = h * SIZE; c < (h + 1) * SIZE; c++)
+                    sum += (double)WO[o * D + c] * v[j][c];
+                square += sum * sum;
+            }
+            assert_true(fabs((double)got.norms[h * map->columns + j] - sqrt(square)) <= 1e-4);
+        }
+    }
+    assert_false(at_maps_vectors(maps, 99, &got));
+}
+
 /* One sub-layer of attention from x [rows] to `from` [keys]; compares its weights with those of the map. */
-static void attend_and_compare(const at_model *model, const at_map *map, matrix x, int rows, matrix from, int keys)
+static void attend_and_compare(const at_model *model, const at_maps *maps, const at_map *map, matrix x, int rows,
+                               matrix from, int keys)
 {
     const char *stack = map->kind == AT_ENCODER_ATTENTION ? "encoder" : "decoder";
     const bool cross = map->kind == AT_CROSS_ATTENTION;
@@ -122,6 +153,7 @@ static void attend_and_compare(const at_model *model, const at_map *map, matrix 
         linear(WK, bK, D, shift, D, from[j], k[j]);
         linear(WK, bK, D, shift + D, D, from[j], v[j]);
     }
+    compare_vectors(maps, map, value_of(model, stack, layer, cross ? "cross.O.W" : "self.O.W"), q, k, v);
     for (int h = 0; h < HEADS; h++)
         for (int i = 0; i < rows; i++) {
             const int seen = map->kind == AT_DECODER_ATTENTION ? i + 1 : keys;
@@ -180,14 +212,14 @@ static void check_all_layers(const at_translator *t, const at_maps *maps, const 
     if (t->source)
         embed(model, "source.E", ids, S, R);
     for (int l = 1; t->source && l <= 2; l++, found++) {
-        attend_and_compare(model, map_at(maps, AT_ENCODER_ATTENTION, l), R, S, R, S);
+        attend_and_compare(model, maps, map_at(maps, AT_ENCODER_ATTENTION, l), R, S, R, S);
         feed_forward(model, "encoder", l, 2, R, S);
     }
     embed(model, "target.E", read, T, x);
     for (int l = 1; l <= 2; l++, found++) {
-        attend_and_compare(model, map_at(maps, AT_DECODER_ATTENTION, l), x, T, x, T);
+        attend_and_compare(model, maps, map_at(maps, AT_DECODER_ATTENTION, l), x, T, x, T);
         if (t->source) {
-            attend_and_compare(model, map_at(maps, AT_CROSS_ATTENTION, l), x, T, R, S);
+            attend_and_compare(model, maps, map_at(maps, AT_CROSS_ATTENTION, l), x, T, R, S);
             found++;
         }
         feed_forward(model, "decoder", l, t->source ? 3 : 2, x, T);
