@@ -134,6 +134,9 @@ key('w');
 report.push('pieces ' + hash().get('level'));
 key('4');
 report.push('pair ' + hash().get('view') + ' ' + count('select') + ' ' + [...document.querySelectorAll('#figure text')].filter(t => /^(q · k|score|weight) /.test(t.textContent)).length);
+key('1');
+document.querySelector('#figure svg').dispatchEvent(new MouseEvent('dblclick', { clientX: 9999, clientY: 9999 }));
+report.push('double click ' + hash().get('view') + ' ' + [...document.querySelectorAll('#figure select')].map(x => x.selectedOptions[0].textContent).join(' '));
 key('5');
 report.push('difference ' + hash().get('view') + ' ' + count('svg'));
 key('1');
@@ -150,6 +153,7 @@ sorted true sharp
 clicked matrix true
 pieces subword
 pair pair 2 3
+double click pair &lt;/s&gt; &gt;
 difference difference 1
 no special 0 true" "$(cat said)" "the views of the page"
     visit array.html "" >said <<<'report.push(document.querySelectorAll("#figure rect").length, document.title, [...document.querySelectorAll("#figure text")].some(t => t.textContent === "<" + "/script><b>&"));'

@@ -209,6 +209,7 @@ function drawMatrix(s, colour, scale, legend) {
     return [Math.floor((y0 - g.top) / g.tall), Math.floor((x - g.left) / g.cell)];
   };
   svg.addEventListener('mousemove', event => point(...cellAt(event), event));
+  svg.addEventListener('dblclick', event => available('pair') && set({ view: 'pair', at: cellAt(event).map((v, i) => Math.max(0, Math.min(v, (i ? s.columns : s.rows).length - 1))) }));
   svg.addEventListener('mouseleave', () => { tell(''); cursor.setAttribute('visibility', 'hidden'); });
   svg.setAttribute('tabindex', 0);
   svg.addEventListener('keydown', event => {
@@ -330,7 +331,7 @@ function pairView() {
   const dot = k => k.reduce((sum, x, d) => sum + x * q[d], 0), scores = keyed.map(k => scale * dot(k)), k = keyed[s.columns[c]];
   const [from, to] = map.seen[s.rows[r]], open = scores.map((e, j) => j).filter(j => j >= from && j < to), top = Math.max(...open.map(j => scores[j])), total = open.reduce((sum, j) => sum + Math.exp(scores[j] - top), 0);
   const products = q.map((x, d) => x * k[d]), largest = Math.max(1e-9, ...q.map(Math.abs), ...k.map(Math.abs)), score = scores[s.columns[c]], w = open.includes(s.columns[c]) ? Math.exp(score - top) / total : -1;
-  const shownScores = s.columns.map((j, i) => [i, j]).sort((a, b) => scores[b[1]] - scores[a[1]]).slice(0, 24);
+  const shownScores = s.columns.map((j, i) => [i, j]).filter(([i, j]) => j >= from && j < to).sort((a, b) => scores[b[1]] - scores[a[1]]).slice(0, 24);
   const svg = drawing(800, 400 + 20 * shownScores.length, `${label(s)}: ${s.rowNames[r]} and ${s.columnNames[c]}`);
   drawBars(svg, q, 8, 'query q', largest);
   drawBars(svg, k, 92, 'key k', largest);
@@ -338,8 +339,8 @@ function pairView() {
   const line = (y, text) => draw(svg, 'text', { x: 8, y, 'font-size': 14, fill: colours.text }, text);
   line(284, `q · k = Σ q_d k_d = ${dot(k).toFixed(4)}`);
   line(308, map.scaled ? `score e = q · k / √${map.size} = ${score.toFixed(4)}` : `score e = q · k = ${score.toFixed(4)}`);
-  line(332, w >= 0 ? `weight = exp(e) / Σ exp(e_j) over ${open.length} keys = ${w.toFixed(4)}` : 'weight = 0: this key is outside the window of the query');
-  draw(svg, 'text', { x: 8, y: 364, 'font-size': 12, fill: colours.muted }, `the scores of ${visible(s.rowNames[r])}, and their weights`);
+  line(332, w >= 0 ? `weight = exp(e) / Σ exp(e_j) over ${open.length} key${open.length === 1 ? '' : 's'} = ${w.toFixed(4)}` : 'weight = 0: this key is outside the window of the query');
+  draw(svg, 'text', { x: 8, y: 364, 'font-size': 12, fill: colours.muted }, `the scores of ${visible(s.rowNames[r])} with the keys that it sees, and their weights`);
   shownScores.forEach(([i, j], n) => {
     const y = 386 + 20 * n, value = all[j];
     draw(svg, 'text', { x: 150, y, 'text-anchor': 'end', 'font-size': 12, fill: colours.text, 'font-weight': i === c ? 'bold' : 'normal' }, cut(s.columnNames[i], 12, 140));
