@@ -6,7 +6,7 @@
 # DATA holds icons.npy.gz, names.txt, with a line for each picture, and {train,dev,test}.txt, numbers of pictures from 0. Every word of a dev or test
 # name occurs in training, no name does. The checkpoint is the one with the most dev names right by greedy search; test is scored once, at
 # the end. "exact" is the percentage of names with all words right, "F1" the mean over pictures of 2 |common words| / (words of both), words as sets.
-# LOOK='off plus alert' also draws where the model looks in the first dev picture of each of these words that it names by this word, too.
+# LOOK='off plus alert' also draws where the model looks, off.svg ..., in the first dev picture of each word that it names by this word, too.
 # Options after DATA replace the settings below, as in: icons.sh data/icons --minutes 2
 # It takes about five minutes of one core.
 . "$(dirname "$0")/recipe.bash"
@@ -50,5 +50,5 @@ done
 for word in ${LOOK:-}; do
     line=$(paste "$work/dev.output" "$work/dev.target" | awk -F '\t' -v word="$word" '
         index(" " $1 " ", " " word " ") && index(" " $2 " ", " " word " ") { print NR; exit }')
-    [ -z "$line" ] || "$attend" show "${models[@]}" "$(sed -n "${line}p" "$work/dev.source")"
+    [ -z "$line" ] || "$attend" show "${models[@]}" "$(sed -n "${line}p" "$work/dev.source")" --output "$word.svg"
 done
