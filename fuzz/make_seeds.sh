@@ -94,3 +94,4 @@ printf 'application/json; charset=utf-8\n\n{"q":"a","source":"auto","target":"en
 printf 'application/x-www-form-urlencoded\nformat=text\nq=a+%%C3%%A4%%0D%%0Ab&source=de&target=en&api_key=x' >"$seeds/form.request"
 printf '\nq=a%%00%%ff&source=en&target=en&alternatives=1\n' >"$seeds/query.request"
 printf 'multipart/form-data; boundary="x y"\n\n--x y\r\nContent-Disposition: form-data; name="q"\r\n\r\na\r\nb\r\n--x y\r\nContent-Disposition: form-data; name=source\r\n\r\nde\r\n--x y\r\nContent-Disposition: form-data; name="target"\r\n\r\nen\r\n--x y--\r\n' >"$seeds/parts.request"
+printf 'application/json\n\n{"q":"<p a=\x27>\x27>a &auml;&#xe4; <b>b</b><!-- c --><script>d</script></p>","source":"de","target":"en","format":"html"}' >"$seeds/html.request"

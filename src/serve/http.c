@@ -220,7 +220,8 @@ static enum MHD_Result translate(exchange *x)
     pthread_mutex_unlock(&server->lock);
     if (x->plan.pair < 0)
         return answer(x, 200, at_answer_same(&x->request, &x->plan));
-    x->job = at_job_new(x->served, x->plan.pair, x->request.text, x->request.count, x->plan.alternatives + 1);
+    x->job =
+        at_job_new(x->served, x->plan.pair, x->request.text, x->request.count, x->plan.alternatives + 1, x->plan.html);
     if (!x->job)
         return answer_error(x, 500, "out of memory for a request");
     x->asked = at_seconds();

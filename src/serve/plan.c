@@ -48,8 +48,10 @@ bool at_plan_make(const at_served *served, const at_server_settings *settings, c
         return at_refuse(refusal, 400, "%s is not supported", source);
     if (!at_served_knows(served, target))
         return at_refuse(refusal, 400, "%s is not supported", target);
-    if (request->format && *request->format && strcmp(request->format, "text") != 0)
-        return at_refuse(refusal, 400, "%s format is not supported", request->format);
+    const char *format = request->format && *request->format ? request->format : "text";
+    plan->html = strcmp(format, "html") == 0;
+    if (!plan->html && strcmp(format, "text") != 0)
+        return at_refuse(refusal, 400, "%s format is not supported", format);
     plan->pair = at_served_find(served, source, target);
     if (plan->pair < 0 && strcmp(source, target) != 0)
         return at_refuse(refusal, 400, "%s (%s) is not available as a target language from %s (%s)",

@@ -19,35 +19,44 @@ double at_seconds(void)
 
 /* ---- Jobs ------------------------------------------------------------------------------------------------------- */
 
-static bool add_line(at_job *job, size_t *room, at_line line)
+/* The line of a part of HTML is decoded to where the part has its place in the second half of the copy. */
+static bool add_part(at_job *job, at_line part, size_t half)
 {
-    if (line.size == 0)
+    if (part.size == 0)
         return true;
-    if (!AT_GROW(job->line, *room, (size_t)job->lines + 1))
+    if (!AT_GROW(job->line, job->room, (size_t)job->lines + 1) ||
+        !AT_GROW(job->part, job->part_room, (size_t)job->lines + 1))
         return false;
+    at_line line = part;
+    if (job->html) {
+        char *out = job->copy + half + (part.text - job->copy);
+        line = (at_line){out, at_html_decode(part, out)};
+    }
+    job->part[job->lines] = part;
     job->line[job->lines++] = line;
     return true;
 }
 
-static bool add_sentences(at_job *job, size_t *room, at_splitter *splitter, at_line line)
+static bool add_line(at_job *job, at_line line, size_t half)
 {
+    at_splitter *splitter = job->served->pair[job->pair].splitter;
     at_line sentence;
+    if (!splitter || line.size == 0)
+        return add_part(job, line, half);
     bool good = at_splitter_begin(splitter, line);
     while (good && at_splitter_next(splitter, &sentence))
-        good = add_line(job, room, sentence);
+        good = add_part(job, sentence, half);
     return good;
 }
 
 /* A carriage return before a newline belongs to the line's end. */
-static bool split(at_job *job, size_t *room, at_line text)
+static bool add_text(at_job *job, at_line text)
 {
-    at_splitter *splitter = job->served->pair[job->pair].splitter;
     const char *at = text.text, *const end = text.text + text.size;
     for (bool good = true; good;) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         const char *last = stop ? stop : end;
-        const at_line line = {at, (size_t)(last - at) - (stop && last > at && last[-1] == '\r')};
-        good = splitter && line.size > 0 ? add_sentences(job, room, splitter, line) : add_line(job, room, line);
+        good = add_line(job, (at_line){at, (size_t)(last - at) - (stop && last > at && last[-1] == '\r')}, 0);
         if (good && !stop)
             return true;
         at = last + 1;
@@ -55,19 +64,59 @@ static bool split(at_job *job, size_t *room, at_line text)
     return false;
 }
 
-at_job *at_job_new(at_served *served, int pair, const at_line *texts, int64_t count, int64_t best)
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f';
+}
+
+/* The text between two tags is a line. Newlines inside it are blanks; blanks around it stay as they are. */
+static bool add_html(at_job *job, at_line text, size_t half)
+{
+    at_line node;
+    bool good = true;
+    for (size_t from = 0; good && at_html_next(text, &from, &node);) {
+        while (node.size > 0 && is_blank(*node.text))
+            node = (at_line){node.text + 1, node.size - 1};
+        while (node.size > 0 && is_blank(node.text[node.size - 1]))
+            node.size--;
+        for (char *c = job->copy + (node.text - job->copy); c < node.text + node.size; c++)
+            *c = is_blank(*c) ? ' ' : *c;
+        good = add_line(job, node, half);
+    }
+    return good;
+}
+
+/* HTML is copied, twice: the first is changed, the second has room for the lines. */
+static bool copy_texts(at_job *job, size_t *half)
+{
+    size_t size = 0;
+    for (int64_t i = 0; i < job->texts; i++)
+        size += job->text[i].size;
+    char *to = job->copy = malloc(2 * size + 1);
+    for (int64_t i = 0; job->copy && i < job->texts; i++) {
+        memcpy(to, job->text[i].text, job->text[i].size);
+        job->text[i].text = to;
+        to += job->text[i].size;
+    }
+    *half = size;
+    return job->copy;
+}
+
+at_job *at_job_new(at_served *served, int pair, const at_line *texts, int64_t count, int64_t best, bool html)
 {
     at_job *job = calloc(1, sizeof *job);
-    size_t room = 0;
+    size_t half = 0;
     if (!job)
         return NULL;
-    *job = (at_job){.served = at_served_hold(served), .pair = pair, .best = best, .texts = count};
+    *job = (at_job){.served = at_served_hold(served), .pair = pair, .best = best, .texts = count, .html = html};
     job->text = calloc((size_t)count, sizeof *job->text);
     job->first = calloc((size_t)count + 1, sizeof *job->first);
     bool good = job->text && job->first;
-    for (int64_t i = 0; good && i < count; i++) {
+    for (int64_t i = 0; good && i < count; i++)
         job->text[i] = texts[i];
-        good = split(job, &room, texts[i]);
+    good = good && (!html || copy_texts(job, &half));
+    for (int64_t i = 0; good && i < count; i++) {
+        good = html ? add_html(job, job->text[i], half) : add_text(job, job->text[i]);
         job->first[i + 1] = job->lines;
     }
     job->open = job->lines;
@@ -85,6 +134,8 @@ void at_job_free(at_job *job)
         free(job->answer[i]);
     free(job->answer);
     free(job->line);
+    free(job->part);
+    free(job->copy);
     free(job->text);
     free(job->first);
     at_served_release(job->served);
@@ -98,9 +149,12 @@ void at_job_text(const at_job *job, int64_t text, int64_t rank, at_buffer *out)
     for (int64_t i = job->first[text]; i < job->first[text + 1]; i++) {
         char *const *answer = job->answer + i * job->best;
         const char *line = answer[rank] ? answer[rank] : answer[0]; /* the line has fewer hypotheses */
-        at_buffer_add(out, at, (size_t)(job->line[i].text - at));
-        at_buffer_add(out, line, strlen(line));
-        at = job->line[i].text + job->line[i].size;
+        at_buffer_add(out, at, (size_t)(job->part[i].text - at));
+        if (job->html)
+            at_html_encode(line, out);
+        else
+            at_buffer_add(out, line, strlen(line));
+        at = job->part[i].text + job->part[i].size;
     }
     at_buffer_add(out, at, (size_t)(end - at));
 }

@@ -68,6 +68,15 @@ void at_splitter_free(at_splitter *splitter);
 bool at_splitter_begin(at_splitter *splitter, at_line line);
 bool at_splitter_next(at_splitter *splitter, at_line *sentence);
 
+/* ---- HTML (html.c) ---------------------------------------------------------------------------------------------- */
+
+/* The next text between tags, from byte *from on, which it moves behind it; false after the last. */
+bool at_html_next(at_line text, size_t *from, at_line *node);
+/* &auml; and the like become characters, never longer than their names; returns the size. And what must be written by
+ * name, &, < and >. */
+size_t at_html_decode(at_line text, char *out);
+void at_html_encode(const char *text, at_buffer *out);
+
 /* ---- Models by their languages (served.c) ----------------------------------------------------------------------- */
 
 typedef struct at_pair {
@@ -108,8 +117,12 @@ struct at_job {
     int pair;      /* of served */
     int64_t best;  /* hypotheses of each line: 1 and the alternatives */
     at_line *line; /* [lines] of all texts, in order: what is translated, lines or sentences, and no empty one */
+    at_line *part; /* [lines] where it stands in its text; in HTML that is spelt otherwise */
+    size_t room, part_room;
     int64_t lines;
-    at_line *text;  /* [texts] that they are parts of */
+    at_line *text; /* [texts] that they are parts of */
+    bool html;
+    char *copy;     /* of HTML: the texts with one kind of blank, then the lines */
     int64_t *first; /* [texts + 1] the first line of each */
     int64_t texts;
     char **answer; /* [lines, best] the first of a line is NULL until it is translated */
@@ -122,7 +135,7 @@ struct at_job {
     void *context;
 };
 /* Splits the texts into lines, and these into sentences if the pair has a splitter. NULL if out of memory. */
-at_job *at_job_new(at_served *served, int pair, const at_line *texts, int64_t count, int64_t best);
+at_job *at_job_new(at_served *served, int pair, const at_line *texts, int64_t count, int64_t best, bool html);
 void at_job_free(at_job *job);
 /* Adds the translation of one text, by its hypotheses of this rank. */
 void at_job_text(const at_job *job, int64_t text, int64_t rank, at_buffer *out);
@@ -157,6 +170,7 @@ double at_seconds(void); /* of a clock that only goes forward */
 typedef struct at_plan {
     int pair; /* of served; -1: source and target are the same language */
     int64_t alternatives;
+    bool html;
     const char *detected; /* the language, if it was "auto"; NULL: it was given */
     double probability;
 } at_plan;

@@ -227,10 +227,10 @@ static void keys_are_compared(void **state)
 /* ---- Sentences -------------------------------------------------------------------------------------------------- */
 
 /* The lines of a text, each between brackets. */
-static void splits(at_served *served, const char *text, const char *expected)
+static void splits_as(at_served *served, bool html, const char *text, const char *expected)
 {
     const at_line line = {text, strlen(text)};
-    at_job *job = at_job_new(served, 0, &line, 1, 1);
+    at_job *job = at_job_new(served, 0, &line, 1, 1, html);
     at_buffer out = {0};
     assert_non_null(job);
     assert_int_equal(job->open, job->lines);
@@ -243,6 +243,30 @@ static void splits(at_served *served, const char *text, const char *expected)
     assert_string_equal(out.bytes, expected);
     at_buffer_free(&out);
     at_job_free(job);
+}
+
+static void splits(at_served *served, const char *text, const char *expected)
+{
+    splits_as(served, false, text, expected);
+}
+
+static void html_is_split(void **state)
+{
+    at_served *served = two_pairs();
+    (void)state;
+    splits_as(served, true, "plain", "[plain]");
+    splits_as(served, true, "<p class=\"a>b\">One\n two </p>\n<br/>3", "<p class=\"a>b\">[One  two] </p>\n<br/>[3]");
+    splits_as(served, true, "a<!-- b > c -->d<script>if (a<b) e</script >f<STYLE>g</style>",
+              "[a]<!-- b > c -->[d]<script>if (a<b) e</script >[f]<STYLE>g</style>");
+    splits_as(served, true, "1 < 2 &amp;&lt; &uuml;&#228;&#xE4;&#x1f600;&nope;&#0;&",
+              "[1 &lt; 2 &amp;&lt; üää😀&amp;nope;&amp;#0;&amp;]");
+    splits_as(served, true, "<b", "<b");
+    splits_as(served, true, "a<b x='", "[a]<b x='");
+    splits_as(served, true, "a<!-- b", "[a]<!-- b");
+    splits_as(served, true, "<script>a", "<script>a");
+    splits_as(served, true, " <i> </i> ", " <i> </i> ");
+    splits_as(served, true, "", "");
+    at_served_release(served);
 }
 
 static void texts_are_split(void **state)
@@ -288,7 +312,7 @@ static void await(int jobs)
 static at_job *job_of(at_served *served, int pair, const char *text, int64_t best)
 {
     const at_line line = {text, strlen(text)};
-    at_job *job = at_job_new(served, pair, &line, 1, best);
+    at_job *job = at_job_new(served, pair, &line, 1, best, false);
     assert_non_null(job);
     job->done = count_job;
     job->deadline = at_seconds() + 100;
@@ -532,6 +556,7 @@ int main(void)
         cmocka_unit_test(languages_are_detected),
         cmocka_unit_test(keys_are_compared),
         cmocka_unit_test(texts_are_split),
+        cmocka_unit_test(html_is_split),
         cmocka_unit_test(lines_of_many_requests_are_one_search),
         cmocka_unit_test(short_requests_do_not_wait_for_long_ones),
         cmocka_unit_test(late_requests_are_refused),
