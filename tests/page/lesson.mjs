@@ -59,6 +59,12 @@ async function accessible(page, where) {
   const found = await page.evaluate(async () => (await window.axe.run(document, { resultTypes: ["violations"] })).violations.map((v) => `${v.id}: ${v.nodes[0].target} ${v.nodes[0].failureSummary}`));
   check(found.length === 0, `axe on ${where}: ${found.join(" | ")}`);
 }
+// Formulas have as many parts as their elements take, which a browser draws wrongly without a word, and no scroll bars.
+const formulas = (page) => page.$$eval("section:not([hidden]) .formula", (all) => all.flatMap((formula) => {
+  const parts = { mfrac: 2, msub: 2, msup: 2, msubsup: 3, munder: 2, mover: 2, munderover: 3 };
+  const wrong = [...formula.querySelectorAll("*")].filter((e) => parts[e.localName] && e.children.length !== parts[e.localName]).map((e) => e.outerHTML);
+  return formula.scrollHeight > formula.clientHeight && getComputedStyle(formula).overflowY !== "hidden" ? [...wrong, "scrolls"] : wrong;
+}));
 // Nothing is wider than the window.
 async function fits(page, where) {
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
@@ -81,6 +87,8 @@ try {
       if (name !== "encoder") await until(page, `${where} shows something`, (id) => document.querySelector(`#${id} .play table, #${id} .play svg`), name);
       check((await page.$$("section:not([hidden])")).length === 1, `${where}: one page at a time`);
       await fits(page, where);
+      const wrong = await formulas(page);
+      check(wrong.length === 0, `${where}: ${wrong[0]}`);
       await accessible(page, where);
       await sound(page, where);
       if (pictures) await page.screenshot({ path: `${pictures}/${where.replaceAll(" ", "_")}.png`, fullPage: true });
