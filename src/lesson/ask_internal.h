@@ -58,6 +58,7 @@ bool at_answer_positions(at_ask *ask);
 bool at_answer_scaling(at_ask *ask);
 bool at_answer_recurrent(at_ask *ask);
 bool at_answer_learn(at_ask *ask);
+bool at_answer_layer(at_ask *ask);
 
 /* positions.c: adds sinusoids to rows [count, size], size even; learned: numbers drawn as a model's before training. */
 bool at_add_positions(const at_ask *ask, const char *kind, at_matrix *rows);

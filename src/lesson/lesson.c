@@ -39,7 +39,8 @@ static const struct {
     const char *name;
     bool (*answer)(at_ask *ask);
 } answers[] = {{"attend", at_answer_attend},   {"draw", at_answer_draw},           {"positions", at_answer_positions},
-               {"scaling", at_answer_scaling}, {"recurrent", at_answer_recurrent}, {"learn", at_answer_learn}};
+               {"scaling", at_answer_scaling}, {"recurrent", at_answer_recurrent}, {"learn", at_answer_learn},
+               {"layer", at_answer_layer}};
 enum { ANSWERS = sizeof answers / sizeof *answers };
 
 static bool answer(at_ask *ask)

@@ -24,6 +24,7 @@ void at_lesson_free(at_lesson *lesson);
  *   positions  the vectors of positions: sinusoidal, learned (as drawn before training), rope
  *   scaling    softmax of q.k and of q.k / sqrt(d), and how much gradient it lets through
  *   recurrent  how much of a change of the first input arrives later, and the time of both layers
+ *   layer      an encoder layer of the Transformer, part by part
  *   learn      updates of a small model, its losses and what it says now */
 char *at_lesson_answer(at_lesson *lesson, const char *request, size_t size, at_error *error);
 

@@ -193,6 +193,36 @@ static void test_scaling(void **state)
     json_decref(answer);
 }
 
+/* The parts of an encoder layer fit together, and its rows are normalised; heads matter, the order of the rows does not. */
+static void test_layer(void **state)
+{
+    (void)state;
+    json_t *one = ask_alone("{\"ask\":\"layer\",\"query\":[[1,3,2,0],[1,1,3,0]],\"seed\":2}");
+    json_t *two = ask_alone("{\"ask\":\"layer\",\"query\":[[1,3,2,0],[1,1,3,0]],\"seed\":2,\"heads\":2}");
+    json_t *turned = ask_alone("{\"ask\":\"layer\",\"query\":[[1,1,3,0],[1,3,2,0]],\"seed\":2}");
+    static const double x[] = {1, 3, 2, 0, 1, 1, 3, 0};
+    double apart = 0;
+    for (int i = 0; i < 2; i++) {
+        double mean[2] = {0}, squares[2] = {0};
+        for (int c = 0; c < 4; c++) {
+            static const char *const names[] = {"normed", "output"};
+            assert_true(fabs(at(one, "sum", i, c, -1) - x[4 * i + c] - at(one, "attention", i, c, -1)) < 1e-5);
+            assert_true(fabs(at(one, "output", i, c, -1) - at(turned, "output", 1 - i, c, -1)) < 1e-5);
+            apart += fabs(at(one, "output", i, c, -1) - at(two, "output", i, c, -1));
+            for (int n = 0; n < 2; n++) {
+                mean[n] += at(one, names[n], i, c, -1) / 4;
+                squares[n] += at(one, names[n], i, c, -1) * at(one, names[n], i, c, -1) / 4;
+            }
+        }
+        for (int n = 0; n < 2; n++)
+            assert_true(fabs(mean[n]) < 1e-5 && fabs(squares[n] - 1) < 1e-3);
+    }
+    assert_true(apart > 0.01);
+    json_decref(one);
+    json_decref(two);
+    json_decref(turned);
+}
+
 /* What arrives of a change: a recurrent layer loses it with every step. */
 static void test_recurrent(void **state)
 {
@@ -322,6 +352,8 @@ static void test_refusals(void **state)
          AT_SHAPE},
         {"{\"ask\":\"draw\",\"query\":[1],\"reward\":[1,2]}", "a `reward` with as many numbers as a value has, 1",
          AT_SHAPE},
+        {"{\"ask\":\"layer\",\"query\":[1,2,3],\"heads\":2}", "`heads` is 2 and does not divide the 3 numbers",
+         AT_SHAPE},
         {"{\"ask\":\"positions\",\"kind\":\"ropes\"}", "no `kind` 'ropes'", AT_USAGE},
         {"{\"ask\":\"scaling\",\"d\":4096}", "`d` must be a whole number from 1 to 1024", AT_USAGE},
         {"{\"ask\":\"learn\",\"task\":\"wine\"}", "no `task` 'wine'", AT_USAGE},
@@ -355,6 +387,7 @@ int main(void)
         cmocka_unit_test(test_rope),
         cmocka_unit_test(test_draws),
         cmocka_unit_test(test_scaling),
+        cmocka_unit_test(test_layer),
         cmocka_unit_test(test_recurrent),
         cmocka_unit_test(test_learn),
         cmocka_unit_test(test_files),

@@ -84,7 +84,7 @@ try {
     for (const name of PAGES) {
       const where = `${language} ${name} ${look.width ?? 1000}${look.dark ? " dark" : ""}`;
       await go(page, name);
-      if (name !== "encoder") await until(page, `${where} shows something`, (id) => document.querySelector(`#${id} .play table, #${id} .play svg`), name);
+      await until(page, `${where} shows something`, (id) => document.querySelector(`#${id} .play table, #${id} .play svg`), name);
       check((await page.$$("section:not([hidden])")).length === 1, `${where}: one page at a time`);
       await fits(page, where);
       const wrong = await formulas(page);
@@ -146,6 +146,13 @@ try {
   await go(page, "heads");
   await page.select("#heads select", "8");
   await until(page, "eight heads", () => document.querySelectorAll("#heads table").length === 9);
+
+  await go(page, "encoder");
+  await until(page, "the layer", () => document.querySelectorAll("#encoder td.heat").length === 60);
+  const layer = await numbers(page, "encoder", "R =");
+  check(Math.abs(layer.slice(0, 4).reduce((a, b) => a + b)) < 0.003, `a normalised row: ${layer}`);
+  await press(page, "encoder", "Other weights");
+  await until(page, "other weights", (before) => [...document.querySelectorAll("#encoder td.heat")].at(-1).innerText !== before.toFixed(3), layer.at(-1));
 
   await go(page, "positions");
   for (const kind of ["learned", "shaw", "rope", "alibi"]) {

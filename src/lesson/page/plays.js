@@ -153,6 +153,22 @@ function heads(box, ask) {
   update();
 }
 
+function encoder(box, ask) {
+  const out = row();
+  let seed = 1;
+  const update = async () => {
+    const answer = await ask({ ask: "layer", query: x.read(), heads: Number(count.value), seed });
+    if (!answer) return;
+    const [a] = answer;
+    out.replaceChildren(...[["MultiHead(X)", a.attention], ["X + MultiHead(X)", a.sum], ["A = LayerNorm", a.normed], ["FFN(A)", a.ffn], ["R = LayerNorm(A + FFN(A))", a.output]]
+      .map(([title, values]) => heat(title, values, { rows: ENGLISH, digits: 3 })));
+  };
+  const x = editor("X", [[1, 3, 2, 0], [1, 1, 3, 0], [1, 2, 1, 1]], update, ENGLISH);
+  const [label, count] = choice(say("heads"), ["1", "2", "4"], "2", update);
+  box.append(row(x.element), row(label, button(say("weights2"), () => { seed++; update(); })), out);
+  update();
+}
+
 // The request that draws a kind, and the one that applies it to words.
 const SHAW = { first: [0, 3, 0, -1, 0], last: [-2, 8, 0, -2, -4] };
 function positions(box, ask) {
@@ -285,5 +301,5 @@ function scenes(box, ask) {
   update();
 }
 
-export const plays = { example, qkv, scaled, softhard, windows, scores, heads, positions, recurrent,
+export const plays = { example, qkv, scaled, softhard, windows, scores, heads, encoder, positions, recurrent,
   antonyms: learn("antonyms", "rnn-plain", 1000), beer: learn("beer", "rnn-attention", 1000), scenes };
