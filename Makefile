@@ -4,7 +4,8 @@
 #   make deps       installs what the build needs (Debian and Ubuntu)
 #   make demo       deps, build, then self-attention step by step and four small models that are trained on the spot
 #   make test       deps, a build with the sanitizers in build/check, every test
-#   make test-page  deps, build, then the pages of attend serve in a real browser (installs chromium, npm, puppeteer-core, axe-core)
+#   make test-page  deps, build, then the pages of attend serve in a real browser (installs chromium, npm, puppeteer-core,
+#                   axe-core); ATTEND=FILE tests the command of another build
 #   make check-long the tests on the optimised release build, with more models and a million lines, the ABI
 #                   against the stored one, the unit tests on aarch64 under qemu, and make torture
 #   make abi        replaces the stored ABI (tests/abi/libattend.abi), for a new minor version
@@ -33,7 +34,8 @@ PACKAGES      = gcc g++ make cmake pkg-config librandom123-dev $(shell sed -n 's
 TEST_PACKAGES = libcmocka-dev
 LONG_PACKAGES = abigail-tools gcc-aarch64-linux-gnu qemu-user
 TORTURE_PACKAGES = valgrind
-PAGE_PACKAGES = chromium nodejs npm
+# Debian packages npm separately; other distributions include it in nodejs.
+PAGE_PACKAGES = chromium nodejs $(if $(shell command -v npm),,npm)
 
 # A build with nothing to do prints nothing.
 MAKEFLAGS += --no-print-directory
@@ -69,8 +71,8 @@ test: test-deps
 
 test-page: deps
 	@bash cmake/packages.sh $(PAGE_PACKAGES)
-	@$(MAKE) build
-	@bash tests/page/run.sh build/attend build/page
+	@[ -n "$(ATTEND)" ] || $(MAKE) build
+	@bash tests/page/run.sh $(or $(ATTEND),build/attend) build/page
 
 check-long: test
 	@bash cmake/packages.sh $(LONG_PACKAGES)
