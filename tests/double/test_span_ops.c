@@ -432,8 +432,8 @@ static void wrong_shapes_are_named(void **state)
         "span_dot: query size 7 and key size 2 differ",
         "span_sum: weights of 6 keys meet 7 values",
         "additive: the last sizes of [2,2,7,2], [2,2,7,2] and v [3,7] must be equal, v [A] or [H,A]",
-        "covered: needs q [B,H,1,A], k [B,H,K,A], terms [cells,H*A] and v [A] or [H,A], has [2,4,3,7], [2,2,7,2], "
-        "[3,7] and [3,7]",
+        ("covered: needs q [B,H,1,A], k [B,H,K,A], terms [cells,H*A] and v [A] or [H,A], has [2,4,3,7], [2,2,7,2], "
+         "[3,7] and [3,7]"),
         "covered: row 1 has keys beyond the 10 terms",
     };
     for (int i = 0; i < 9; i++) {

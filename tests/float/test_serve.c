@@ -450,7 +450,7 @@ static void a_failure_is_of_one_request(void **state)
     at_translator *translator = served->pair[0].translator;
     at_params *params = translator->model->params;
     const int embedding = at_params_find(params, "source.E");
-    int32_t h;
+    int32_t h = 0;
     int64_t replaced;
     (void)state;
     finished = 0;
