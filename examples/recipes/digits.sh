@@ -69,7 +69,7 @@ unpack_digits test | make_canvases test 1000 3
 data=(--source "$work/train.npy" --target "$work/train.target" --valid-source "$work/dev.npy" --valid-target "$work/dev.target"
     --target-vocab char --valid-metric accuracy,loss)
 shape=(--model show-attend-tell --image-channels 1 --conv 16x5s2,32x3s2,64x3s2,64x3 --position sinusoidal --hidden 64 --embedding 32
-    --attention 64)
+    --attention 64 --doubly-stochastic 0)
 settings=(--augment 0.5 --batch-size 32 --optimiser adamw --weight-decay 0.05 --learning-rate 0.003)
 limits=(--schedule cosine --warmup 200 --updates 4000 --valid-every 1000)
 train_models "$@"

@@ -15,6 +15,11 @@ static void load(void)
     static const char name[] = "libmicrohttpd.so.12";
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
+        const char *why = dlerror();
+        if (why && strstr(why, "memory")) {
+            at_no_memory(&fault, "%s", name);
+            return;
+        }
         at_fail(&fault, AT_UNSUPPORTED, "a server needs %s, which is not installed (Debian package libmicrohttpd12)",
                 name);
         return;

@@ -162,6 +162,8 @@ static bool listen_on(at_server *server, at_error *error)
     char port[16];
     snprintf(port, sizeof port, "%d", s->port < 0 ? 0 : s->port);
     const int fault = getaddrinfo(s->host, port, &wanted, &found);
+    if (fault == EAI_MEMORY)
+        return at_no_memory(error, "the address of '%s'", s->host);
     if (fault)
         return at_fail(error, AT_FILE, "there is no host '%s' to listen on: %s", s->host, gai_strerror(fault));
     for (const struct addrinfo *a = found; a && server->socket < 0; a = a->ai_next)

@@ -30,7 +30,9 @@ turns()
 # attack NAME
 attack()
 {
-    local n mode allocations modes="once rest"
+    local n mode allocations modes="once rest" reason="out of memory"
+    # The loader of libraries, libmicrohttpd and the C library's threads do not always say why they failed.
+    [ "$1" != serve ] || reason="out of memory|needs libmicrohttpd|cannot start"
     # The threads of SentencePiece's trainer end the process if they get no memory at all, which attend.h says.
     [ "$1" != train-spm ] || modes=once
     undisturbed "$1" env NO_MEMORY_COUNT="$work"/counted LD_PRELOAD="$work"/no_memory.so
@@ -38,7 +40,7 @@ attack()
     for mode in $modes; do
         for n in $(turns "$1" "$allocations"); do
             disturb "$1" env NO_MEMORY_AT="$n" $([ $mode = once ] || echo NO_MEMORY_REST=1) LD_PRELOAD="$work"/no_memory.so
-            judge "$1" "allocation $n of $allocations ($mode)" "out of memory"
+            judge "$1" "allocation $n of $allocations ($mode)" "$reason"
             if [ $code = 0 ]; then survived=$((survived + 1)); else failed=$((failed + 1)); fi
         done
     done

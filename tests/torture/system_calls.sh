@@ -62,6 +62,8 @@ attack()
 
 for name; do
     for calls in $(sed 's/ .*//' <<<"$faults" | uniq); do
+        # The writes of `serve --check` are to an eventfd of libmicrohttpd, which ends the process if one fails.
+        [ "$name $calls" != "serve write" ] || continue
         attack "$name" "$calls" $(sed -n "s/^$calls //p" <<<"$faults")
     done
 done
