@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (!lesson)
         lesson = at_lesson_new(&error);
     EXPECT(lesson);
-    /* Updates take long and read nothing more of the request; "learn" without an update makes a model, and it speaks. */
+    /* Updates take long and read nothing more of the request; "learn" without one makes a model and shows its output. */
     char *copy = text_of(bytes, size);
     const bool trains = strstr(copy, "update") || strstr(copy, "\\u");
     free(copy);
