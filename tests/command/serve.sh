@@ -19,7 +19,7 @@ start() {
     "$attend" serve --port 0 "$@" 2>serve.log &
     server=$!
     servers+=($server)
-    for wait in $(seq 200); do
+    for wait in $(seq 1200); do
         grep -q 'Ctrl-C' serve.log && break
         kill -0 $server 2>/dev/null || fail "attend serve $* ends: $(cat serve.log)"
         sleep 0.05
@@ -51,7 +51,7 @@ error() { # STATUS MESSAGE BODY [PATH]
 metric() { curl -sS "$at/metrics" | sed -n "s/^attend_$1 //p"; }
 # until NAME TEST...: waits until the metric is so, as in until waiting_lines -gt 0.
 until_metric() {
-    for wait in $(seq 300); do
+    for wait in $(seq 1500); do
         [ "$(metric "$1")" "$2" "$3" ] && return
         sleep 0.02
     done
@@ -258,7 +258,7 @@ wait $asking
 ! grep -vxF -e "$one" -e "$two" stream || fail "while models were read, a request was answered with the lines above"
 echo nonsense >now
 kill -HUP $server
-for wait in $(seq 100); do grep -q 'stay as they were' serve.log && break; sleep 0.05; done
+for wait in $(seq 600); do grep -q 'stay as they were' serve.log && break; sleep 0.05; done
 grep -q "^attend: the models stay as they were: 'now' is " serve.log || fail "a broken model: $(cat serve.log)"
 asked 200 "$one" "${form[@]:0:6}" "$at/translate"
 end
@@ -272,7 +272,7 @@ start -m de-en=inside/now
 case $isolation in *Landlock*)
     ln -sf ../outside/model inside/now
     kill -HUP $server
-    for wait in $(seq 100); do grep -q 'stay as they were' serve.log && break; sleep 0.05; done
+    for wait in $(seq 600); do grep -q 'stay as they were' serve.log && break; sleep 0.05; done
     grep -qx "attend: the models stay as they were: cannot read 'inside/now': Permission denied" serve.log || fail "a link to the outside: $(cat serve.log)"
     asked 200 "$one" "${form[@]:0:6}" "$at/translate"
     ;;
