@@ -11,7 +11,8 @@
 #define ISA_OF(set)                                                                                                    \
     {                                                                                                                  \
         .name = #set, .gemm = &at_gemm_kernels_##set, .rows = &at_row_kernels_##set, .tile = &at_tile_kernels_##set,   \
-        .passes = &at_pass_kernels_##set, .acts = &at_act_kernels_##set, .update = &at_update_kernels_##set            \
+        .passes = &at_pass_kernels_##set, .acts = &at_act_kernels_##set, .update = &at_update_kernels_##set,           \
+        .patches = &at_patch_kernels_##set                                                                             \
     }
 
 /* Slowest first. */

@@ -44,6 +44,7 @@ struct tile_kernels;
 struct pass_kernels;
 struct act_kernels;
 struct update_kernels;
+struct patch_kernels;
 
 typedef struct isa {
     const char *name;
@@ -53,6 +54,7 @@ typedef struct isa {
     const struct pass_kernels *passes;
     const struct act_kernels *acts;
     const struct update_kernels *update;
+    const struct patch_kernels *patches;
 } isa;
 
 /* The set in use. */

@@ -6,6 +6,7 @@
 #include "kernels/activate.h"
 #include "kernels/isa.h"
 #include "kernels/passes.h"
+#include "kernels/patches.h"
 #include "kernels/tile.h"
 #include "kernels/update.h"
 
@@ -15,7 +16,8 @@
     extern const tile_kernels at_tile_kernels_##set;                                                                   \
     extern const pass_kernels at_pass_kernels_##set;                                                                   \
     extern const act_kernels at_act_kernels_##set;                                                                     \
-    extern const update_kernels at_update_kernels_##set;
+    extern const update_kernels at_update_kernels_##set;                                                               \
+    extern const patch_kernels at_patch_kernels_##set;
 AT_ISA_TABLES(plain)
 AT_ISA_TABLES(avx2)
 AT_ISA_TABLES(neon)

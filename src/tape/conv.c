@@ -1,47 +1,21 @@
-/* Convolution through the one gemm. */
+/* Convolution by products of patches, which are read where they lie. */
 #include <string.h>
 
+#include "kernels/patches.h"
 #include "tape/block.h"
 #include "tape/conv_internal.h"
 #include "tape/ops.h"
 
 /* ---- conv: y_p = act(b + W patch_p), patch_p the cells under the window at p ----
  *
- * Picture by picture, each copied once with zeros around it (a frame). A row of the window is then contiguous in the frame,
- * and the patches of neighbouring cells are `stride` cells apart, so a row of outputs is a product whose rows overlap, one
- * for each row of the window; no patch is copied. Where such a row is short (a grey picture), and for the gradient of the
- * weights with a stride, patches are copied (conv_patches.c); the gradient of an input with some channels is divided by its
- * phases then (conv_phases.c).
+ * Picture by picture, each copied once with zeros around it (a frame). Rows of the window are then contiguous in the frame,
+ * and the patches of neighbouring cells `stride` cells apart, so that the patches are a matrix whose rows overlap, and no
+ * patch is copied: y = patches W^T, dW^T = patches^T gz. The gradient of the input is made phase by phase
+ * (conv_phases.c), or, if it has few channels, through the gradients of patches (conv_patches.c).
  *
- * Either way an output is one chain of multiply-adds over its own patch: neither neighbours nor blocks nor threads change
- * its bits. */
+ * An output is one chain of multiply-adds over its own patch: neither neighbours nor blocks nor threads change its bits. */
 
-enum { WORTH_A_PRODUCT = 32 }; /* numbers in a row of the window */
-enum { WORTH_PHASES = 32 };    /* channels of the input */
-
-static at_conv_picture picture_at(const at_conv_shape *c, int64_t i)
-{
-    return (at_conv_picture){c->in.height[i],
-                             c->in.width[i],
-                             c->in.first[i],
-                             c->out.height[i],
-                             c->out.width[i],
-                             c->out.first[i],
-                             c->in.width[i] + 2 * c->window.pad};
-}
-
-/* Rows of the window are multiplied without copies. */
-static bool is_direct(const at_conv_shape *c)
-{
-    return c->strip >= WORTH_A_PRODUCT || (c->window.height == 1 && c->window.width == 1);
-}
-
-/* So are those of the backward pass: a window in the middle of its patch that visits every cell. */
-static bool is_direct_back(const at_conv_shape *c)
-{
-    const at_window *w = &c->window;
-    return is_direct(c) && w->stride == 1 && w->height == w->width && w->width == 2 * w->pad + 1;
-}
+enum { FEW_CHANNELS = 8 };
 
 /* ---- Frames ---- */
 
@@ -68,203 +42,140 @@ static void copy_frame_rows(void *context, int64_t from, int64_t to)
     }
 }
 
-void at_conv_put_frame(const at_real *x, int64_t height, int64_t width, int64_t channels, int64_t pad, at_real *frame)
+const at_real *at_conv_frame(const at_real *x, int64_t height, int64_t width, int64_t channels, int64_t pad,
+                             at_real *memory)
 {
-    at_ranges(height + 2 * pad, (width + 2 * pad) * channels, copy_frame_rows,
-              &(frame_job){x, frame, height, width, channels, pad});
-}
-
-/* Numbers in the largest frame of pictures of these sizes, and AT_CONV_SLACK that may be read after it. */
-static int64_t frame_size(const at_conv_shape *c, const at_grids *grids, int64_t channels)
-{
-    int64_t most = 0;
-    for (int64_t i = 0; i < grids->count; i++) {
-        const int64_t cells = (grids->height[i] + 2 * c->window.pad) * (grids->width[i] + 2 * c->window.pad);
-        most = cells > most ? cells : most;
-    }
-    return (most + c->window.width) * channels + AT_CONV_SLACK;
-}
-
-/* The frame of a picture of these sizes, in memory of frame_size numbers. */
-static const at_real *frame_of(const at_conv_shape *c, const at_real *x, int64_t height, int64_t width,
-                               int64_t channels, at_real *memory)
-{
-    if (at_conv_is_framed(c))
+    if (pad == 0)
         return x;
-    const int64_t pad = c->window.pad, row = (width + 2 * pad) * channels, rows = height + 2 * pad;
-    at_conv_put_frame(x, height, width, channels, pad, memory);
-    memset(memory + rows * row, 0, (size_t)(c->window.width * channels + AT_CONV_SLACK) * sizeof *memory);
+    at_ranges(height + 2 * pad, (width + 2 * pad) * channels, copy_frame_rows,
+              &(frame_job){x, memory, height, width, channels, pad});
     return memory;
 }
 
-const at_real *at_conv_frame(const at_conv_shape *c, const at_conv_picture *p, const at_real *x, at_real *memory)
+int64_t at_conv_frame_size(const at_grids *grids, int64_t channels, int64_t pad)
 {
-    return frame_of(c, x + p->first * c->channels, p->height, p->width, c->channels, memory);
+    int64_t most = 0;
+    for (int64_t i = 0; i < grids->count; i++) {
+        const int64_t cells = (grids->height[i] + 2 * pad) * (grids->width[i] + 2 * pad);
+        most = cells > most ? cells : most;
+    }
+    return most * channels;
 }
 
-static bool batch_product(at_tape *tape, const at_gemm *gemm, int64_t count, int64_t a_step, int64_t c_step)
+static const at_real *input_frame(const at_conv_shape *c, const at_conv_picture *p, const at_real *x, at_real *memory)
 {
-    return at_gemm_batch(gemm, count, a_step, 0, c_step, at_tape_arena(tape)) ||
-           at_no_memory(at_tape_error(tape), "a batch of %lld products", (long long)count);
+    return at_conv_frame(x + p->first * c->channels, p->height, p->width, c->channels, c->window.pad, memory);
 }
 
-/* Rows of the window packed for products with rows of a frame: `rows` matrices [k,n] with their numbers at b, b + step, ... */
-static at_real *packed_rows(at_tape *tape, int64_t rows, int64_t k, int64_t n)
+at_conv_picture at_conv_picture_at(const at_conv_shape *c, int64_t i)
 {
-    return at_room(tape, (size_t)(rows * at_gemm_packed_size(k, n)) * sizeof(at_real));
+    return (at_conv_picture){.height = c->in.height[i],
+                             .width = c->in.width[i],
+                             .first = c->in.first[i],
+                             .out_height = c->out.height[i],
+                             .out_width = c->out.width[i],
+                             .out_first = c->out.first[i],
+                             .row = (c->in.width[i] + 2 * c->window.pad) * c->channels};
 }
 
 /* ---- Forward ---- */
 
-/* For every row i of the window: y += patches' rows i times W's rows i, for all rows of outputs. */
-static bool forward_rows(at_tape *tape, const at_conv_shape *c, const at_conv_picture *p, const at_real *frame,
-                         const at_real *packed, const at_real *b, at_real *y)
-{
-    const int64_t stride = c->window.stride, row = p->frame * c->channels;
-    for (int64_t i = 0; i < c->window.height; i++) {
-        const bool last = i + 1 == c->window.height;
-        const at_gemm gemm = {.m = p->out_width,
-                              .n = c->made,
-                              .k = c->strip,
-                              .a = frame + i * row,
-                              .a_row = stride * c->channels,
-                              .a_col = 1,
-                              .packed = packed + i * at_gemm_packed_size(c->strip, c->made),
-                              .c = y + p->out_first * c->made,
-                              .c_row = c->made,
-                              .accumulate = i > 0,
-                              .bias = last ? b : NULL,
-                              .act = last ? c->act : AT_ACT_NONE};
-        if (!batch_product(tape, &gemm, p->out_height, stride * row, p->out_width * c->made))
-            return false;
-    }
-    return true;
-}
-
 static bool forward(at_tape *tape, const at_conv_shape *c, const at_real *x, at_tensor *w, const at_real *b, at_real *y)
 {
     at_mark mark = at_arena_mark(at_tape_arena(tape));
-    const bool direct = is_direct(c);
-    at_real *memory = at_room(tape, (size_t)frame_size(c, &c->in, c->channels) * sizeof *memory);
-    at_real *rows = direct ? packed_rows(tape, c->window.height, c->strip, c->made) : at_conv_patch_room(tape, c);
-    bool done = memory && rows;
-    for (int64_t i = 0; done && direct && i < c->window.height; i++)
-        at_gemm_pack(w->value + i * c->strip, 1, c->patch, c->strip, c->made,
-                     rows + i * at_gemm_packed_size(c->strip, c->made));
-    for (int64_t i = 0; done && i < c->in.count; i++) {
-        const at_conv_picture p = picture_at(c, i);
-        const at_real *frame = at_conv_frame(c, &p, x, memory);
-        done =
-            direct ? forward_rows(tape, c, &p, frame, rows, b, y) : at_conv_patches(tape, c, &p, frame, w, b, rows, y);
+    at_real *memory = at_room(tape, (size_t)at_conv_frame_size(&c->in, c->channels, c->window.pad) * sizeof *memory);
+    const at_real *packed = at_weights_packed(w, true);
+    if (!packed) {
+        at_real *room = at_room(tape, (size_t)at_gemm_packed_size(c->patch, c->made) * sizeof *room);
+        if (room)
+            at_gemm_pack(w->value, 1, c->patch, c->patch, c->made, room);
+        packed = room;
+    }
+    const int64_t stride = c->window.stride;
+    for (int64_t i = 0; memory && packed && i < c->in.count; i++) {
+        const at_conv_picture p = at_conv_picture_at(c, i);
+        at_patch_product_run(&(at_patch_product){.lines = p.out_height,
+                                                 .cells = p.out_width,
+                                                 .spans = c->window.height,
+                                                 .steps = c->strip,
+                                                 .n = c->made,
+                                                 .a = input_frame(c, &p, x, memory),
+                                                 .a_line = stride * p.row,
+                                                 .a_cell = stride * c->channels,
+                                                 .a_span = p.row,
+                                                 .a_step = 1,
+                                                 .packed = packed,
+                                                 .c = y + p.out_first * c->made,
+                                                 .c_line = p.out_width * c->made,
+                                                 .c_cell = c->made,
+                                                 .bias = b,
+                                                 .act = c->act});
     }
     at_arena_release(at_tape_arena(tape), mark);
-    return done;
+    return memory && packed;
 }
 
 /* ---- Backward ---- */
 
-/* The window turned around, row i of it as [width * made, C]: what a cell of the input has sent to the outputs around it. */
-static void turn_window(const at_conv_back *k)
+/* to [columns,rows] = from [rows,columns] */
+static void transpose(const at_real *from, int64_t rows, int64_t columns, at_real *to)
 {
-    const at_conv_shape *c = k->c;
-    const int64_t size = c->window.width, n = at_gemm_packed_size(size * c->made, c->channels);
-    at_real *turned = k->frame; /* large enough, and not in use yet */
-    for (int64_t i = 0; i < size; i++) {
-        for (int64_t j = 0; j < size; j++)
-            for (int64_t o = 0; o < c->made; o++)
-                memcpy(turned + (j * c->made + o) * c->channels,
-                       k->w->value + o * c->patch + ((size - 1 - i) * size + size - 1 - j) * c->channels,
-                       (size_t)c->channels * sizeof *turned);
-        at_gemm_pack(turned, c->channels, 1, size * c->made, c->channels, k->turned + i * n);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++)
+            to[j * rows + i] = from[i * columns + j];
+}
+
+/* dW^T += patches^T gz, one chain over the cells of all pictures: rows are the numbers of a patch. */
+static void weights_back(at_tape *tape, const at_conv_shape *c, const at_real *x, const at_real *gz, at_real *w_grad)
+{
+    at_real *memory = at_room(tape, (size_t)at_conv_frame_size(&c->in, c->channels, c->window.pad) * sizeof *memory);
+    at_real *turned = at_room(tape, (size_t)(c->patch * c->made) * sizeof *turned); /* [patch, made] */
+    const int64_t size = at_gemm_packed_size(at_conv_frame_size(&c->out, 1, 0), c->made), stride = c->window.stride;
+    at_real *packed = at_room(tape, (size_t)size * sizeof *packed);
+    const bool is_panel = at_gemm_packed_size(1, 1) == c->made; /* gz is packed as it is */
+    if (!at_tape_ok(tape))
+        return;
+    transpose(w_grad, c->made, c->patch, turned);
+    for (int64_t i = 0; i < c->in.count; i++) {
+        const at_conv_picture p = at_conv_picture_at(c, i);
+        const at_real *own = gz + p.out_first * c->made;
+        if (!is_panel)
+            at_gemm_pack(own, c->made, 1, p.out_height * p.out_width, c->made, packed);
+        at_patch_product_run(&(at_patch_product){.lines = c->window.height,
+                                                 .cells = c->strip,
+                                                 .spans = p.out_height,
+                                                 .steps = p.out_width,
+                                                 .n = c->made,
+                                                 .a = input_frame(c, &p, x, memory),
+                                                 .a_line = p.row,
+                                                 .a_cell = 1,
+                                                 .a_span = stride * p.row,
+                                                 .a_step = stride * c->channels,
+                                                 .packed = is_panel ? own : packed,
+                                                 .c = turned,
+                                                 .c_line = c->strip * c->made,
+                                                 .c_cell = c->made,
+                                                 .accumulate = true});
     }
+    transpose(turned, c->patch, c->made, w_grad);
 }
 
-/* The outputs' gradient has a frame as wide as the input's. Beyond the end of its rows it is zero, so the rows of both go
- * through one product: dW's rows i += gz^T frame, dx += gz's rows i times the turned window's. */
-static void back_rows(const at_conv_back *k, const at_conv_picture *p)
-{
-    const at_conv_shape *c = k->c;
-    const int64_t pad = c->window.pad;
-    const at_real *gz = frame_of(c, k->gz + p->out_first * c->made, p->height, p->width, c->made, k->gz_frame);
-    const at_real *frame = k->w_grad ? at_conv_frame(c, p, k->x, k->frame) : NULL;
-    for (int64_t i = 0; k->w_grad && i < c->window.height; i++)
-        at_product(k->tape, &(at_gemm){.m = c->made,
-                                       .n = c->strip,
-                                       .k = p->height * p->frame,
-                                       .a = gz + (pad * p->frame + pad) * c->made,
-                                       .a_row = 1,
-                                       .a_col = c->made,
-                                       .b = frame + i * p->frame * c->channels,
-                                       .b_row = c->channels,
-                                       .b_col = 1,
-                                       .c = k->w_grad + i * c->strip,
-                                       .c_row = c->patch,
-                                       .accumulate = true});
-    for (int64_t i = 0; k->x_grad && i < c->window.height; i++)
-        batch_product(k->tape,
-                      &(at_gemm){.m = p->width,
-                                 .n = c->channels,
-                                 .k = c->window.width * c->made,
-                                 .a = gz + i * p->frame * c->made,
-                                 .a_row = c->made,
-                                 .a_col = 1,
-                                 .packed = k->turned + i * at_gemm_packed_size(c->window.width * c->made, c->channels),
-                                 .c = k->x_grad + p->first * c->channels,
-                                 .c_row = c->channels,
-                                 .accumulate = true},
-                      p->height, p->frame * c->made, p->width * c->channels);
-}
-
-/* Numbers in the largest frame of the outputs' gradient that at_conv_phases_back makes. */
-static int64_t phase_frame_size(const at_conv_shape *c)
-{
-    const int64_t more = 2 * at_conv_phase_border(c);
-    int64_t most = 0;
-    for (int64_t i = 0; i < c->out.count; i++) {
-        const int64_t cells = (c->out.height[i] + more) * (c->out.width[i] + more);
-        most = cells > most ? cells : most;
-    }
-    return most * c->made + AT_CONV_SLACK;
-}
-
-/* gz = g act'(z), db = the sum of its rows; then picture by picture */
+/* gz = g act'(z), db = the sum of its rows; then the gradients of the weights and of the input */
 static void conv_backward(at_node *node)
 {
     const at_conv_shape *c = node->saved;
-    at_tensor *x = node->inputs[0], *b = node->inputs[2], *y = node->outputs[0];
+    at_tensor *x = node->inputs[0], *w = node->inputs[1], *b = node->inputs[2], *y = node->outputs[0];
     at_tape *tape = y->tape;
-    at_conv_back k = {.c = c, .tape = tape, .w = node->inputs[1], .x = x->value};
-    k.x_grad = at_tensor_grad(x);
-    k.w_grad = at_tensor_grad(k.w);
+    bool x_add;
+    at_real *x_grad = at_tensor_grad_whole(x, &x_add), *w_grad = at_tensor_grad(w);
     at_act_grad(y, c->out.first[c->out.count], c->made, c->act, at_tensor_grad(b));
-    k.gz = y->grad;
-    const bool direct = is_direct_back(c), phased = !direct && c->channels >= WORTH_PHASES;
     at_mark mark = at_arena_mark(at_tape_arena(tape));
-    const int64_t size = frame_size(c, &c->in, c->channels), turned = c->window.width * c->made * c->channels;
-    k.frame = at_room(tape, (size_t)(size > turned ? size : turned) * sizeof *k.frame);
-    if (direct || phased) {
-        const int64_t gz_size = direct ? frame_size(c, &c->in, c->made) : phase_frame_size(c);
-        k.gz_frame = at_room(tape, (size_t)gz_size * sizeof *k.gz_frame);
-        k.turned = direct ? packed_rows(tape, c->window.height, c->window.width * c->made, c->channels)
-                          : at_room(tape, (size_t)at_conv_phase_room(c) * sizeof *k.turned);
-    } else {
-        k.frame_grad = at_room(tape, (size_t)size * sizeof *k.frame_grad);
-    }
-    if (!direct)
-        k.rows = at_conv_patch_room(tape, c);
-    if ((direct || phased) && k.x_grad && at_tape_ok(tape))
-        direct ? turn_window(&k) : at_conv_phase_pack(&k, k.frame);
-    at_conv_back weights = k; /* their gradient alone */
-    weights.x_grad = NULL;
-    for (int64_t i = 0; i < c->in.count && at_tape_ok(tape); i++) {
-        const at_conv_picture p = picture_at(c, i);
-        if (direct)
-            back_rows(&k, &p);
-        else
-            at_conv_patches_back(phased ? &weights : &k, &p);
-        if (phased && k.x_grad)
-            at_conv_phases_back(&k, &p);
-    }
+    if (w_grad && at_tape_ok(tape))
+        weights_back(tape, c, x->value, y->grad, w_grad);
+    at_arena_release(at_tape_arena(tape), mark);
+    const at_conv_back k = {.c = c, .tape = tape, .w = w, .gz = y->grad, .x_grad = x_grad, .x_add = x_add};
+    if (x_grad && at_tape_ok(tape))
+        (c->channels < FEW_CHANNELS ? at_conv_patches_back : at_conv_phases_back)(&k);
     at_arena_release(at_tape_arena(tape), mark);
 }
 

@@ -350,10 +350,11 @@ bool at_backward_from(at_tensor *tensor, const at_real *seed)
                        "backward: the backward pass of this tape has run already; another one needs a new tape");
     tape->walked = true;
     root_of(tensor)->owned = false; /* the caller may read the start tensor afterwards */
-    at_real *grad = at_tensor_grad(tensor);
+    bool add;
+    at_real *grad = at_tensor_grad_whole(tensor, &add);
     int64_t count = at_shape_count(tensor->shape);
     for (int64_t i = 0; grad && i < count; i++)
-        grad[i] += seed[i];
+        grad[i] = add ? grad[i] + seed[i] : seed[i];
     for (at_node *node = tape->last; node && at_tape_ok(tape); node = node->previous) {
         if (reached(node)) {
             node->op->backward(node);

@@ -11,7 +11,8 @@ enum { CELLS = 4 * 3 + 1 * 6 + 5 * 2 };
 typedef struct conv_case {
     at_window window;
     at_act act;
-    bool bias, square; /* square: x is read a second time */
+    bool bias, square;
+    bool twice; /* x is read by two convolutions */
 } conv_case;
 
 static at_tensor *conv(at_tape *tape, at_tensor *const *x, const void *context)
@@ -20,16 +21,24 @@ static at_tensor *conv(at_tape *tape, at_tensor *const *x, const void *context)
     const at_grids in = at_grids_make(tape, PICTURES, heights, widths);
     const at_grids out = at_grids_after(tape, &in, how->window, false);
     at_tensor *y = at_conv(x[0], &in, how->window, x[1], how->bias ? x[2] : NULL, how->act, &out);
+    if (how->twice)
+        y = at_add(y, at_conv(x[0], &in, how->window, x[1], NULL, AT_ACT_TANH, &out));
     return how->square ? at_mul(y, y) : y;
 }
 
 static void convolutions(void **state)
 {
     (void)state;
-    const conv_case cases[] = {{{3, 3, 1, 1}, AT_ACT_NONE, true, false}, {{3, 3, 2, 1}, AT_ACT_TANH, true, true},
-                               {{1, 1, 1, 0}, AT_ACT_NONE, false, true}, {{5, 5, 2, 2}, AT_ACT_SIGMOID, false, false},
-                               {{1, 2, 1, 0}, AT_ACT_NONE, true, false}, {{5, 3, 3, 2}, AT_ACT_NONE, true, true},
-                               {{3, 3, 1, 1}, AT_ACT_TANH, true, true},  {{5, 5, 1, 2}, AT_ACT_NONE, false, false}};
+    const conv_case cases[] = {{.window = {3, 3, 1, 1}, .bias = true},
+                               {.window = {3, 3, 2, 1}, .act = AT_ACT_TANH, .bias = true, .square = true},
+                               {.window = {1, 1, 1, 0}, .square = true},
+                               {.window = {1, 1, 2, 0}, .square = true}, /* cells that no window sees */
+                               {.window = {5, 5, 2, 2}, .act = AT_ACT_SIGMOID},
+                               {.window = {1, 2, 1, 0}, .bias = true, .twice = true},
+                               {.window = {5, 3, 3, 2}, .bias = true, .square = true},
+                               {.window = {3, 3, 1, 1}, .act = AT_ACT_TANH, .bias = true, .square = true},
+                               {.window = {3, 3, 2, 1}, .square = true, .twice = true},
+                               {.window = {5, 5, 1, 2}}};
     const int64_t channels[] = {1, 3, 17, 33};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (size_t k = 0; k < sizeof channels / sizeof *channels; k++) {
@@ -208,9 +217,9 @@ static void values_of_every_window(void **state)
     (void)state;
     const at_window windows[] = {{3, 3, 1, 1}, {3, 3, 2, 1}, {5, 5, 1, 2}, {5, 5, 3, 2}, {1, 1, 1, 0}, {1, 1, 2, 0},
                                  {1, 2, 1, 0}, {2, 1, 1, 1}, {3, 3, 1, 2}, {7, 3, 2, 3}, {1, 7, 1, 3}, {3, 1, 1, 1}};
-    enum { MADE = 5 };
+    enum { MADE = 21 };
     for (size_t n = 0; n < sizeof windows / sizeof *windows; n++)
-        for (int64_t C = 1; C <= 36; C = C < 4 ? C + 1 : 3 * C) {
+        for (int64_t C = 1; C <= 140; C = C < 4 ? C + 1 : C < 36 ? 3 * C : C + 104) { /* 1 2 3 4 12 36 140 */
             const at_window w = windows[n];
             const int64_t row = w.width * C, patch = w.height * row;
             at_arena *arena = at_arena_new();
@@ -244,6 +253,71 @@ static void values_of_every_window(void **state)
                     }
             at_arena_free(arena);
         }
+}
+
+/* More outputs than one pass of the kernel sums up. */
+static void gradients_of_a_large_picture(void **state)
+{
+    (void)state;
+    enum { H = 23, W = 21, C = 9, MADE = 5, SIDE = 3 };
+    const int64_t height = H, width = W;
+    const at_window w = {SIDE, SIDE, 1, 1};
+    static double x[H * W * C], x_grad[H * W * C], weights[MADE * SIDE * SIDE * C], w_grad[MADE * SIDE * SIDE * C],
+        g[H * W * MADE];
+    for (int i = 0; i < H * W * C; i++)
+        x[i] = sin(1.7 * i);
+    for (int i = 0; i < MADE * SIDE * SIDE * C; i++)
+        weights[i] = cos(0.9 * i);
+    for (int i = 0; i < H * W * MADE; i++)
+        g[i] = sin(0.3 * i + 1);
+    at_arena *arena = at_arena_new();
+    at_tape *tape = at_tape_new(arena, true);
+    const at_grids in = at_grids_make(tape, 1, &height, &width);
+    at_tensor *tx = at_leaf(tape, AT_SHAPE(H * W, C), x, x_grad, true);
+    at_tensor *tw = at_leaf(tape, AT_SHAPE(MADE, SIDE * SIDE * C), weights, w_grad, true);
+    assert_true(at_backward_from(at_conv(tx, &in, w, tw, NULL, AT_ACT_NONE, &in), g));
+    for (int cell = 0; cell < H * W; cell++) /* take back what each output gave */
+        for (int q = 0; q < SIDE * SIDE * C; q++) {
+            const int i = cell / W - 1 + q / (SIDE * C), k = cell % W - 1 + q / C % SIDE;
+            if (i < 0 || i >= H || k < 0 || k >= W)
+                continue;
+            for (int o = 0; o < MADE; o++) {
+                w_grad[o * SIDE * SIDE * C + q] -= g[cell * MADE + o] * x[(i * W + k) * C + q % C];
+                x_grad[(i * W + k) * C + q % C] -= g[cell * MADE + o] * weights[o * SIDE * SIDE * C + q];
+            }
+        }
+    for (int i = 0; i < H * W * C; i++)
+        assert_float_equal(x_grad[i], 0, 1e-11);
+    for (int i = 0; i < MADE * SIDE * SIDE * C; i++)
+        assert_float_equal(w_grad[i], 0, 1e-11);
+    at_arena_free(arena);
+}
+
+/* Their gradient is 0, whatever the memory held before. */
+static void cells_that_no_window_sees(void **state)
+{
+    (void)state;
+    enum { SIDE = 4, C = 9, COUNT = SIDE * SIDE * C };
+    const int64_t side = SIDE;
+    const at_window w = {1, 1, 2, 0};
+    double x[COUNT] = {0}, x_grad[COUNT] = {0}, weights[C] = {0}, g[SIDE * SIDE / 4] = {1, 1, 1, 1};
+    for (int i = 0; i < C; i++)
+        weights[i] = i + 1;
+    at_arena *arena = at_arena_new();
+    double *memory = at_arena_take(arena, 100000 * sizeof *memory);
+    for (int i = 0; i < 100000; i++)
+        memory[i] = NAN;
+    at_arena_reset(arena);
+    at_tape *tape = at_tape_new(arena, true);
+    const at_grids in = at_grids_make(tape, 1, &side, &side), out = at_grids_after(tape, &in, w, false);
+    at_tensor *middle = at_scale(at_leaf(tape, AT_SHAPE(SIDE * SIDE, C), x, x_grad, true), 1);
+    at_tensor *tw = at_leaf(tape, AT_SHAPE(1, C), weights, NULL, false);
+    assert_true(at_backward_from(at_conv(middle, &in, w, tw, NULL, AT_ACT_NONE, &out), g));
+    for (int i = 0; i < COUNT; i++) {
+        const bool seen = i / C % SIDE % 2 == 0 && i / C / SIDE % 2 == 0;
+        assert_float_equal(x_grad[i], seen ? i % C + 1 : 0, 0);
+    }
+    at_arena_free(arena);
 }
 
 static void values_of_a_pooling(void **state)
@@ -358,6 +432,8 @@ int main(void)
         cmocka_unit_test(poolings),
         cmocka_unit_test(norms),
         cmocka_unit_test(values_of_a_convolution),
+        cmocka_unit_test(gradients_of_a_large_picture),
+        cmocka_unit_test(cells_that_no_window_sees),
         cmocka_unit_test(values_of_every_window),
         cmocka_unit_test(values_of_a_pooling),
         cmocka_unit_test(values_of_a_norm),
