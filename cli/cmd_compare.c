@@ -10,7 +10,7 @@
 
 typedef struct compare_command {
     cli_common common;
-    const char *directory, *json, *html, *latex, *csv;
+    const char *directory, *json, *html, *curves, *latex, *csv;
     at_texts sets;
     int64_t jobs;
     bool print;
@@ -30,6 +30,8 @@ static const at_setting table[] = {
      .help = "the table with unrounded numbers, every run and the command line that repeats it"},
     {AT_SETTING_TEXT, "html", "FILE", offsetof(compare_command, html),
      .help = "the table as an HTML page, with learning curves and one sentence's attention for each row"},
+    {AT_SETTING_TEXT, "curves", "FILE", offsetof(compare_command, curves),
+     .help = "loss and validation while training as a drawing, FILE.svg; attend curve draws single runs"},
     {AT_SETTING_TEXT, "latex", "FILE", offsetof(compare_command, latex),
      .help = "the table for LaTeX, a tabular with the rules of the package booktabs"},
     {AT_SETTING_TEXT, "csv", "FILE", offsetof(compare_command, csv),
@@ -55,7 +57,7 @@ static char *find_text(const char *name, bool *preset, at_error *error)
     const char *names[64];
     int count = 0;
     *preset = false;
-    if (access(name, F_OK) == 0)
+    if (access(name, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR))
         return text_of_file(name, error);
     for (; count < 64 && compare_preset_at(count); count++) {
         names[count] = compare_preset_at(count)->name;
@@ -138,7 +140,7 @@ static bool ended_alike(const compare_table *t, compare_state state)
 static bool gather(const compare_command *o, compare_table *t, at_error *error)
 {
     return (!(o->json || o->html || o->latex) || compare_significance(t, error)) &&
-           (!o->html || (compare_curves(t, error) && compare_pictures(t, error)));
+           (!(o->html || o->curves) || compare_curves(t, error)) && (!o->html || compare_pictures(t, error));
 }
 
 /* Shows what there is; bad if a run failed, or if nothing could be run at all. An error of the data, or of a setting
@@ -179,8 +181,14 @@ static bool compare(const compare_command *o, compare_table *t, const char *fold
     if (strlen(folder) > MOST_FOLDER)
         return fail(error, AT_USAGE, "the path '%.60s...' is too long for the runs: it may have %d letters", folder,
                     MOST_FOLDER);
+    if (o->curves && (!ends_in(o->curves, ".svg") || t->spec->cell_count > COMPARE_MOST_LINES))
+        return ends_in(o->curves, ".svg")
+                   ? fail(error, AT_USAGE, "--curves draws at most %d rows, and there are %d", COMPARE_MOST_LINES,
+                          t->spec->cell_count)
+                   : fail(error, AT_USAGE, "--curves is a name that ends in .svg, not '%s'", o->curves);
     bool good = add_output(&outputs, t->spec, "--json", o->json, compare_write_json, t, error) &&
                 add_output(&outputs, t->spec, "--html", o->html, compare_write_html, t, error) &&
+                add_output(&outputs, t->spec, "--curves", o->curves, compare_write_curves, t, error) &&
                 add_output(&outputs, t->spec, "--latex", o->latex, compare_write_latex, t, error) &&
                 add_output(&outputs, t->spec, "--csv", o->csv, compare_write_csv, t, error);
     const bool made = good && mkdir(folder, 0777) == 0;

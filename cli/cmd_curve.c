@@ -133,14 +133,7 @@ static bool write_svg(FILE *f, const void *context)
         const svg_plot plot = plot_of(c, c->metric[m], line, title);
         tall += svg_plot_height(&plot);
     }
-    fprintf(f,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">\n<style>\n%s",
-            SVG_PLOT_WIDTH, tall, SVG_PLOT_WIDTH, tall, svg_style);
-    fputs(
-        "svg { color: #222 } .ground { fill: #fff }\n"
-        "@media screen and (prefers-color-scheme: dark) { svg { color: #ddd } .ground { fill: #181818 } }\n</style>\n",
-        f);
-    fprintf(f, "<rect class=\"ground\" width=\"%d\" height=\"%d\"/>\n", SVG_PLOT_WIDTH, tall);
+    svg_file_begin(f, tall);
     for (int m = 0, top = 0; m < c->metrics; m++) {
         svg_plot plot = plot_of(c, c->metric[m], line, title);
         plot.is_part = true;
@@ -148,7 +141,7 @@ static bool write_svg(FILE *f, const void *context)
         svg_plot_write(f, &plot);
         top += svg_plot_height(&plot);
     }
-    fputs("</svg>\n", f);
+    svg_file_end(f);
     return !ferror(f);
 }
 

@@ -203,3 +203,20 @@ void svg_plot_write(FILE *f, const svg_plot *p)
             write_name(f, &p->line[l], row++);
     fputs(p->is_part ? "</g>\n" : "</svg>\n", f);
 }
+
+void svg_file_begin(FILE *stream, int height)
+{
+    fprintf(stream,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">\n<style>\n%s",
+            SVG_PLOT_WIDTH, height, SVG_PLOT_WIDTH, height, svg_style);
+    fputs(
+        "svg { color: #222 } .ground { fill: #fff }\n"
+        "@media screen and (prefers-color-scheme: dark) { svg { color: #ddd } .ground { fill: #181818 } }\n</style>\n",
+        stream);
+    fprintf(stream, "<rect class=\"ground\" width=\"%d\" height=\"%d\"/>\n", SVG_PLOT_WIDTH, height);
+}
+
+void svg_file_end(FILE *stream)
+{
+    fputs("</svg>\n", stream);
+}

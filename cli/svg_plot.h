@@ -37,6 +37,10 @@ void svg_plot_write(FILE *stream, const svg_plot *plot);
 enum { SVG_PLOT_WIDTH = 836 };
 int svg_plot_height(const svg_plot *plot);
 
+/* A file of its own: before its plots, which are parts of it and take `height` together, and after them. */
+void svg_file_begin(FILE *stream, int height);
+void svg_file_end(FILE *stream);
+
 /* Text in which the characters of markup are escaped, and control characters and bytes that are not UTF-8 replaced. */
 void markup_text(FILE *stream, const char *text);
 

@@ -275,6 +275,8 @@ void compare_notes(const compare_table *table, char *out, size_t size);
 void compare_print(const compare_table *table);
 /* Writers of cli_output; `context` is a table. */
 bool compare_write_json(FILE *stream, const void *context);
+enum { COMPARE_MOST_LINES = 32 };                             /* of a plot */
+bool compare_write_curves(FILE *stream, const void *context); /* an SVG file: loss and validation while training */
 bool compare_write_html(FILE *stream, const void *context); /* with p, curves and pictures */
 bool compare_write_latex(FILE *stream, const void *context);
 bool compare_write_csv(FILE *stream, const void *context);

@@ -132,11 +132,9 @@ static void write_table(FILE *f, const compare_table *table)
 
 /* ---- Plots ---------------------------------------------------------------------------------------------------- */
 
-enum { MOST_LINES = 32 };
-
 /* The names of the lines, one for each cell. */
 typedef struct labels {
-    char text[MOST_LINES][300];
+    char text[COMPARE_MOST_LINES][300];
 } labels;
 
 static void label_all(const compare_table *table, labels *names)
@@ -163,8 +161,8 @@ static void write_lengths(FILE *f, const compare_table *table, const labels *nam
     int points[MOST];
     const int count = plotted(table, points);
     const char *titles[MOST];
-    svg_line lines[MOST_LINES];
-    svg_point point[MOST_LINES][MOST];
+    svg_line lines[COMPARE_MOST_LINES];
+    svg_point point[COMPARE_MOST_LINES][MOST];
     svg_plot plot = {.x_title = "length of the source",
                      .y_title = table->spec->metric[0],
                      .x_names = titles,
@@ -192,15 +190,15 @@ static void write_lengths(FILE *f, const compare_table *table, const labels *nam
     fputs("</section>\n", f);
 }
 
-/* The curves of all runs, those of a cell in one colour. False if there are none, or no memory for them. */
-static bool write_curves(FILE *f, const compare_table *table, const labels *names, bool valid)
+/* The curves of all runs, those of a cell in one colour: their lines, to release with free; NULL: no memory. */
+static svg_line *plot_curves(const compare_table *table, const labels *names, bool valid, char title[100],
+                             svg_plot *into)
 {
     const int cells = table->spec->cell_count;
-    bool listed[MOST_LINES] = {false};
-    char title[100];
-    svg_line *lines = calloc((size_t)table->run_count, sizeof *lines);
+    bool listed[COMPARE_MOST_LINES] = {false};
+    svg_line *lines = calloc((size_t)table->run_count + 1, sizeof *lines);
     svg_plot plot = {.x_title = "updates", .y_title = title, .line = lines};
-    snprintf(title, sizeof title, valid ? "validation: %s" : "training loss", table->valid_metric);
+    snprintf(title, 100, valid ? "validation: %s" : "training loss", table->valid_metric);
     for (int i = 0; lines && i < table->run_count; i++) {
         const compare_curve *curve = &table->curve[i];
         const int cell = i % cells, count = valid ? curve->valids : curve->losses;
@@ -210,6 +208,16 @@ static bool write_curves(FILE *f, const compare_table *table, const labels *name
             (svg_line){listed[cell] ? NULL : names->text[cell], cell, valid ? curve->valid : curve->loss, count};
         listed[cell] = true;
     }
+    *into = plot;
+    return lines;
+}
+
+/* False if there is no memory for them. */
+static bool write_curves(FILE *f, const compare_table *table, const labels *names, bool valid)
+{
+    char title[100];
+    svg_plot plot;
+    svg_line *lines = plot_curves(table, names, valid, title, &plot);
     if (plot.lines) {
         element(f, "<section><h2>", valid ? "Validation while training" : "Loss while training", "</h2>\n");
         svg_plot_write(f, &plot);
@@ -219,12 +227,42 @@ static bool write_curves(FILE *f, const compare_table *table, const labels *name
     return lines;
 }
 
+bool compare_write_curves(FILE *f, const void *context)
+{
+    const compare_table *table = context;
+    labels names;
+    char title[2][100];
+    svg_plot plot[2];
+    svg_line *lines[2];
+    int tall = 0;
+    label_all(table, &names);
+    for (int i = 0; i < 2; i++) {
+        lines[i] = plot_curves(table, &names, i, title[i], &plot[i]);
+        plot[i].is_part = true;
+        plot[i].top = tall;
+        tall += plot[i].lines ? svg_plot_height(&plot[i]) : 0;
+    }
+    svg_file_begin(f, tall > 0 ? tall : 40);
+    if (tall == 0)
+        fputs("<text x=\"12\" y=\"26\" fill=\"currentColor\" font-family=\"sans-serif\">no run was reported or "
+              "validated twice</text>\n",
+              f);
+    for (int i = 0; i < 2; i++)
+        if (plot[i].lines)
+            svg_plot_write(f, &plot[i]);
+    svg_file_end(f);
+    const bool whole = lines[0] && lines[1];
+    free(lines[0]);
+    free(lines[1]);
+    return whole && !ferror(f);
+}
+
 static bool write_plots(FILE *f, const compare_table *table)
 {
     const int cells = table->spec->cell_count;
     labels names;
-    if (cells > MOST_LINES) {
-        fprintf(f, "<p>No plots: they have at most %d lines, and there are %d rows.</p>\n", MOST_LINES, cells);
+    if (cells > COMPARE_MOST_LINES) {
+        fprintf(f, "<p>No plots: they have at most %d lines, and there are %d rows.</p>\n", COMPARE_MOST_LINES, cells);
         return true;
     }
     label_all(table, &names);

@@ -143,7 +143,7 @@ static void remove_unrecorded(const step *s)
 {
     char state[PATH + 10];
     snprintf(state, sizeof state, "%s.state", s->model);
-    if (access(state, F_OK) != 0)
+    if (access(state, F_OK) != 0 && errno == ENOENT)
         unlink(s->model);
 }
 

@@ -82,7 +82,7 @@ printf 'updates = 2\nsource = here\ntarget = here\ntest-source = here\ntest-targ
 refuse 1 "cannot read 'here': No such file or directory" compare wrong.spec
 
 # The table: a row for each combination, one of them not possible, which is no failure.
-"$attend" compare tiny.spec --jobs 2 --json t.json --html t.html >table 2>said || fail "compare says $(cat said)"
+"$attend" compare tiny.spec --jobs 2 --json t.json --html t.html --curves t.svg >table 2>said || fail "compare says $(cat said)"
 equal 'A <small> "grid" & more' "$(head -1 table)" "the title"
 equal 'heads accuracy wer 2 words 3 words 4 words beyond accuracy beyond wer aer parameters ms/update peak MB words/s' \
     "$(sed -n 3p table | tr -s ' ')" "the head of the table"
@@ -150,6 +150,14 @@ done
 equal 1 "$(grep -c '^attend train.*--heads [14] ' said)" "trainings without a record"
 grep -q 'A &lt;small&gt; &quot;grid&quot; &amp; more' t.html || fail "the page's title is not escaped"
 equal '' "$(grep -ioE '(src|href)=|https?:|url\(|@import|<script' t.html || true)" "what the page takes from outside"
+# The curves as a drawing, with the lines of the page; or what is missing.
+grep -q 'no run was reported or validated twice' t.svg || fail "a drawing without curves is $(cat t.svg)"
+"$attend" compare tiny.spec --set seeds=1 --set report-every=20 --directory curves --quiet --html one.html --curves one.svg >table 2>said || fail "compare says $(cat said)"
+grep -o '<polyline[^>]*>' one.svg | sort -u >lines
+[ "$(wc -l <lines)" -ge 2 ] || fail "the drawing has $(wc -l <lines) lines"
+equal '' "$(grep -vFf <(grep -o '<polyline[^>]*>' one.html) lines || true)" "lines that the page does not have"
+grep -q 'training loss' one.svg || fail "the drawing has no title"
+equal 1 "$(grep -c '^<svg ' one.svg)" "the drawing's elements"
 # The best of a column stands out, and everything that is as good; of columns in which all are alike nothing does.
 equal 0 "$("$attend" compare tiny.spec --set 'heads=4' --quiet --html one.html >/dev/null && grep -c 'td class="best"' one.html || true)" \
     "the best of one row"

@@ -23,6 +23,7 @@ seeds = 1 2
 metrics = wer accuracy
 S
 refuse 1 "--latex: cannot write 'no/where': the directory 'no' does not exist" compare odd.spec --latex no/where
+refuse 2 "--curves is a name that ends in .svg, not 'x.png'" compare odd.spec --curves x.png
 refuse 1 "--csv: cannot write 'no/where': the directory 'no' does not exist" compare odd.spec --csv no/where
 refuse 2 "--csv: 'odd.spec' is the SPEC itself; name another file" compare odd.spec --csv odd.spec
 
