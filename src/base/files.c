@@ -86,6 +86,24 @@ unsigned char *at_file_read(const char *path, size_t *size, at_error *error)
     return bytes;
 }
 
+size_t at_file_begin(const char *path, void *bytes, size_t size, at_error *error)
+{
+    const int file = error->code == AT_OK ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    size_t have = 0;
+    ssize_t got = file < 0 ? -1 : 1;
+    while (got > 0 && have < size) {
+        got = read(file, (char *)bytes + have, size - have);
+        have += got > 0 ? (size_t)got : 0;
+        if (got < 0 && errno == EINTR)
+            got = 1;
+    }
+    if (got < 0)
+        at_file_fail(error, "read", path, errno);
+    if (file >= 0)
+        close(file);
+    return got < 0 ? 0 : have;
+}
+
 int at_file_open_regular(const char *path, size_t *size, at_error *error)
 {
     if (error->code != AT_OK)

@@ -7,6 +7,9 @@
 /* The whole file in memory (release with free); *size its length. NULL if it cannot be read. */
 unsigned char *at_file_read(const char *path, size_t *size, at_error *error);
 
+/* Up to `size` bytes from the beginning of a file; returns how many, fewer if it is shorter, 0 with the error set. */
+size_t at_file_begin(const char *path, void *bytes, size_t size, at_error *error);
+
 /* Opens a regular file for reading, never waiting for a pipe; *size its length. -1 if it cannot be opened or is a directory,
  * a pipe or a device. */
 int at_file_open_regular(const char *path, size_t *size, at_error *error);

@@ -144,7 +144,13 @@ static bool add_file(at_pictures *pictures, const char *path, at_error *error)
         return at_fail(error, AT_USAGE,
                        "'%s' is not an item of an array, such as features.npy[0], and the model takes features", path);
     at_image image;
-    const bool done = at_image_read(path, &image, error) && at_pictures_add_image(pictures, &image, path, error);
+    at_error why = *error;
+    const bool read = at_image_read(path, &image, &why);
+    if (!read && why.code == AT_FILE) /* a line of text, perhaps */
+        at_fail(error, why.code, "%s; each line of the source must name a picture file", why.text);
+    else if (!read)
+        *error = why;
+    const bool done = read && at_pictures_add_image(pictures, &image, path, error);
     at_image_free(&image);
     return done;
 }

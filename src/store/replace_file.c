@@ -31,11 +31,11 @@ static bool copy_file(const char *from, const char *to, at_error *error)
  * error set. */
 static bool hold(const char *path, const char *held, at_error *error)
 {
-    if (access(path, F_OK) != 0)
-        return false;
     unlink(held); /* left by a run that was killed */
     if (linkat(AT_FDCWD, path, AT_FDCWD, held, AT_SYMLINK_FOLLOW) == 0)
         return true;
+    if (errno == ENOENT)
+        return false;
     return copy_file(path, held, error); /* a file system without links */
 }
 

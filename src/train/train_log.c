@@ -149,8 +149,20 @@ bool at_trainer_log_sync(at_trainer *trainer, at_error *error)
     return error->code == AT_OK && (fsync(trainer->log) == 0 || at_file_fail(error, "write", trainer->log_path, errno));
 }
 
+/* Up to `size` bytes of the log from an offset on; 0 at its end, -1 with the error set. */
+static ssize_t read_part(const at_trainer *trainer, off_t from, char *bytes, size_t size, at_error *error)
+{
+    ssize_t got;
+    do
+        got = pread(trainer->log, bytes, size, from);
+    while (got < 0 && errno == EINTR);
+    if (got < 0)
+        at_file_fail(error, "read", trainer->log_path, errno);
+    return got;
+}
+
 /* Where the log has so many lines that count, or where it ends if it has fewer; *lines is how many there are up to there. */
-static off_t end_of_line(int log, int64_t *lines)
+static off_t end_of_line(const at_trainer *trainer, int64_t *lines, at_error *error)
 {
     enum { ENOUGH = 20 }; /* bytes of a line that tell whether it counts */
     char bytes[4096], start[ENOUGH];
@@ -158,7 +170,7 @@ static off_t end_of_line(int log, int64_t *lines)
     int64_t most = *lines < 0 ? INT64_MAX : *lines;
     off_t end = 0;
     *lines = 0;
-    for (ssize_t got; *lines < most && (got = pread(log, bytes, sizeof bytes, end)) > 0;)
+    for (ssize_t got; *lines < most && (got = read_part(trainer, end, bytes, sizeof bytes, error)) > 0;)
         for (ssize_t i = 0; i < got && *lines < most; i++, end++) {
             if (column < ENOUGH)
                 start[column] = bytes[i];
@@ -172,11 +184,11 @@ static off_t end_of_line(int log, int64_t *lines)
 }
 
 /* The seconds of a report of this update that begins at an offset of the log; 0 if there is none. */
-static double seconds_of_report(int log, off_t begin, int64_t update)
+static double seconds_of_report(const at_trainer *trainer, off_t begin, int64_t update, at_error *error)
 {
     char line[1000];
     at_error unread = {0};
-    const ssize_t got = pread(log, line, sizeof line, begin);
+    const ssize_t got = read_part(trainer, begin, line, sizeof line, error);
     const char *end = got > 0 ? memchr(line, '\n', (size_t)got) : NULL;
     json_t *report = end ? at_json_read(line, (size_t)(end - line), "a report", &unread) : NULL;
     const char *event = json_string_value(json_object_get(report, "event"));
@@ -192,11 +204,15 @@ bool at_trainer_log_resume(at_trainer *trainer, at_error *error)
 {
     at_progress *p = &trainer->progress;
     int64_t lines = p->logged;
-    const off_t end = end_of_line(trainer->log, &lines);
+    const off_t end = end_of_line(trainer, &lines, error);
+    if (error->code != AT_OK)
+        return false;
     if (p->logged < 0)
         p->logged = lines;
     if (lines < p->logged) /* somebody shortened it */
         return true;
-    trainer->seconds_before = seconds_of_report(trainer->log, end, at_optimiser_steps(trainer->optimiser));
+    trainer->seconds_before = seconds_of_report(trainer, end, at_optimiser_steps(trainer->optimiser), error);
+    if (error->code != AT_OK)
+        return false;
     return ftruncate(trainer->log, end) == 0 || at_file_fail(error, "write", trainer->log_path, errno);
 }

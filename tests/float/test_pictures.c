@@ -174,7 +174,8 @@ static void files(void **state)
     add(pictures, "../below/a picture");
     expect_pixels(pictures, 0, 3, 4, grey);
     expect_pixels(pictures, 1, 3, 4, grey);
-    refuse(pictures, "a picture ", AT_FILE, "cannot read 'a picture ': No such file or directory");
+    refuse(pictures, "a picture ", AT_FILE,
+           "cannot read 'a picture ': No such file or directory; each line of the source must name a picture file");
     at_pictures_free(pictures);
     pictures = new_store(0, 0, 0, true);
     refuse(pictures, "a picture", AT_USAGE,
@@ -291,10 +292,14 @@ static void refusals(void **state)
     refuse(pictures, "../grey.npy[99999999999999999999]", AT_FORMAT,
            "'../grey.npy' has 2 items, counted from 0, and not the one that is asked for");
     refuse(pictures, "../grey.npy", AT_FORMAT, "'../grey.npy' is a .npy array, not a PNG or JPEG picture");
-    refuse(pictures, "../grey.npy[]", AT_FILE, "cannot read '../grey.npy[]': No such file or directory");
-    refuse(pictures, "../grey.npy[-1]", AT_FILE, "cannot read '../grey.npy[-1]': No such file or directory");
+    refuse(pictures, "../grey.npy[]", AT_FILE,
+           "cannot read '../grey.npy[]': No such file or directory; each line of the source must name a picture file");
+    refuse(
+        pictures, "../grey.npy[-1]", AT_FILE,
+        "cannot read '../grey.npy[-1]': No such file or directory; each line of the source must name a picture file");
     refuse(pictures, "none.npy[0]", AT_FILE, "cannot read 'none.npy': No such file or directory");
-    refuse(pictures, ".", AT_FILE, "cannot read '.': it is a directory, not a file");
+    refuse(pictures, ".", AT_FILE,
+           "cannot read '.': it is a directory, not a file; each line of the source must name a picture file");
     refuse(pictures, "../features.npy[0]", AT_SHAPE,
            "'../features.npy' holds float32 of shape [2,3,2]; an array of pictures holds unsigned 8-bit integers "
            "[N,H,W] or "
