@@ -148,7 +148,7 @@ static float float_of_bits(uint32_t bits)
 
 /* A half has 1 sign, 5 exponent (bias 15) and 10 fraction bits; a float 1, 8 (bias 127) and 23, so every half is a
  * float exactly. Its denormals are fraction * 2^-24, which a float holds as normal numbers. */
-static float float_of_half(uint16_t half)
+float at_float_of_half(uint16_t half)
 {
     uint32_t sign = (uint32_t)(half >> 15) << 31, exponent = (half >> 10) & 31, fraction = half & 1023;
     if (exponent == 31)
@@ -156,6 +156,11 @@ static float float_of_half(uint16_t half)
     if (exponent == 0)
         return (sign ? -1.0f : 1.0f) * ((float)fraction * 0x1p-24f);
     return float_of_bits(sign | (exponent + 127 - 15) << 23 | fraction << 13);
+}
+
+float at_float_of_bfloat(uint16_t upper)
+{
+    return float_of_bits((uint32_t)upper << 16);
 }
 
 /* One line per type: to[i] = from[i] as a float. */
@@ -184,10 +189,10 @@ at_array *at_array_to_f32(const at_array *array, at_error *error)
         CONVERT(double, (float)from[i]);
         break;
     case AT_F16:
-        CONVERT(uint16_t, float_of_half(from[i]));
+        CONVERT(uint16_t, at_float_of_half(from[i]));
         break;
     case AT_BF16:
-        CONVERT(uint16_t, float_of_bits((uint32_t)from[i] << 16)); /* the upper half of a float */
+        CONVERT(uint16_t, at_float_of_bfloat(from[i]));
         break;
     case AT_I32:
         CONVERT(int32_t, (float)from[i]);

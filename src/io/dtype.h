@@ -32,6 +32,10 @@ char *at_dims_text(int rank, const int64_t *dim, char *out);
 /* A new array with those values, which need not be aligned. */
 at_array *at_array_of(at_dtype dtype, int rank, const int64_t *dim, const void *values, at_error *error);
 
+/* Numbers of 16 bits; a bfloat is the upper half of a float. */
+float at_float_of_half(uint16_t half);
+float at_float_of_bfloat(uint16_t upper);
+
 /* Checks an array that the caller filled in; `what` says what was to be done with it. */
 bool at_array_check(const at_array *array, const char *what, at_error *error);
 

@@ -15,6 +15,11 @@ bool at_search_complete(at_search_settings *settings, at_error *error)
                        settings->temperature);
     if (!isfinite(settings->length_penalty))
         return at_fail(error, AT_USAGE, "the length penalty is a number, not %g", settings->length_penalty);
+    if (!(settings->normalise >= 0) || settings->normalise > 100)
+        return at_fail(error, AT_USAGE, "the exponent of the length is a number from 0 to 100, not %g",
+                       settings->normalise);
+    if (settings->normalise > 0 && settings->length_penalty != 0)
+        return at_fail(error, AT_USAGE, "a length penalty and an exponent of the length exclude each other");
     if (!(settings->max_length_factor >= 0) || settings->max_length_factor > 1000)
         return at_fail(error, AT_USAGE, "the factor of the longest output is a number from 0 to 1000, not %g",
                        settings->max_length_factor);

@@ -1,6 +1,7 @@
 /* From rows of logits to candidates. A row's numbers depend on that row only and are summed in one order, so neither
  * its neighbours nor the threads change a bit of them. */
 #include <math.h>
+#include <string.h>
 
 #include "base/threads.h"
 #include "kernels/isa.h"
@@ -17,6 +18,9 @@ at_log_softmax at_log_softmax_of(const at_real *row, int64_t count)
     const log_sum_row sums = at_isa()->passes->log_sum(row, count);
     return (at_log_softmax){(double)sums.max, log(sums.sum)};
 }
+
+/* A logit without a probability, and finite. */
+#define NEVER ((at_real)-1e30)
 
 typedef struct rows_job {
     const at_search_work *work;
@@ -178,7 +182,13 @@ static void do_row(void *context, int64_t index, int worker)
     task->count = 0;
     if (task->most == 0)
         return;
-    const at_log_softmax l = at_log_softmax_of(row, job->vocabulary);
+    at_log_softmax l = at_log_softmax_of(row, job->vocabulary);
+    if (task->shares_end && !isnan(l.log_sum)) { /* the softmax over all but the end */
+        at_real *others = job->scratch + worker * job->vocabulary;
+        memcpy(others, row, (size_t)job->vocabulary * sizeof *others);
+        others[AT_END] = NEVER;
+        l = at_log_softmax_of(others, job->vocabulary);
+    }
     task->failed = isnan(l.log_sum);
     if (task->failed)
         return;

@@ -1,9 +1,8 @@
 /* Vocabularies for the command: made from text, or read from a vocabulary file or a model. */
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "store/translator.h"
 
 /* The index of a name in a list that ends with NULL. */
@@ -54,17 +53,13 @@ at_vocabulary *at_vocabulary_make(const char *kind, const at_vocabulary_text *te
     return NULL;
 }
 
-/* A safetensors file starts with the length of its header, 8 bytes, and its first brace; no text contains NULs. */
+/* What a reader knows, or any safetensors file: that starts with the length of its header, 8 bytes, and its first brace; no text contains NULs. */
 static bool is_model(const char *path, at_error *error)
 {
     unsigned char start[9] = {0};
-    FILE *file = fopen(path, "rb");
-    const bool read = file && fread(start, 1, sizeof start, file) == sizeof start;
-    if (file)
-        fclose(file);
-    else
-        at_file_fail(error, "read", path, errno);
-    return read && start[7] == 0 && start[8] == '{';
+    if (at_is_model(path, error))
+        return true;
+    return at_file_begin(path, start, sizeof start, error) == sizeof start && start[7] == 0 && start[8] == '{';
 }
 
 static at_vocabulary *from_model(const char *path, const char *side, at_error *error)

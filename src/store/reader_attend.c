@@ -111,6 +111,7 @@ bool at_translator_save(const at_translator *translator, const char *path, bool 
                 at_tensors_set_meta(file, "max-length", length, error) &&
                 store_vocabulary(translator->source, file, "source.vocabulary", SOURCE_SUBWORDS, error) &&
                 store_vocabulary(translator->target, file, "target.vocabulary", TARGET_SUBWORDS, error) &&
+                (!translator->never_empty || at_tensors_set_meta(file, "never-empty", "true", error)) &&
                 (!translator->history || at_tensors_set_meta(file, "history", translator->history, error)) &&
                 (!translator->training || at_tensors_set_meta(file, "training", translator->training, error)) &&
                 at_params_put(model->params, file, error) && at_file_replace(file, path, keep_previous, error);
@@ -217,6 +218,7 @@ static bool load_parts(at_translator *t, const at_tensors *file, const char *pat
     if (!t->model)
         return at_fail(error, inner.code == AT_MEMORY ? AT_MEMORY : AT_FORMAT,
                        "the model in '%s' cannot be created: %s", path, inner.text);
+    t->never_empty = at_tensors_meta(file, "never-empty");
     if (!copy_text(at_tensors_meta(file, "history"), &t->history) ||
         !copy_text(at_tensors_meta(file, "training"), &t->training))
         return at_no_memory(error, "the history of '%s'", path);
@@ -250,4 +252,5 @@ at_translator *at_translator_load_memory(const void *bytes, size_t size, at_erro
     return NULL;
 }
 
-const at_reader at_reader_attend = {"attend", "the files of attend train", knows, load};
+const at_reader at_reader_attend = {
+    .name = "attend", .formats = "the files of attend train", .knows = knows, .load = load};

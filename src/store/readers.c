@@ -9,22 +9,22 @@
 #include <unistd.h>
 
 #include "base/file_kind.h"
+#include "base/files.h"
 
 /* The records of the readers; the first that knows a file loads it. A new reader is its file and its line here. */
-#define READER_RECORDS(X) X(at_reader_attend)
+#define READER_RECORDS(X) X(at_reader_attend) X(at_reader_ctranslate2)
 #define DECLARE(reader)   extern const at_reader reader;
 #define ADDRESS(reader)   &reader,
 READER_RECORDS(DECLARE)
 static const at_reader *const readers[] = {READER_RECORDS(ADDRESS)};
 enum { READERS = sizeof readers / sizeof *readers };
 
-static bool check_file(const char *path, at_error *error)
+static bool check_file(const char *path, bool *is_folder, at_error *error)
 {
     struct stat about;
     if (stat(path, &about) != 0 || access(path, R_OK) != 0)
         return at_file_fail(error, "read", path, errno);
-    if (S_ISDIR(about.st_mode))
-        return at_fail(error, AT_FILE, "cannot read '%s': it is a directory, not a file", path);
+    *is_folder = S_ISDIR(about.st_mode);
     return true;
 }
 
@@ -32,25 +32,36 @@ static bool check_file(const char *path, at_error *error)
 static const char *kind_of_file(const char *path)
 {
     unsigned char bytes[AT_KIND_BYTES];
-    FILE *file = fopen(path, "rb");
-    const size_t size = file ? fread(bytes, 1, sizeof bytes, file) : 0;
-    const bool good = file && !ferror(file);
-    if (file)
-        fclose(file);
-    return good ? at_file_kind(bytes, size) : NULL;
+    at_error unread = {0};
+    const size_t size = at_file_begin(path, bytes, sizeof bytes, &unread);
+    return unread.code == AT_OK ? at_file_kind(bytes, size) : NULL;
 }
 
-static const at_reader *find_reader(const char *path, at_error *error)
+static const at_reader *who_knows(const char *path, bool is_folder, at_error *error)
 {
     for (int i = 0; i < READERS && error->code == AT_OK; i++)
-        if (readers[i]->knows(path, error))
+        if ((!is_folder || readers[i]->of_folders) && readers[i]->knows(path, error))
             return readers[i];
+    return NULL;
+}
+
+bool at_is_model(const char *path, at_error *error)
+{
+    bool is_folder = false;
+    return error->code == AT_OK && check_file(path, &is_folder, error) && who_knows(path, is_folder, error);
+}
+
+static const at_reader *find_reader(const char *path, bool is_folder, at_error *error)
+{
+    const at_reader *reader = who_knows(path, is_folder, error);
+    if (reader)
+        return reader;
     char all[300] = "";
     for (int i = 0; i < READERS; i++) {
         const size_t used = strlen(all);
         snprintf(all + used, sizeof all - used, "%s%s (%s)", i > 0 ? ", " : "", readers[i]->name, readers[i]->formats);
     }
-    const char *kind = error->code == AT_OK ? kind_of_file(path) : NULL;
+    const char *kind = error->code != AT_OK ? NULL : is_folder ? "a folder" : kind_of_file(path);
     if (kind)
         at_fail(error, AT_UNSUPPORTED, "'%s' is %s, not a model; the known formats are: %s", path, kind, all);
     at_fail(error, AT_UNSUPPORTED, "'%s' is not a model file of a known format; the known formats are: %s", path, all);
@@ -59,9 +70,10 @@ static const at_reader *find_reader(const char *path, at_error *error)
 
 at_translator *at_translator_load(const char *path, at_error *error)
 {
-    if (error->code != AT_OK || !check_file(path, error))
+    bool is_folder = false;
+    if (error->code != AT_OK || !check_file(path, &is_folder, error))
         return NULL;
-    const at_reader *reader = find_reader(path, error);
+    const at_reader *reader = find_reader(path, is_folder, error);
     at_translator *translator = reader ? calloc(1, sizeof *translator) : NULL;
     if (reader && !translator)
         at_no_memory(error, "the model '%s'", path);

@@ -13,6 +13,7 @@ typedef struct at_reader {
     bool (*knows)(const char *path, at_error *error);
     /* Fills in the translator, which is zeroed. On failure the caller frees what was filled in. */
     bool (*load)(at_translator *translator, const char *path, at_error *error);
+    bool of_folders; /* `knows` and `load` take folders, too */
 } at_reader;
 
 #endif

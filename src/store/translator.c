@@ -83,7 +83,8 @@ at_translator *at_translator_clone(const at_translator *translator, at_error *er
                              .max_length = translator->max_length,
                              .more = more,
                              .more_count = translator->more_count,
-                             .expects = translator->expects};
+                             .expects = translator->expects,
+                             .never_empty = translator->never_empty};
     return clone;
 }
 

@@ -15,8 +15,12 @@ struct at_translator {
     int64_t max_length;             /* of a source in training, in units; 0: not known */
     at_model **more;                /* the other members of an ensemble, over the same vocabularies */
     int more_count;
-    bool expects; /* hard attention decodes with the expected context instead of the likeliest source unit */
+    bool never_empty; /* in search the end's probability at the first step is the others', as in CTranslate2 */
+    bool expects;     /* hard attention decodes with the expected context instead of the likeliest source unit */
 };
+
+/* Whether a reader knows the file or folder as a model, intact or not. Fails if it cannot be read. */
+bool at_is_model(const char *path, at_error *error);
 
 /* Writes the model file atomically; with `keep_previous` the file that was there stays as PATH.previous. */
 bool at_translator_save(const at_translator *translator, const char *path, bool keep_previous, at_error *error);

@@ -1,0 +1,492 @@
+/* Models of CTranslate2: a folder with model.bin (ct2_file_internal.h) and vocabularies, or the path of its model.bin.
+ * Weights are [out, in], as ours. A text is tokens with blanks between: the folder does not say how to make them. */
+#include "store/readers_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buffer.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "io/dtype.h"
+#include "store/ct2_file_internal.h"
+#include "store/imported_internal.h"
+
+typedef struct ct2_model {
+    char *folder, *path; /* path: of model.bin */
+    at_ct2_file file;
+    json_t *config; /* config.json, or NULL */
+    at_error *error;
+} ct2_model;
+
+/* ---- Parameters ----------------------------------------------------------------------------------------------- */
+
+/* Our parameter OURS is their variable THEIRS, which must have its shape. */
+static bool set(ct2_model *f, at_params *p, const char *ours, const char *theirs)
+{
+    const int index = at_params_find(p, ours);
+    const at_ct2_variable *v = at_ct2_find(&f->file, theirs);
+    if (!v)
+        return at_fail(f->error, AT_UNSUPPORTED, "'%s' lacks '%s', which every Transformer of this kind has", f->path,
+                       theirs);
+    const at_shape shape = at_params_shape(p, index);
+    char is[AT_SHAPE_TEXT], needs[AT_SHAPE_TEXT];
+    if (v->rank != shape.rank || memcmp(v->dim, shape.dim, (size_t)shape.rank * sizeof *shape.dim) != 0)
+        return at_fail(f->error, AT_FORMAT, "'%s': '%s' is %s, and its other sizes need %s", f->path, theirs,
+                       at_dims_text(v->rank, v->dim, is), at_dims_text(shape.rank, shape.dim, needs));
+    return at_ct2_copy(&f->file, v, at_params_value(p, index));
+}
+
+/* The two arrays of a layer: W and b, or g and b of a norm. */
+static bool set_layer(ct2_model *f, at_params *p, const char *ours, const char *theirs)
+{
+    const bool norm = strstr(theirs, "layer_norm");
+    char our[AT_CT2_NAME], their[AT_CT2_NAME];
+    for (int bias = 0; bias < 2; bias++) {
+        snprintf(our, sizeof our, "%s.%s", ours, bias ? "b" : norm ? "g" : "W");
+        snprintf(their, sizeof their, "%s/%s", theirs, norm ? (bias ? "beta" : "gamma") : bias ? "bias" : "weight");
+        if ((!bias || at_ct2_find(&f->file, their)) && !set(f, p, our, their)) /* a layer without a bias: zeros */
+            return false;
+    }
+    return true;
+}
+
+static bool set_stack(ct2_model *f, const at_model *model, const char *side, int64_t layers)
+{
+    static const char *const encoder[][2] = {{"norm1", "self_attention/layer_norm"},
+                                             {"self.QKV", "self_attention/linear_0"},
+                                             {"self.O", "self_attention/linear_1"},
+                                             {"norm2", "ffn/layer_norm"},
+                                             {"ffn.inner", "ffn/linear_0"},
+                                             {"ffn.outer", "ffn/linear_1"},
+                                             {NULL, NULL}};
+    static const char *const decoder[][2] = {{"norm1", "self_attention/layer_norm"},
+                                             {"self.QKV", "self_attention/linear_0"},
+                                             {"self.O", "self_attention/linear_1"},
+                                             {"norm2", "attention/layer_norm"},
+                                             {"cross.Q", "attention/linear_0"},
+                                             {"cross.KV", "attention/linear_1"},
+                                             {"cross.O", "attention/linear_2"},
+                                             {"norm3", "ffn/layer_norm"},
+                                             {"ffn.inner", "ffn/linear_0"},
+                                             {"ffn.outer", "ffn/linear_1"},
+                                             {NULL, NULL}};
+    const bool decodes = strcmp(side, "decoder") == 0;
+    char ours[AT_CT2_NAME], theirs[AT_CT2_NAME];
+    for (int64_t l = 0; l < layers; l++)
+        for (const char *const(*part)[2] = decodes ? decoder : encoder; (*part)[0]; part++) {
+            snprintf(ours, sizeof ours, "%s.%lld.%s", side, (long long)l + 1, (*part)[0]);
+            snprintf(theirs, sizeof theirs, "%s/layer_%lld/%s", side, (long long)l, (*part)[1]);
+            if (!set_layer(f, model->params, ours, theirs))
+                return false;
+        }
+    snprintf(ours, sizeof ours, "%s.norm", side);
+    snprintf(theirs, sizeof theirs, "%s/layer_norm", side);
+    return at_params_find(model->params, "encoder.norm.g") < 0 || set_layer(f, model->params, ours, theirs);
+}
+
+/* ---- Words ---------------------------------------------------------------------------------------------------- */
+
+static char *path_in(ct2_model *f, const char *name)
+{
+    at_buffer path = {0};
+    at_buffer_print(&path, "%s/%s", f->folder, name);
+    if (!path.failed)
+        return path.bytes; /* the caller frees it */
+    at_buffer_free(&path);
+    at_no_memory(f->error, "the path of '%s'", name);
+    return NULL;
+}
+
+/* FOLDER/AT_CT2_NAME if there is such a file; NULL otherwise. */
+static char *file_in(ct2_model *f, const char *name)
+{
+    struct stat about;
+    char *path = path_in(f, name);
+    if (path && stat(path, &about) == 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
+static bool add_name(at_row_names *names, const char *text, size_t size)
+{
+    names->name[names->count] = strndup(text, size);
+    return names->name[names->count++];
+}
+
+static bool read_text(const char *path, at_row_names *names, at_error *error)
+{
+    at_line_list *lines = at_line_list_read(path, error);
+    bool done = lines && (names->name = calloc((size_t)lines->count + 1, sizeof *names->name));
+    for (int64_t i = 0; done && i < lines->count; i++)
+        done = add_name(names, lines->line[i].text, lines->line[i].size);
+    at_line_list_free(lines);
+    return done;
+}
+
+static bool read_json(const char *path, at_row_names *names, at_error *error)
+{
+    size_t size;
+    char *text = (char *)at_file_read(path, &size, error);
+    json_t *list = text ? at_json_read(text, size, path, error) : NULL;
+    const size_t count = json_array_size(list);
+    bool done = list && (names->name = calloc(count + 1, sizeof *names->name));
+    if (list && count == 0)
+        done = at_fail(error, AT_FORMAT, "'%s' is not a list of words", path);
+    for (size_t i = 0; done && i < count; i++) {
+        const char *word = json_string_value(json_array_get(list, i));
+        done = add_name(names, word ? word : "", word ? strlen(word) : 0);
+    }
+    json_decref(list);
+    free(text);
+    return done;
+}
+
+/* The words of a side: SIDE_vocabulary or shared_vocabulary, .txt or .json. */
+static bool read_words(ct2_model *f, const char *side, at_row_names *names)
+{
+    const char *const kinds[] = {side, "shared"}, *const endings[] = {"txt", "json"};
+    char name[64];
+    for (int i = 0; i < 4 && f->error->code == AT_OK; i++) {
+        snprintf(name, sizeof name, "%s_vocabulary.%s", kinds[i / 2], endings[i % 2]);
+        char *path = file_in(f, name);
+        if (!path)
+            continue;
+        const bool done = (i % 2 ? read_json : read_text)(path, names, f->error);
+        free(path);
+        return done || at_no_memory(f->error, "the words of '%s'", f->folder);
+    }
+    return at_fail(f->error, AT_FILE, "'%s' has neither %s_vocabulary nor shared_vocabulary, .txt or .json", f->folder,
+                   side);
+}
+
+/* A text of the settings: of config.json, or a variable of bytes. */
+static const char *text_of(const ct2_model *f, const char *name, char room[AT_CT2_NAME], const char *fallback)
+{
+    const char *text = json_string_value(json_object_get(f->config, name));
+    const at_ct2_variable *v = at_ct2_find(&f->file, name);
+    if (text || !v || v->type != AT_CT2_I8 || v->count >= AT_CT2_NAME)
+        return text ? text : fallback;
+    memcpy(room, v->data, (size_t)v->count);
+    room[v->count] = '\0';
+    return room;
+}
+
+static bool flag_of(const ct2_model *f, const char *in_config, const char *in_file, bool fallback)
+{
+    const json_t *value = json_object_get(f->config, in_config);
+    const at_ct2_variable *v = at_ct2_find(&f->file, in_file);
+    return value ? json_is_true(value) : v && v->count == 1 ? at_ct2_value(v, 0) != 0 : fallback;
+}
+
+/* ---- The model ------------------------------------------------------------------------------------------------ */
+
+/* Both sides, with the rows that their embeddings and the output layer have. */
+typedef struct sides {
+    at_row_ids source, target;
+    at_row_ids input; /* the target's, for its embeddings: the beginning may be another word there, or zeros */
+    const at_ct2_variable *source_E, *target_E, *output_W, *output_b;
+} sides;
+
+static const at_ct2_variable *need(ct2_model *f, const char *name, int rank)
+{
+    const at_ct2_variable *v = at_ct2_find(&f->file, name);
+    if (v && v->rank == rank && v->count > 0)
+        return v;
+    at_fail(f->error, AT_UNSUPPORTED,
+            "'%s' (%s) lacks '%s': attend reads the Transformers of CTranslate2 that have an encoder and a "
+            "decoder",
+            f->path, f->file.version > 1 ? f->file.spec : "version 1", name);
+    return NULL;
+}
+
+static bool find_matrices(ct2_model *f, sides *s)
+{
+    s->source_E = at_ct2_find(&f->file, "encoder/embeddings_0/weight");
+    if (!s->source_E)
+        s->source_E = need(f, "encoder/embeddings/weight", 2);
+    s->target_E = need(f, "decoder/embeddings/weight", 2);
+    s->output_W = at_ct2_find(&f->file, "decoder/projection/weight");
+    s->output_b = at_ct2_find(&f->file, "decoder/projection/bias");
+    if (!s->output_W)
+        s->output_W = s->target_E;
+    if (f->error->code != AT_OK)
+        return false;
+    const int64_t d = s->target_E->dim[1], rows = s->target_E->dim[0];
+    if (s->source_E->rank != 2 || s->source_E->count == 0 || s->source_E->dim[1] != d || s->output_W->rank != 2 ||
+        s->output_W->dim[0] != rows || s->output_W->dim[1] != d || (s->output_b && s->output_b->count != rows))
+        return at_ct2_refuse(&f->file, "its embeddings and its output layer do not fit each other");
+    return true;
+}
+
+/* The row that the decoder is given first. */
+static bool find_start(ct2_model *f, sides *s, const at_row_names *words, const char *begin)
+{
+    char room[AT_CT2_NAME];
+    const char *start = text_of(f, "decoder_start_token", room, begin);
+    const size_t size = (size_t)s->target.units * sizeof *s->target.row;
+    s->input = (at_row_ids){.row = malloc(size), .units = s->target.units};
+    if (!s->input.row)
+        return at_no_memory(f->error, "the words of '%s'", f->folder);
+    memcpy(s->input.row, s->target.row, size);
+    if (at_ct2_number(&f->file, "decoder", "start_from_zero_embedding", 0) != 0) {
+        s->input.row[AT_BEGIN] = -1;
+        return true;
+    }
+    for (int64_t r = 0; r < words->count && r < s->target_E->dim[0]; r++)
+        if (strcmp(words->name[r], start) == 0) {
+            s->input.row[AT_BEGIN] = r;
+            return true;
+        }
+    return at_fail(f->error, AT_FORMAT, "the words of '%s' lack '%s', which its decoder begins with", f->folder, start);
+}
+
+static bool read_sides(ct2_model *f, sides *s)
+{
+    char unknown[AT_CT2_NAME], begin[AT_CT2_NAME], end[AT_CT2_NAME];
+    const at_row_specials all = {.unknown = text_of(f, "unk_token", unknown, "<unk>"),
+                                 .begin = text_of(f, "bos_token", begin, "<s>"),
+                                 .end = text_of(f, "eos_token", end, "</s>")};
+    at_row_names words[2] = {0};
+    static const char *const side[] = {"source", "target"};
+    bool done = find_matrices(f, s);
+    for (int i = 0; done && i < 2; i++) {
+        at_row_specials specials = all;
+        done = read_words(f, side[i], &words[i]);
+        for (int64_t r = 0; done && r < words[i].count && !specials.pad; r++)
+            if (strcmp(words[i].name[r], "<blank>") == 0 || strcmp(words[i].name[r], "<pad>") == 0)
+                specials.pad = words[i].name[r];
+        done = done && at_row_ids_make(&words[i], (i ? s->target_E : s->source_E)->dim[0], &specials,
+                                       i ? &s->target : &s->source, f->error);
+    }
+    if (done && s->target.row[AT_END] < 0)
+        done = at_fail(f->error, AT_FORMAT, "the words of '%s' lack '%s', which ends a line", f->folder, all.end);
+    done = done && find_start(f, s, &words[1], all.begin);
+    at_row_names_free(&words[0]);
+    at_row_names_free(&words[1]);
+    return done;
+}
+
+static int64_t count_layers(const ct2_model *f, const char *side)
+{
+    char name[AT_CT2_NAME];
+    for (int64_t l = 0;; l++) {
+        snprintf(name, sizeof name, "%s/layer_%lld/ffn/linear_0/weight", side, (long long)l);
+        if (!at_ct2_find(&f->file, name))
+            return l;
+    }
+}
+
+/* A number that revision 5 has for either side, and earlier ones for both; the encoder's is taken. */
+static int side_number(const ct2_model *f, const char *name, int fallback)
+{
+    const at_ct2_variable *v = at_ct2_find(&f->file, name);
+    return (int)at_ct2_number(&f->file, "encoder", name, v && v->count == 1 ? (double)at_ct2_value(v, 0) : fallback);
+}
+
+static bool is_known(ct2_model *f)
+{
+    static const char *const foreign[][2] = {
+        {"encoder/layernorm_embedding/gamma", "a layer norm after the embeddings"},
+        {"encoder/layer_0/self_attention/relative_position_keys", "relative positions"},
+        {"encoder/layer_0/self_attention/relative_attention_bias", "a bias for each offset"},
+        {"encoder/layer_0/ffn/linear_0_noact/weight", "a gate in its feed-forward layers"},
+        {"decoder/layer_0/self_attention/queries_scale", "its own scale of queries"}};
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+        if (at_ct2_find(&f->file, foreign[i][0]))
+            return at_fail(f->error, AT_UNSUPPORTED, "'%s' has %s, which this reader does not know", f->path,
+                           foreign[i][1]);
+    if (flag_of(f, "add_source_bos", "with_source_bos", false) ||
+        flag_of(f, "add_source_eos", "with_source_eos", false))
+        return at_fail(f->error, AT_UNSUPPORTED,
+                       "'%s' adds a unit at the beginning or the end of a source, which this reader does not know",
+                       f->path);
+    return true;
+}
+
+static bool put(at_model_settings *settings, at_given *given, const char *name, const char *value, at_error *error)
+{
+    return at_model_set(settings, given, name, value, error);
+}
+
+static bool put_number(at_model_settings *settings, at_given *given, const char *name, double value, at_error *error)
+{
+    char text[40];
+    snprintf(text, sizeof text, "%.9g", value);
+    return at_model_set(settings, given, name, text, error);
+}
+
+/* Positions: those stored, or sines in one half and cosines in the other, the first position 1. */
+static bool set_positions(ct2_model *f, at_model_settings *m, at_given *given)
+{
+    const at_ct2_variable *P = at_ct2_find(&f->file, "encoder/position_encodings/encodings");
+    if (P && P->rank == 2)
+        return put(m, given, "position", "learned", f->error) &&
+               put_number(m, given, "positions", (double)P->dim[0], f->error);
+    return put(m, given, "position", "sinusoidal", f->error) && put(m, given, "position-layout", "halves", f->error) &&
+           put(m, given, "position-denominator", "half-1", f->error) && put(m, given, "first-position", "1", f->error);
+}
+
+static bool set_settings(ct2_model *f, const sides *s, at_model_settings *m)
+{
+    static const char *const activations[] = {"relu", "gelu", "swish"};
+    at_error *error = f->error;
+    at_given given = {0};
+    const int64_t layers = count_layers(f, "encoder"), decoder_layers = count_layers(f, "decoder");
+    const at_ct2_variable *ffn = at_ct2_find(&f->file, "encoder/layer_0/ffn/linear_0/weight");
+    const int activation = side_number(f, "activation", 0);
+    const bool pre = side_number(f, "pre_norm", at_ct2_find(&f->file, "encoder/layer_norm/gamma") != NULL) != 0;
+    const json_t *epsilon = json_object_get(f->config, "layer_norm_epsilon");
+    const double scaled = at_ct2_number(&f->file, "encoder", "scale_embeddings",
+                                        at_ct2_number(&f->file, "encoder", "embeddings/multiply_by_sqrt_depth", 1));
+    if (!ffn || decoder_layers == 0)
+        return need(f, "decoder/layer_0/ffn/linear_0/weight", 2);
+    if (activation < 0 || activation > 2)
+        return at_fail(error, AT_UNSUPPORTED,
+                       "'%s' has activation %d of its feed-forward layers, and attend has relu (0), gelu by tanh (1) "
+                       "and swish (2)",
+                       f->path, activation);
+    return put(m, &given, "model", "transformer", error) && put_number(m, &given, "layers", (double)layers, error) &&
+           put_number(m, &given, "decoder-layers", (double)decoder_layers, error) &&
+           put_number(m, &given, "hidden", (double)s->target_E->dim[1], error) &&
+           put_number(m, &given, "ffn", (double)ffn->dim[0], error) &&
+           put_number(m, &given, "heads",
+                      side_number(f, "num_heads", strcmp(f->file.spec, "TransformerBig") == 0 ? 16 : 8), error) &&
+           put(m, &given, "norm", pre ? "pre" : "post", error) &&
+           put(m, &given, "activation", activations[activation], error) &&
+           put_number(m, &given, "norm-epsilon", json_is_number(epsilon) ? json_number_value(epsilon) : 1e-5, error) &&
+           put(m, &given, "scale-embedding", scaled != 0 ? "true" : "false", error) && set_positions(f, m, &given) &&
+           put(m, &given, "tie", "false", error) && put(m, &given, "output-bias", "true", error) &&
+           at_model_settings_complete(m, &given, error);
+}
+
+/* The rows of a matrix that our ids name. */
+static bool set_rows(ct2_model *f, at_params *p, const char *ours, const at_ct2_variable *theirs, const at_row_ids *ids,
+                     at_real missing)
+{
+    at_real *values = at_ct2_values(&f->file, theirs);
+    if (values)
+        at_rows_pick(ids, values, theirs->rank == 2 ? theirs->dim[1] : 1, missing,
+                     at_params_value(p, at_params_find(p, ours)));
+    free(values);
+    return values;
+}
+
+/* Without a bias: that of units which the model does not have. */
+static bool set_bias(ct2_model *f, at_params *p, const sides *s)
+{
+    at_real *b = at_params_value(p, at_params_find(p, "output.b"));
+    if (s->output_b)
+        return set_rows(f, p, "output.b", s->output_b, &s->target, AT_NEVER);
+    for (int64_t i = 0; i < s->target.units; i++)
+        b[i] = s->target.row[i] < 0 ? AT_NEVER : 0;
+    return true;
+}
+
+static bool set_parameters(ct2_model *f, const at_model *model, const sides *s)
+{
+    at_params *p = model->params;
+    const at_model_settings *m = &model->settings;
+    const bool learned = strcmp(m->position, "learned") == 0;
+    return set_rows(f, p, "source.E", s->source_E, &s->source, 0) &&
+           set_rows(f, p, "target.E", s->target_E, &s->input, 0) &&
+           set_rows(f, p, "output.W", s->output_W, &s->target, 0) && set_bias(f, p, s) &&
+           (!learned || (set(f, p, "source.P", "encoder/position_encodings/encodings") &&
+                         set(f, p, "target.P", "decoder/position_encodings/encodings"))) &&
+           set_stack(f, model, "encoder", m->layers) &&
+           set_stack(f, model, "decoder", m->decoder_layers ? m->decoder_layers : m->layers);
+}
+
+static bool load_parts(at_translator *t, ct2_model *f)
+{
+    sides s = {0};
+    at_model_settings settings = {0};
+    bool done = is_known(f) && read_sides(f, &s) && set_settings(f, &s, &settings);
+    if (done) {
+        settings.source_size = s.source.units;
+        settings.target_size = s.target.units;
+        /* A number takes a byte at least, and a matrix may serve as two of ours. */
+        t->model =
+            at_model_blank(&settings, 2 * (f->file.end - f->file.bytes) + 4 * AT_SPECIALS * settings.hidden, f->error);
+        done = t->model && set_parameters(f, t->model, &s);
+    }
+    t->source = s.source.vocabulary;
+    t->target = s.target.vocabulary;
+    s.source.vocabulary = s.target.vocabulary = NULL;
+    t->never_empty = true;
+    if (done)
+        at_params_changed(t->model->params);
+    at_row_ids_free(&s.source);
+    at_row_ids_free(&s.target);
+    at_row_ids_free(&s.input);
+    return done;
+}
+
+/* ---- The record ----------------------------------------------------------------------------------------------- */
+
+static bool is_folder(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+/* Sets the folder, and the path of model.bin in it. */
+static bool find_files(ct2_model *f, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    f->folder = is_folder(path) ? strdup(path)
+                : slash         ? strndup(path, (size_t)(slash - path + (slash == path)))
+                                : strdup(".");
+    if (f->folder)
+        f->path = is_folder(path) ? path_in(f, "model.bin") : strdup(path);
+    return f->path || at_no_memory(f->error, "the path of '%s'", path);
+}
+
+/* A version that is known and, from 2 on, the name of a specification. */
+static bool knows(const char *path, at_error *error)
+{
+    char start[17] = {0};
+    at_error unread = {0};
+    ct2_model f = {.error = error};
+    const size_t size = find_files(&f, path) ? at_file_begin(f.path, start, sizeof start, &unread) : 0;
+    free(f.folder);
+    free(f.path);
+    const bool version = size == sizeof start && start[0] >= 1 && start[0] <= 6 && !start[1] && !start[2] && !start[3];
+    return version && (start[0] == 1 ? is_folder(path) : memcmp(start + 6, "Transformer", 11) == 0);
+}
+
+static json_t *read_config(ct2_model *f)
+{
+    size_t size;
+    char *path = file_in(f, "config.json"), *text = path ? (char *)at_file_read(path, &size, f->error) : NULL;
+    json_t *config = text ? at_json_read(text, size, path, f->error) : NULL;
+    free(text);
+    free(path);
+    return config;
+}
+
+static bool load(at_translator *translator, const char *path, at_error *error)
+{
+    size_t size = 0;
+    ct2_model f = {.error = error};
+    unsigned char *bytes = find_files(&f, path) ? at_file_read(f.path, &size, error) : NULL;
+    f.file = (at_ct2_file){.path = f.path, .bytes = bytes, .end = bytes ? bytes + size : NULL, .error = error};
+    bool done = bytes && at_ct2_parse(&f.file);
+    f.config = done ? read_config(&f) : NULL;
+    done = done && error->code == AT_OK && load_parts(translator, &f);
+    json_decref(f.config);
+    free(f.file.variable);
+    free(bytes);
+    free(f.folder);
+    free(f.path);
+    return done;
+}
+
+const at_reader at_reader_ctranslate2 = {.name = "ctranslate2",
+                                         .formats = "a folder with model.bin and vocabularies",
+                                         .knows = knows,
+                                         .load = load,
+                                         .of_folders = true};
