@@ -17,7 +17,7 @@ typedef struct show_options {
     const char *weights, *rows, *columns, *gold, *other;
     int kind, level, theme;
     int64_t beam;
-    bool sums;
+    bool sums, gradients;
 } show_options;
 
 enum { KIND_UNSET, KIND_CROSS, KIND_ENCODER, KIND_DECODER };
@@ -62,6 +62,10 @@ static const at_setting table[] = {
      .letter = 'o'},
     {AT_SETTING_TEXT, "other", "MODEL", offsetof(show_options, other),
      .help = "for FILE.html: another model, whose weights for the same target the page compares"},
+    {AT_SETTING_SWITCH, "gradients", .offset = offsetof(show_options, gradients),
+     .help =
+         "for FILE.html: gradient x attention also for a long line or a large model, a backward pass for each target "
+         "unit (default: if that takes a few seconds)"},
     {AT_SETTING_SWITCH, "sums", .offset = offsetof(show_options, sums),
      .help = "draw the sums of rows and columns beside one map"},
     {AT_SETTING_TEXT, "gold", "LINKS", offsetof(show_options, gold),
@@ -158,6 +162,8 @@ static bool check_file(const show_options *o, at_error *error)
         return true;
     if (o->other)
         return fail(error, AT_USAGE, "--other is for a page that compares two models: add -o FILE.html");
+    if (o->gradients)
+        return fail(error, AT_USAGE, "--gradients is for a page: add -o FILE.html");
     if (o->gold && o->model && o->level == LEVEL_SUBWORD)
         return fail(error, AT_USAGE, "--gold links words; add --level word");
     if (o->output && is_drawing(o->output))
@@ -173,11 +179,12 @@ static bool check_arrays(const show_options *o, int word_count, at_error *error)
 {
     if (o->model || word_count > 0)
         return fail(error, AT_USAGE, "--weights draws an array, so it takes neither a model nor a text");
-    if (o->target || o->kind != KIND_UNSET || o->other)
+    if (o->target || o->kind != KIND_UNSET || o->other || o->gradients)
         return fail(error, AT_USAGE, "%s is for a model, not for --weights",
-                    o->target  ? "--target"
-                    : o->other ? "--other"
-                               : "--kind");
+                    o->target      ? "--target"
+                    : o->other     ? "--other"
+                    : o->gradients ? "--gradients"
+                                   : "--kind");
     return check_file(o, error);
 }
 
@@ -260,10 +267,33 @@ static at_maps *maps_of_other(const show_options *o, const at_maps *maps, const 
     return found;
 }
 
-/* The page of a text, or with `maps` NULL of an array. */
-static bool explore_text(const show_options *o, const at_maps *maps, const char *text, const show *s)
+#define QUICK 5e10 /* multiplications and additions: a few seconds */
+
+/* What gradients tell of the line, of a transformer. */
+static bool measure_line(const show_options *o, at_translator *translator, const at_maps *maps, const char *text,
+                         at_maps **relevance, at_head_list **heads, at_error *error)
 {
-    at_maps *other = NULL;
+    at_map_vectors vectors;
+    if (!at_maps_vectors(maps, 0, &vectors)) /* it is no transformer, or there are no units */
+        return true;
+    const char *target = at_maps_target(maps);
+    const at_line source = {text, strlen(text)}, forced = {target, strlen(target)};
+    const bool has_source = at_translator_has_source(translator);
+    if (forced.size > 0 && !(*heads = at_heads_measure(translator, &(at_search_settings){0},
+                                                       has_source ? &source : NULL, &forced, 1, error)))
+        return false;
+    if (o->gradients || at_maps_relevance_cost(maps, translator) <= QUICK)
+        *relevance = at_maps_relevance(maps, translator, error);
+    return error->code == AT_OK;
+}
+
+/* The page of a text, or with `maps` NULL of an array. */
+static bool explore_text(const show_options *o, at_translator *translator, const at_maps *maps, const char *text,
+                         const show *s)
+{
+    at_maps *other = NULL, *relevance = NULL;
+    at_head_list *heads = NULL;
+    at_beams *beams = NULL;
     char title[300];
     at_drawing_link *links = NULL;
     explore e = {.title = title, .picture = s->picture, .grid_rows = s->grid_rows, .grid_columns = s->grid_columns};
@@ -277,8 +307,19 @@ static bool explore_text(const show_options *o, const at_maps *maps, const char 
         e.other = name_of(o->other);
         e.other_maps = other;
     }
+    if (good && maps)
+        good = measure_line(o, translator, maps, text, &relevance, &heads, s->error);
+    if (good && maps && o->beam > 1 && !o->target && !s->picture && at_translator_has_source(translator))
+        good = (beams = at_beams_new(translator, &(at_search_settings){.beam = o->beam}, &(at_line){text, strlen(text)},
+                                     s->error));
+    e.beams = beams;
+    e.relevance = relevance;
+    e.heads = heads;
     if (good)
         good = maps ? explore_line(&e, maps, o->output, s->error) : explore_array(&e, &s->maps, o->output, s->error);
+    at_beams_free(beams);
+    at_head_list_free(heads);
+    at_maps_free(relevance);
     at_maps_free(other);
     free(links);
     return good;
@@ -301,17 +342,17 @@ static void show_text(const show_options *o, int word_count, char **words, at_er
     s.column_title = kind == AT_CROSS_ATTENTION ? "source" : "attended";
     const bool draws = s.maps.layers > 0 && !wants_numbers(o); /* a source without a unit has no map */
     at_array *picture = NULL;
-    if (good && draws && o->output && at_translator_has_pictures(translator))
+    if (good && draws && at_translator_has_pictures(translator))
         good = read_picture(o, translator, words[0], &picture, &s);
     if (good && draws && wants_page(o))
-        good = explore_text(o, maps, words[0], &s);
+        good = explore_text(o, translator, maps, words[0], &s);
     else if (good && draws && o->output)
         good = draw(o, &s);
-    at_array_free(picture);
     if (good)
         printf("%s\nlog-probability %.4f\n", at_maps_target(maps), at_maps_score(maps));
     if (good && draws && !o->output)
         draw(o, &s);
+    at_array_free(picture);
     at_maps_free(maps);
     at_translator_free(translator);
 }
@@ -324,7 +365,7 @@ static void show_array(const show_options *o, int word_count, at_error *error)
         array_maps_choose(&arrays, o->head, &s.choice, error)) {
         s.maps = arrays.maps;
         if (wants_page(o))
-            explore_text(o, NULL, NULL, &s);
+            explore_text(o, NULL, NULL, NULL, &s);
         else
             draw(o, &s);
     }

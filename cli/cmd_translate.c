@@ -14,7 +14,7 @@ typedef struct translate_options {
     const char *head, *input, *output;
     int alignment, hard_decoding;
     int64_t beam, n_best, batch_size, max_length, max_source, top_k;
-    double length_penalty, sample, top_p, max_length_factor, min_length_factor;
+    double length_penalty, normalise, sample, top_p, max_length_factor, min_length_factor;
     bool scores, replace_unknown, prefix, coverage;
 } translate_options;
 
@@ -35,6 +35,8 @@ static const at_setting table[] = {
      .help = "hypotheses kept at each step; 1 is greedy"},
     {AT_SETTING_NUMBER, "length-penalty", "A", offsetof(translate_options, length_penalty), "0", -100, 100,
      .help = "rank by the log-probability / ((5 + n) / 6)^A, n being the units and the end"},
+    {AT_SETTING_NUMBER, "normalize", "A", offsetof(translate_options, normalise), "0", 0, 100,
+     .help = "or by the log-probability / n^A, as Marian and CTranslate2 do"},
     {AT_SETTING_NUMBER, "sample", "T", offsetof(translate_options, sample), NULL, 0, 1000,
      .help =
          "sample at temperature T instead of searching; the samples of a line depend only on --seed and its number"},
@@ -183,6 +185,7 @@ static bool translate(job *j, at_translator *translator, at_error *error)
         return false;
     at_search_settings settings = {.beam = o->beam,
                                    .length_penalty = o->length_penalty,
+                                   .normalise = o->normalise,
                                    .n_best = j->ranked ? o->n_best : 1,
                                    .temperature = isnan(o->sample) ? 0 : o->sample,
                                    .top_k = o->top_k == UNSET ? 0 : o->top_k,
@@ -198,7 +201,8 @@ static bool translate(job *j, at_translator *translator, at_error *error)
                                    .head = head.head,
                                    .wants_links = o->alignment,
                                    .prefix = o->prefix,
-                                   .max_source = o->max_source == UNSET ? at_translator_most_units(translator) : o->max_source,
+                                   .max_source =
+                                       o->max_source == UNSET ? at_translator_most_units(translator) : o->max_source,
                                    .on_long = note_long};
     j->long_lines.continues = !at_translator_has_source(translator);
     return at_translate_stream(translator, &settings, next_line, print_result, j, error);

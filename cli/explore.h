@@ -7,6 +7,9 @@
 /* What stands in the page beside the weights. */
 typedef struct explore {
     const char *title, *source; /* source: NULL for an array */
+    const at_maps *relevance;   /* of the line; NULL: none */
+    const at_head_list *heads;  /* measured by the line; NULL: none */
+    const at_beams *beams;      /* how the target was found; NULL: not shown */
     const char *other;          /* the name of another model, and */
     const at_maps *other_maps;  /* its maps of the same line; NULL: none */
     const at_drawing_link *links;

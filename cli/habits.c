@@ -104,7 +104,7 @@ static const struct habit {
     {"bidirectional", .theirs = "brnn bidir bi bidirectional-encoder"},
     {"beam", .theirs = "beam-size num-beams beam-width b k-beam"},
     {"n-best", .theirs = "nbest num-return-sequences n-best-size nbest-size"},
-    {"length-penalty", .theirs = "lenpen len-pen length-norm normalize alpha length-penalty-alpha"},
+    {"length-penalty", .theirs = "lenpen len-pen length-norm alpha length-penalty-alpha"},
     {"sample",
      .theirs = "temperature temp sampling do-sample sampling-temperature random-sampling-temp output-sampling"},
     {"max-length-factor", .theirs = "max-len-a max-output-length-num-stds max-length-ratio"},

@@ -38,6 +38,15 @@ static bool add_all(at_translator *translator, const at_line_list *source, sums 
     return good;
 }
 
+bool perplexity_of(at_translator *translator, const at_line_list *source, const at_line_list *target,
+                   double *perplexity, at_error *error)
+{
+    sums s = {.target = target, .translates = source};
+    const bool good = add_all(translator, source, &s, error);
+    *perplexity = good ? exp(-s.log_probability / (double)s.units) : NAN;
+    return good;
+}
+
 /* exp of a very small log-probability is infinite, and JSON has no infinity. */
 static const char *json_number(double number, char text[32])
 {

@@ -39,6 +39,37 @@ static bool print_one(const show *s, const char **rows, const char **columns)
     return good;
 }
 
+/* Words over the cells of a picture: for each word a small map as the cells lie, relative to its largest weight. Without
+ * colours a cell is two characters wide, about as wide as high. */
+static bool print_grids(const show *s, const char **words)
+{
+    const at_map *map = s->maps.map[0];
+    const int64_t cells = map->columns, wide = colour_wanted() ? 1 : 2;
+    float *weights = choice_weights(&s->maps, &s->choice, s->error);
+    float *shades = malloc((size_t)(map->rows * cells * wide + 1) * sizeof *shades);
+    at_heatmap *grid = calloc((size_t)map->rows + 1, sizeof *grid);
+    bool good = weights && shades && grid;
+    if (weights && !good)
+        fail(s->error, AT_MEMORY, "out of memory for the pictures");
+    for (int64_t i = 0; good && i < map->rows; i++) {
+        const float *row = weights + i * cells;
+        float *to = shades + i * cells * wide, largest = 0;
+        for (int64_t j = 0; j < cells; j++)
+            largest = row[j] > largest ? row[j] : largest;
+        for (int64_t j = 0; j < cells * wide; j++)
+            to[j] = largest > 0 ? row[j / wide] / largest : 0;
+        grid[i] = (at_heatmap){.rows = s->grid_rows, .columns = s->grid_columns * wide, .values = to};
+        fit_terminal(&grid[i], 0);
+    }
+    good = good && print_text(at_heatmaps_text(grid, words, (int)map->rows, s->error));
+    if (good)
+        printf("\nThe cells of the picture, each relative to the word's largest weight.\n");
+    free(grid);
+    free(shades);
+    free(weights);
+    return good;
+}
+
 static bool print_names(const char *what, const char *const *names, int64_t count, at_error *error)
 {
     text_file text;
@@ -178,7 +209,9 @@ static bool draw(const show *s, const char *path)
     if (good && path)
         good = (s->choice.all ? save_all : save_one)(s, rows, columns, path);
     else if (good)
-        good = (s->choice.all ? print_all : print_one)(s, rows, columns);
+        good = s->choice.all ? print_all(s, rows, columns)
+               : s->picture  ? print_grids(s, rows)
+                             : print_one(s, rows, columns);
     free(rows);
     free(columns);
     return good;

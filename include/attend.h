@@ -459,7 +459,7 @@ typedef struct at_search_settings {
     int64_t first_line;       /* 0. The number of the first line, for callers that pass lines in several calls */
     int64_t batch;            /* 64. Sentences per batch; the results are the same for any number */
     double max_length_factor; /* 2. The longest output has this many times the source's units, plus 10; */
-    int64_t max_length;       /* 0, or this many units. 0: a language model adds 100; of pictures, the longest of training */
+    int64_t max_length; /* 0, or this many units. 0: a language model adds 100; of pictures, the longest of training */
     double min_length_factor; /* 0. An output does not end before this many times the source's units, rounded up */
     bool replace_unknown;     /* an unknown word becomes the source word with the largest weight, not "<unk>" */
     bool wants_weights;       /* fill in the weights and names below */
@@ -473,9 +473,9 @@ typedef struct at_search_settings {
     double top_p;  /* 0: all. Of these, among the fewest likeliest whose probabilities at this temperature sum
                                  to top_p or more (nucleus sampling); both leave `score` as it is */
     const volatile int
-        *stop; /* NULL: none. Read between steps of the search, also of at_align and at_encode: once it is
-                                 not 0, the call fails with AT_INTERRUPTED. Set it in a callback, in a signal handler, or
-                                 as an atomic write in another thread */
+        *stop;        /* NULL: none. Read between steps, also of at_align and at_encode: once it is not 0, the call
+                                 fails with AT_INTERRUPTED. Set it in a callback, a signal handler or, atomically, a thread */
+    double normalise; /* 0: none. A: the best has the largest score / n^A; not with length_penalty */
 } at_search_settings;
 
 /* One output. */

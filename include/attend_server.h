@@ -48,6 +48,11 @@ typedef struct at_server_settings {
     const char *cert, *key;   /* NULL: HTTP. PEM files of the certificate and its private key: HTTPS (GnuTLS) */
     const char *user;         /* NULL: stay. The user to become once it listens; only root can */
     bool isolate;             /* false. true: the whole process gives up what a server does not need, see below */
+    const char *pivot;        /* NULL. A language: a pair without a model is translated to it, and from there */
+    bool no_placeholders;     /* false: addresses, {name}, %s and numbers are kept. true: they are left to the model */
+    const char *const
+        *watch; /* [watch_count] logs of training (OUTPUT.log.jsonl), or folders with such logs, to show */
+    int watch_count;
 } at_server_settings;
 
 /* ---- Servers -------------------------------------------------------------------------------------------------- */

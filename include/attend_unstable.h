@@ -121,6 +121,12 @@ AT_API bool at_unknown(const char *what, const char *word, const char *const *na
  * model of the translator is one. */
 AT_API bool at_translator_expect(at_translator *translator, bool expectation, at_error *error);
 
+/* What a target can go on with after a given start: as at_translate, but the `n_best` likeliest units after the start of a
+ * line (`prefix`) are hypotheses of their own from there on, and each goes on greedily. They come in the order of the
+ * probabilities of these units, whose logarithm is `penalised`. `beam` must be `n_best`; fails as at_translate does. */
+AT_API bool at_alternatives(at_translator *translator, const at_search_settings *settings, const at_line *lines,
+                            int64_t count, at_on_result *on_result, void *context, at_error *error);
+
 /* The queries and keys that the weights of a map come from, as they are multiplied: projected, and rotated if the model
  * does that. */
 typedef struct at_map_vectors {
@@ -131,6 +137,72 @@ typedef struct at_map_vectors {
 } at_map_vectors;
 /* Those of map `index` of at_maps_at; false if they are not known: of recurrent models, and between words. */
 AT_API bool at_maps_vectors(const at_maps *maps, int index, at_map_vectors *vectors);
+
+/* The words that the units of a map's rows and columns are part of, counted from 0 as in at_maps_words; -1: of none. */
+AT_API const int64_t *at_maps_word_numbers(const at_maps *maps, int index, bool columns);
+
+/* How relevant each unit is, by gradient x attention through all layers (Chefer, Gur, Wolf 2021; the rules are in
+ * src/search/relevance_internal.h): a map of each kind, of one layer and one head, whose rows are shares. In `cross` and
+ * `decoder` row t is about the logit of target unit t, in `encoder` about their sum. `maps` is what at_maps_new made with this
+ * translator, of which the first member counts; one backward pass for each target unit. AT_UNSUPPORTED: the model is no
+ * Transformer. at_maps_relevance_cost: about how many multiplications and additions that takes. */
+AT_API at_maps *at_maps_relevance(const at_maps *maps, at_translator *translator, at_error *error);
+AT_API double at_maps_relevance_cost(const at_maps *maps, const at_translator *translator);
+
+/* The search of one line, step by step. */
+typedef struct at_beam_unit {
+    int64_t step;           /* from 0 */
+    int64_t parent;         /* among the units of the step before that were kept and are not the end, from 0 */
+    const char *name;       /* UTF-8 */
+    double score, log_prob; /* of the hypothesis so far, and of this unit */
+    bool kept, ended;       /* kept: the hypothesis went on, or ended with this unit */
+    bool best;              /* part of the result */
+} at_beam_unit;
+typedef struct at_beams {
+    const at_beam_unit
+        *unit; /* [count] in the order of the steps; in each those that were kept first, in their order */
+    int64_t count, steps;
+    const int64_t *looks; /* [steps] where the hypotheses of a step begin in `weights` */
+    const float *weights; /* [hypotheses, source_units] where they looked, by step and parent; NULL: no attention */
+    int64_t source_units;
+    const char *const *source_names; /* [source_units] */
+    void *memory;                    /* the library's */
+} at_beams;
+/* As at_translate searches one line, by the same settings; the units that were not kept are those the search compared. For a
+ * model that reads text. */
+AT_API at_beams *at_beams_new(at_translator *translator, const at_search_settings *settings, const at_line *source,
+                              at_error *error);
+AT_API void at_beams_free(at_beams *beams);
+
+/* One head of a Transformer, as the pairs of a text show it. */
+typedef struct at_head {
+    at_attention_kind kind;
+    int layer, head; /* both from 1 */
+    double
+        importance; /* mean over the pairs of |dL/dxi|: L = -log p(target | source), and xi, 1, a factor of what the head
+                          adds (Michel et al. 2019) */
+    double share;   /* importance / the L2 norm of the importances of its layer's heads of this kind */
+    double entropy; /* mean over the rows of the weights' entropy, in nats */
+} at_head;
+
+/* The heads in the order of kinds, layers and heads, and the pairs they were measured by. */
+typedef struct at_head_list {
+    at_head *head; /* [count] */
+    int count;
+    int64_t pairs;              /* that were used: */
+    int64_t empty, first_empty; /* those with a side without a unit were not; the first one's line, from 1 */
+} at_head_list;
+/* Measures all heads by one forward and one backward pass; for a language model `sources` is NULL. Of an ensemble the first
+ * member. Of the settings it uses batch and stop only; the results have the same bits for any batch size and number of
+ * threads. AT_UNSUPPORTED: the model is no Transformer. */
+AT_API at_head_list *at_heads_measure(at_translator *translator, const at_search_settings *settings,
+                                      const at_line *sources, const at_line *targets, int64_t count, at_error *error);
+AT_API void at_head_list_free(at_head_list *list);
+/* Removes heads from the model: their parts of the output projection become 0, so that they add nothing. The parameters stay
+ * where they are. AT_UNSUPPORTED: the model has no such head, is an ensemble, or is shared with a clone. */
+AT_API bool at_translator_prune(at_translator *translator, const at_head *heads, int count, at_error *error);
+/* Writes the model file, complete or not at all. AT_UNSUPPORTED: it is an ensemble. */
+AT_API bool at_translator_write(const at_translator *translator, const char *path, at_error *error);
 
 /* The picture that a line names, as the model reads it: uint8 [height,width,channels]; and the grid of its cells. For a
  * model that reads pictures; AT_UNSUPPORTED if it reads features. */
@@ -256,7 +328,17 @@ typedef struct at_explorer {
     const at_map_vectors *vectors;  /* [count] queries NULL: not known; NULL: of none */
     const at_map *const *word_maps; /* [word_count] the same between words; none if the units are words or cells */
     int word_count;
-    const char *other; /* the name of another model, to compare with; NULL: none */
+    const int64_t *const
+        *row_words; /* [count] of at_maps_word_numbers, or NULL: a large page then makes the weights between */
+    const int64_t *const *column_words; /* words of those between units */
+    const at_map *const *relevance;     /* [relevance_count] of at_maps_relevance, between units, and */
+    int relevance_count;
+    const at_map *const *word_relevance; /* [word_relevance_count] between words */
+    int word_relevance_count;
+    const at_head *heads; /* [head_count] measured by this line alone */
+    int head_count;
+    const at_beams *beams; /* how the target was found; NULL: not shown */
+    const char *other;     /* the name of another model, to compare with; NULL: none */
     const at_map *const
         *other_maps; /* [other_count] its maps, of which those between the same rows and columns count */
     int other_count;
@@ -268,9 +350,14 @@ typedef struct at_explorer {
     const at_array *picture; /* as in at_drawing */
     int64_t grid_rows, grid_columns;
 } at_explorer;
-/* The page as one HTML file that needs no other and asks for none. Weights are rounded to 65535 steps of the
- * largest in their row, or 255 in maps of more than 4096 cells; of rows of more than 256 it holds the 8 largest. Release with at_text_free. */
+/* The page as one HTML file that needs no other and asks for none. Weights are rounded to 65535 steps of the largest in
+ * their row, or to 255 in a page with more than 131072 of them; of rows of more than 256 it holds the 8 largest. Release with
+ * at_text_free. AT_SHAPE: a link joins words that are not there. */
 AT_API char *at_explorer_html(const at_explorer *explorer, at_error *error);
+/* The page of a line: what stands beside the weights (title, source, links, picture, heads, beams, `other`), the maps between
+ * units, to which it adds those between words, the maps of another model and those of relevance, or NULL. */
+AT_API char *at_explorer_line(const at_explorer *explorer, const at_maps *maps, const at_maps *other,
+                              const at_maps *relevance, at_error *error);
 
 /* ---- Listings ------------------------------------------------------------------------------------------------- */
 

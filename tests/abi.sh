@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# abi.sh BUILD [--write]: the ABI of attend.h is that of tests/abi/libattend.abi, or has grown: within one 0.x minor version
+# abi.sh BUILD [--write]: the ABI of attend.h and attend_server.h is that of tests/abi/libattend.abi, or has grown: within one 0.x minor version
 # functions may be added, and nothing else may change. BUILD is a directory for a build with debug information, which abidw
 # reads. With --write (make abi) the stored ABI is written anew, for a new minor version. attend_unstable.h is left out.
 set -euo pipefail
@@ -17,13 +17,15 @@ cmake --build "$build" -j2 --target attend_shared >/dev/null
 for name in $(sed -n 's/^AT_API .*[ *]\(at_[a-z0-9_]*\)(.*/\1/p' "$top/include/attend_unstable.h" 2>/dev/null); do
     printf '[suppress_function]\n  name = %s\n  drop = true\n' "$name"
 done >"$build/unstable.suppr"
-abidw --exported-interfaces-only --header-file "$top/include/attend.h" --drop-private-types --suppressions "$build/unstable.suppr" \
+abidw --exported-interfaces-only --header-file "$top/include/attend.h" --header-file "$top/include/attend_server.h" --drop-private-types --suppressions "$build/unstable.suppr" \
     --no-corpus-path --no-comp-dir-path --no-show-locs --no-elf-needed --no-architecture --no-parameter-names \
     --no-write-default-sizes "$build/libattend.so" | sed "s|path='$top/|path='|" >"$build/libattend.abi"
-if ! grep -q "<class-decl name='at_call' size-in-bits" "$build/libattend.abi"; then
-    echo "abi.sh: the types of attend.h are missing in what abidw read" >&2
-    exit 1
-fi
+for type in at_call at_server_settings; do
+    if ! grep -q "<class-decl name='$type' size-in-bits" "$build/libattend.abi"; then
+        echo "abi.sh: $type is missing in what abidw read" >&2
+        exit 1
+    fi
+done
 if [ "${2-}" = --write ]; then
     mkdir -p "$(dirname "$stored")"
     cp "$build/libattend.abi" "$stored"

@@ -18,26 +18,12 @@
 #include "model_of.h"
 #include "models/transformer_internal.h"
 #include "tape/ops.h"
+#include "transformer_parameters.h"
 
 enum { MOST_ROWS = 8, MOST_LENGTH = 16 };
 
 static at_tensors *reference;
 static json_t *batch;
-
-/* The random numbers of the script: from -1/2 to below 1/2 in steps of 2^-15, seeded by the name; gains around 1. */
-static void fill_random(at_params *params, int index)
-{
-    const char *name = at_params_name(params, index);
-    const size_t length = strlen(name);
-    uint32_t state = 1;
-    for (const char *c = name; *c; c++)
-        state = (state * 31u + (unsigned char)*c) % 0x80000000u;
-    at_real *value = at_params_value(params, index);
-    for (int64_t i = 0; i < at_shape_count(at_params_shape(params, index)); i++) {
-        state = (state * 1103515245u + 12345u) % 0x80000000u;
-        value[i] = ((float)(state >> 16) - 16384.0f) / 32768.0f + (strcmp(name + length - 2, ".g") == 0 ? 1.0f : 0.0f);
-    }
-}
 
 /* Sentences of the batch as ids [B,n], `fill` beyond their lengths; returns n. */
 static int64_t sentences(const char *part, int32_t fill, int32_t *ids, int64_t *lengths)

@@ -50,6 +50,8 @@ static at_tensor *plain_path(at_job *j)
     if (j->centre)
         w = at_mul(w, at_gaussian(j->centre, j->K, j->sigma));
     at_tensor *dropped = drop_weights(j, w);
+    if (j->in.factor)
+        dropped = at_mul(dropped, j->in.factor);
     at_tensor *c = at_swap_heads(at_span_sum(dropped, at_swap_heads(j->v), &j->spans)); /* [B,Q,H,Dv] */
     if (j->value_table) {
         const int64_t reach = j->attention.argument[AT_POSITION];

@@ -102,6 +102,7 @@ typedef struct at_attention_in {
     bool sample;                    /* hard: draw from the softmax instead of taking its argmax */
     uint64_t seed;
     at_weight_drop drop; /* in training */
+    at_tensor *factor;   /* NULL, or what the weights are multiplied by after that: [B,H,Q,K]; on the plain path only */
     bool prepared;       /* query and key are what the score makes of them already (additive: W q + b and U k, of size
                             A); the parameters for that are not given then */
     at_tensor *term;     /* NULL, or what is added to the prepared keys of an additive score: [cells,H*A] without

@@ -1,12 +1,13 @@
 /* The explorer: one HTML page with its style, its script and the weights as JSON. */
 #include "attend_unstable.h"
 #include "base/error.h"
-#include "draw/base64_internal.h"
 #include "draw/derive_internal.h"
+#include "draw/page_internal.h"
 #include "draw/pairs_internal.h"
 #include "draw/picture_internal.h"
 #include "draw/png_internal.h"
 #include "draw/ramp_internal.h"
+#include "draw/stored_internal.h"
 #include "draw/svg_internal.h"
 
 #include <math.h>
@@ -18,30 +19,33 @@
 extern const char at_explorer_style[], at_explorer_body[], at_explorer_script[];
 
 enum {
-    SMALL = 4096,   /* cells of a map with precise weights */
-    LONG_ROW = 256, /* longer rows have their largest weights only, */
-    TOP = 8,        /* so many */
     MOST_COLUMNS = 65535,
     MOST_ROLLOUT = 512, /* units, since it takes their third power */
     MOST_LAYERS = 256
 };
 #define MOST_BYTES      0x1p28
-#define MOST_PAIR_BYTES 0x1p23
+#define PRECISE_BYTES   0x1p18 /* so few bytes of weights: they are in 16 bits, which show four digits; else in 8 */
+#define MOST_PAIR_BYTES 0x1p19 /* of queries and keys, with all weights, before base64: a page of about 1 MB */
 
 /* One kind of attention: maps of one size, in the order of their layers. */
 typedef struct kind {
     const char *name, *title, *row_title, *column_title;
     const at_map *map[MOST_LAYERS];
     const at_map_vectors *vectors[MOST_LAYERS]; /* NULL: not known */
+    const at_map *relevance;                    /* by gradient x attention; NULL: not known */
+    const at_head *heads;                       /* [head_count] measured ones, among others of this kind */
+    int head_count;
     int layers;
-    int64_t rows, columns;
-    bool of_other; /* of the other model */
+    int64_t rows, columns, unit_rows, unit_columns;
+    const int64_t *row_words,
+        *column_words; /* of the units, if the page makes the heads' weights between words of them */
+    int steps;         /* 255 or 65535 of the largest weight of a row */
+    bool of_other;     /* of the other model */
 } kind;
 
 /* ---- JSON ----------------------------------------------------------------------------------------------------- */
 
-/* A string that cannot end the script it stands in. What is not UTF-8 becomes U+FFFD. */
-static void add_string(at_buffer *text, const char *string)
+void at_page_string(at_buffer *text, const char *string)
 {
     at_buffer_add(text, "\"", 1);
     while (*string) {
@@ -61,7 +65,7 @@ static void add_string(at_buffer *text, const char *string)
 static void add_field(at_buffer *text, const char *name, const char *value)
 {
     at_buffer_print(text, "\"%s\":", name);
-    add_string(text, value);
+    at_page_string(text, value);
 }
 
 static void add_names(at_buffer *text, const char *field, const char *const *names, int64_t count)
@@ -71,127 +75,80 @@ static void add_names(at_buffer *text, const char *field, const char *const *nam
     for (int64_t i = 0; i < count; i++) {
         if (i > 0)
             at_buffer_add(text, ",", 1);
-        add_string(text, at_picture_name(names, i, number));
+        at_page_string(text, at_picture_name(names, i, number));
     }
     at_buffer_add(text, "]", 1);
 }
 
-/* ---- Weights -------------------------------------------------------------------------------------------------- */
-
-/* The range of a row: from 0, or from the smallest weight if that is negative, to the largest. */
-static void range_of(const float *row, int64_t columns, float *low, float *high)
+static void add_numbers(at_buffer *text, const char *field, const int64_t *numbers, int64_t count)
 {
-    *low = *high = 0;
-    for (int64_t j = 0; j < columns; j++) {
-        *low = fminf(*low, row[j]);
-        *high = fmaxf(*high, row[j]);
-    }
-}
-
-/* A small map has its weights in 16 bits, which show four digits; a large one in 8. */
-static int steps_of(const kind *k)
-{
-    return k->rows * k->columns <= SMALL ? 65535 : 255;
-}
-
-/* steps (w - low) / (high - low), rounded. */
-static int step_of(float weight, float low, float high, int steps)
-{
-    return high > low ? (int)lrint(steps * ((double)weight - (double)low) / ((double)high - (double)low)) : 0;
-}
-
-static void put(unsigned char *bytes, int64_t at, bool is_wide, int64_t value)
-{
-    bytes[is_wide ? 2 * at : at] = (unsigned char)value;
-    if (is_wide)
-        bytes[2 * at + 1] = (unsigned char)(value >> 8);
-}
-
-/* The columns of the largest weights, in falling order. */
-static void find_top(const float *row, int64_t columns, int64_t top[TOP])
-{
-    int found = 0;
-    for (int64_t j = 0; j < columns; j++) {
-        int at = found;
-        for (; at > 0 && row[j] > row[top[at - 1]]; at--)
-            if (at < TOP)
-                top[at] = top[at - 1];
-        if (at < TOP)
-            top[at] = j;
-        found += found < TOP;
-    }
-}
-
-static void add_ends(at_buffer *text, const char *name, const float *weights, const kind *k, bool is_high)
-{
-    at_buffer_print(text, "\"%s\":[", name);
-    for (int64_t i = 0; i < k->rows; i++) {
-        float low, high;
-        range_of(weights + i * k->columns, k->columns, &low, &high);
-        at_buffer_print(text, "%s%.5g", i ? "," : "", (double)(is_high ? high : low));
-    }
+    at_buffer_print(text, ",\"%s\":[", field);
+    for (int64_t i = 0; i < count; i++)
+        at_buffer_print(text, "%s%lld", i ? "," : "", (long long)numbers[i]);
     at_buffer_add(text, "]", 1);
 }
 
-static void add_bytes(at_buffer *text, const float *weights, const kind *k, unsigned char *bytes,
-                      unsigned char *columns)
+/* ---- Maps ------------------------------------------------------------------------------------------------------ */
+
+/* The importance of a head, as a share of its layer's; -1: not known. */
+static double importance_of(const kind *k, int layer, int head)
 {
-    const bool is_long = k->columns > LONG_ROW;
-    const int steps = steps_of(k);
-    const bool is_wide = steps > 255;
-    const int64_t per = is_long ? TOP : k->columns;
-    bool is_negative = false;
-    for (int64_t i = 0; i < k->rows; i++) {
-        const float *row = weights + i * k->columns;
-        float low, high;
-        int64_t top[TOP];
-        range_of(row, k->columns, &low, &high);
-        is_negative = is_negative || low < 0;
-        if (is_long)
-            find_top(row, k->columns, top);
-        for (int64_t p = 0; p < per; p++) {
-            const int64_t j = is_long ? top[p] : p;
-            put(bytes, i * per + p, is_wide, step_of(row[j], low, high, steps));
-            if (is_long)
-                put(columns, i * per + p, true, j);
-        }
-    }
-    if (is_negative) {
-        add_ends(text, "low", weights, k, false);
-        at_buffer_add(text, ",", 1);
-    }
-    add_ends(text, "high", weights, k, true);
-    at_buffer_print(text, ",\"steps\":%d,\"bytes\":\"", steps);
-    at_base64_add(text, bytes, (size_t)(k->rows * per) << is_wide);
-    if (is_long) {
-        at_buffer_print(text, "\",\"columns\":\"");
-        at_base64_add(text, columns, (size_t)(2 * k->rows * per));
-    }
-    at_buffer_add(text, "\"", 1);
+    for (int i = 0; i < k->head_count; i++)
+        if (k->heads[i].kind == k->map[0]->kind && k->heads[i].layer == layer && k->heads[i].head == head)
+            return k->heads[i].share;
+    return -1;
 }
 
 /* One map: a head of layer `at`, from 0, or with -1 what follows from all of them. */
 static void add_map(at_buffer *text, const kind *k, int at, int head, const char *name, const char *title,
                     const char *formula, const float *weights)
 {
-    const size_t bytes = (size_t)(k->rows * (k->columns > LONG_ROW ? TOP : k->columns));
-    unsigned char *memory = malloc(4 * bytes + 1);
-    if (!memory) {
-        text->failed = true;
-        return;
-    }
     at_buffer_print(text,
                     "{\"name\":\"%s%s\",\"title\":\"%s%s\",\"other\":%s,\"layer\":%d,\"head\":%d,\"entropy\":%.4f,"
                     "\"formula\":\"%s%s\",",
                     k->of_other ? "other " : "", name, k->of_other ? "other model, " : "", title,
                     k->of_other ? "true" : "false", at >= 0 ? k->map[at]->layer : 0, head,
                     at_derive_entropy(weights, k->rows, k->columns), formula,
-                    k->columns > LONG_ROW ? " Of each row the page has the 8 largest weights." : "");
-    add_bytes(text, weights, k, memory, memory + 2 * bytes);
+                    k->columns > AT_STORED_LONG ? " Of each row the page has the 8 largest weights." : "");
+    const double importance = at >= 0 ? importance_of(k, k->map[at]->layer, head) : -1;
+    if (importance >= 0)
+        at_buffer_print(text, "\"importance\":%.4f,", importance);
+    if (at >= 0 && k->row_words)
+        at_buffer_print(text, "\"steps\":255,\"joined\":true");
+    else
+        at_stored_add(text, weights, k->rows, k->columns, k->steps);
     if (at >= 0 && k->vectors[at] && k->vectors[at]->queries)
         at_pairs_add(text, k->map[at], k->vectors[at], head - 1);
     at_buffer_add(text, "}", 1);
-    free(memory);
+}
+
+/* Gradient x attention: what the rows of each kind are about. */
+static const char *const relevance_formulas[] = {
+#define RULE                                                                                                           \
+    "A\xcc\x84 = mean\xe2\x82\x95 max(0, A \xc2\xb7 \xe2\x88\x82y/\xe2\x88\x82"                                        \
+    "A)"
+#define PAPER " (Chefer, Gur, Wolf 2021). Each row as shares of its sum."
+    [AT_ENCODER_ATTENTION] =
+        "Gradient \xc3\x97 attention: " RULE ", R += A\xcc\x84 R through the layers, from R = I; y is the sum of "
+        "the logits of all target units, and R \xe2\x88\x92 I is shown" PAPER,
+    [AT_DECODER_ATTENTION] =
+        "Gradient \xc3\x97 attention: " RULE ", R += A\xcc\x84 R through the layers, from R = I; in each row y is "
+        "the logit of the unit that is predicted there, and R \xe2\x88\x92 I is shown" PAPER,
+    [AT_CROSS_ATTENTION] =
+        "Gradient \xc3\x97 attention: " RULE " with y the logit of the row\xe2\x80\x99s unit; through the "
+        "decoder\xe2\x80\x99s layers R_qi += A\xcc\x84_self R_qi, then R_qi += norm(R_qq)\xe1\xb5\x80 A\xcc\x84_cross "
+        "norm(R_ii)" PAPER,
+#undef RULE
+#undef PAPER
+};
+
+static void add_relevance(at_buffer *text, const kind *k)
+{
+    if (k->relevance)
+        add_map(text, k, -1, 0, "gradient", "gradient \xc3\x97 attention", relevance_formulas[k->map[0]->kind],
+                k->relevance->weights);
+    if (k->relevance)
+        at_buffer_add(text, ",", 1);
 }
 
 /* The mean of all heads, and of a self-attention the rollout. */
@@ -235,6 +192,7 @@ static void add_derived(at_buffer *text, const kind *k)
         at_buffer_add(text, ",", 1);
     }
     free(weights);
+    add_relevance(text, k);
 }
 
 static void add_maps(at_buffer *text, const kind *k)
@@ -259,6 +217,10 @@ static void add_kind(at_buffer *text, const kind *k, const kind *other)
     add_names(text, "rows", k->map[0]->row_names, k->rows);
     at_buffer_add(text, ",", 1);
     add_names(text, "columns", k->map[0]->column_names, k->columns);
+    if (k->row_words) {
+        add_numbers(text, "rowWords", k->row_words, k->unit_rows);
+        add_numbers(text, "columnWords", k->column_words, k->unit_columns);
+    }
     at_buffer_print(text, ",\n\"maps\":[\n");
     add_maps(text, k);
     if (other->layers > 0) {
@@ -317,13 +279,57 @@ static kind collect_other(const at_explorer *e, const kind *form, int which, boo
     return k;
 }
 
+/* The bytes of the weights of maps, in 8 bits. */
+static double bytes_of(const at_map *const *maps, int count)
+{
+    double bytes = 0;
+    for (int m = 0; m < count; m++)
+        bytes += (double)(maps[m]->heads * maps[m]->rows) *
+                 (maps[m]->columns > AT_STORED_LONG ? 3.0 * AT_STORED_TOP : (double)maps[m]->columns);
+    return bytes;
+}
+
+static double all_bytes(const at_explorer *e)
+{
+    return bytes_of(e->maps, e->count) + bytes_of(e->word_maps, e->word_count) +
+           bytes_of(e->other_maps, e->other_count) + bytes_of(e->other_word_maps, e->other_word_count);
+}
+
 /* Queries and keys are left out of a page that they would make too large. */
 static bool pairs_fit(const at_explorer *e)
 {
-    double bytes = 0;
+    double bytes = all_bytes(e);
     for (int m = 0; e->vectors && m < e->count; m++)
         bytes += 2.0 * e->maps[m]->heads * (double)((e->maps[m]->rows + e->maps[m]->columns) * e->vectors[m].size);
     return bytes <= MOST_PAIR_BYTES;
+}
+
+/* In a large page the heads between words follow from those between units. */
+static void join_words(kind *k, const at_explorer *e, int which)
+{
+    for (int m = 0; k->steps == 255 && e->row_words && m < e->count; m++)
+        if (e->maps[m]->kind == (at_attention_kind)which && e->maps[m]->columns <= AT_STORED_LONG) {
+            k->row_words = e->row_words[m];
+            k->column_words = e->column_words[m];
+            k->unit_rows = e->maps[m]->rows;
+            k->unit_columns = e->maps[m]->columns;
+            return;
+        }
+}
+
+/* What is known of the line beyond its weights. */
+static kind with_measures(kind k, const at_explorer *e, int which, bool by_word)
+{
+    const at_map *const *maps = by_word ? e->word_relevance : e->relevance;
+    for (int m = 0; m < (by_word ? e->word_relevance_count : e->relevance_count); m++)
+        if (maps[m]->kind == (at_attention_kind)which && maps[m]->rows == k.rows && maps[m]->columns == k.columns)
+            k.relevance = maps[m];
+    k.heads = e->heads;
+    k.head_count = e->head_count;
+    k.steps = 2 * all_bytes(e) <= PRECISE_BYTES ? 65535 : 255;
+    if (by_word)
+        join_words(&k, e, which);
+    return k;
 }
 
 static bool add_level(at_buffer *text, const at_explorer *e, bool by_word, at_error *error)
@@ -332,8 +338,10 @@ static bool add_level(at_buffer *text, const at_explorer *e, bool by_word, at_er
     at_buffer_print(text, "{\"name\":\"%s\",\"kinds\":[", by_word ? "word" : "subword");
     for (int i = 0; i < 3; i++) {
         const kind *form = e->of_array ? &of_array : &kinds[order[i]];
-        const kind k = by_word ? collect(form, order[i], e->word_maps, NULL, e->word_count, NULL)
-                               : collect(form, order[i], e->maps, pairs_fit(e) ? e->vectors : NULL, e->count, NULL);
+        const kind k =
+            with_measures(by_word ? collect(form, order[i], e->word_maps, NULL, e->word_count, NULL)
+                                  : collect(form, order[i], e->maps, pairs_fit(e) ? e->vectors : NULL, e->count, NULL),
+                          e, order[i], by_word);
         if (k.layers == 0)
             continue;
         if (k.columns > MOST_COLUMNS)
@@ -342,7 +350,8 @@ static bool add_level(at_buffer *text, const at_explorer *e, bool by_word, at_er
         if (any)
             at_buffer_add(text, ",", 1);
         any = true;
-        const kind other = collect_other(e, form, order[i], by_word, &k);
+        kind other = collect_other(e, form, order[i], by_word, &k);
+        other.steps = k.steps;
         add_kind(text, &k, &other);
     }
     at_buffer_print(text, "]}");
@@ -382,7 +391,7 @@ static bool add_data(at_buffer *text, const at_explorer *e, at_error *error)
         at_buffer_add(text, ",", 1);
         add_field(text, "other", e->other);
     }
-    at_buffer_print(text, ",\n\"top\":%d,\"ramps\":{", TOP);
+    at_buffer_print(text, ",\n\"top\":%d,\"ramps\":{", AT_STORED_TOP);
     add_ramp(text, "light", AT_RAMP_LIGHT);
     at_buffer_add(text, ",", 1);
     add_ramp(text, "dark", AT_RAMP_DARK);
@@ -394,6 +403,8 @@ static bool add_data(at_buffer *text, const at_explorer *e, at_error *error)
     at_buffer_print(text, "]");
     if (e->picture)
         add_picture(text, e);
+    if (e->beams)
+        at_page_beams(text, e->beams);
     at_buffer_print(text, ",\n\"levels\":[");
     if (!add_level(text, e, false, error))
         return false;
@@ -411,7 +422,8 @@ static bool check_maps(const at_map *const *maps, int count, double *bytes, at_e
     for (int m = 0; m < count; m++) {
         const at_map *map = maps[m];
         const int64_t cells = map->heads * map->rows * map->columns;
-        *bytes += map->columns > LONG_ROW ? (double)(map->heads * map->rows) * 4 * TOP : 2 * (double)cells;
+        *bytes +=
+            map->columns > AT_STORED_LONG ? (double)(map->heads * map->rows) * 4 * AT_STORED_TOP : 2 * (double)cells;
         for (int64_t i = 0; i < cells; i++)
             if (!isfinite(map->weights[i]))
                 return at_fail(error, AT_UNSUPPORTED,
@@ -433,10 +445,25 @@ static bool check(const at_explorer *e, at_error *error)
     return true;
 }
 
+/* Links join words of the source and the target that are there. */
+static bool links_fit(const at_explorer *page, at_error *error)
+{
+    const at_map *const *maps = page->word_count ? page->word_maps : page->maps;
+    for (int i = 0; i < page->count; i++)
+        for (int64_t l = 0; maps[i]->kind == AT_CROSS_ATTENTION && l < page->link_count; l++)
+            if (page->links[l].row >= maps[i]->rows || page->links[l].column >= maps[i]->columns)
+                return at_fail(error, AT_SHAPE,
+                               "there is no row %lld and column %lld for a link: the map has %lld rows and %lld "
+                               "columns, from 0",
+                               (long long)page->links[l].row, (long long)page->links[l].column,
+                               (long long)maps[i]->rows, (long long)maps[i]->columns);
+    return true;
+}
+
 char *at_explorer_html(const at_explorer *explorer, at_error *error)
 {
     at_buffer text = {0};
-    if (error->code != AT_OK || !check(explorer, error))
+    if (error->code != AT_OK || !check(explorer, error) || !links_fit(explorer, error))
         return NULL;
     at_buffer_print(&text, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
                            "name=\"viewport\" content=\"width=device-width\">\n"

@@ -110,6 +110,24 @@ typedef struct at_observer {
     void *context;
 } at_observer;
 
+/* The variables that a probe put into one call of attention, all 1, and their gradients after the backward pass. */
+typedef struct at_probed {
+    at_attention_kind kind;
+    int layer; /* from 1 */
+    int64_t heads, queries, keys;
+    const at_packed *packed;
+    const at_real *gradient; /* [rows of queries, heads], or of weights [batch, heads, queries, keys] */
+    const at_real *entropy;  /* [batch, heads, queries] of the weights */
+    struct at_probed *previous;
+} at_probed;
+
+/* Multiplies the output of every head of every query by a variable, or every weight: of transformers, over whole
+ * targets. */
+typedef struct at_probe {
+    bool of_weights;
+    at_probed *last; /* the calls so far, on the tape */
+} at_probe;
+
 /* How this pass runs. Randomness comes from `rng` alone; NULL: no dropout, and hard attention takes its argmax. */
 typedef struct at_pass {
     at_tape *tape;
@@ -120,6 +138,7 @@ typedef struct at_pass {
     int layer, head;        /* whose weights, from 1; 0: the mean of all */
     int guided_layer, guided_head; /* training: whose weights must be differentiable, from 1; 0: none */
     const at_observer *observer;   /* NULL: none */
+    at_probe *probe;               /* NULL: none */
     bool wants_attended;           /* the weights of attention to the source must be differentiable */
     bool expectation;              /* hard attention takes the expectation under its softmax instead of a sample */
 } at_pass;
@@ -148,6 +167,7 @@ typedef struct at_model_kind {
     bool has_pictures;    /* its source lines name pictures, and it has no source vocabulary */
     bool has_attention;   /* it uses score, normaliser and window: over the source, or over a language model's tokens */
     bool has_cross_layers; /* every layer of the decoder attends to the source, not the decoder once */
+    bool has_multihead;    /* all its attention is multihead.c's, with an output projection */
     bool adds_positions;   /* may add sinusoidal or learned positions to its embeddings */
     int most_layers;       /* 0: AT_MOST_LAYERS */
     bool (*declare)(at_model *model, at_error *error);

@@ -155,6 +155,44 @@ typedef struct attend_call {
     int64_t step;              /* of `weights`, for the first query */
 } attend_call;
 
+/* Variables of the value 1 and memory for their gradients. */
+static at_tensor *ones(at_tape *tape, at_shape shape, const at_real **gradient)
+{
+    const int64_t count = at_shape_count(shape);
+    at_real *value = at_room(tape, (size_t)count * sizeof *value), *grad = at_room(tape, (size_t)count * sizeof *grad);
+    if (!value || !grad)
+        return NULL;
+    for (int64_t i = 0; i < count; i++) {
+        value[i] = 1;
+        grad[i] = 0;
+    }
+    *gradient = grad;
+    return at_leaf(tape, shape, value, grad, true);
+}
+
+/* A probe's record of one call, with memory for its entropies; NULL with the tape's error. */
+static at_probed *probe_call(const at_pass *pass, const at_multihead *m, const at_packed *packed, int64_t Q, int64_t K)
+{
+    const int64_t H = m->attention.heads;
+    at_real *entropy = at_room(pass->tape, (size_t)(packed->batch * H * Q) * sizeof *entropy);
+    at_probed *probed = entropy ? at_room(pass->tape, sizeof *probed) : NULL;
+    if (probed) {
+        *probed = (at_probed){m->kind, m->layer, H, Q, K, packed, NULL, entropy, pass->probe->last};
+        pass->probe->last = probed;
+    }
+    return probed;
+}
+
+/* xi_ih c_ih for query i and head h: c [N,H*D] */
+static at_tensor *mask_heads(at_tape *tape, at_probed *probed, at_tensor *c, int64_t size)
+{
+    if (!c)
+        return NULL;
+    const int64_t N = c->shape.dim[0], H = probed->heads;
+    at_tensor *mask = ones(tape, AT_SHAPE(N, H, 1), &probed->gradient);
+    return at_reshape(at_mul(at_reshape(c, AT_SHAPE(N, H, size)), mask), AT_SHAPE(N, H * size));
+}
+
 static at_tensor *attend(const at_model *model, const at_pass *pass, const at_multihead *m, const attend_call *call)
 {
     at_cross_weights *weights = call->weights;
@@ -165,6 +203,9 @@ static at_tensor *attend(const at_model *model, const at_pass *pass, const at_mu
     at_real *w = wanted ? at_room(pass->tape, (size_t)(B * H * Q * K) * sizeof *w) : NULL;
     if (!packed || !call->q || (wanted && !w))
         return NULL;
+    at_probed *probed = pass->probe ? probe_call(pass, m, packed, Q, K) : NULL;
+    if (pass->probe && !probed)
+        return NULL;
     packed->size = packed->value_size = m->size;
     at_attention_in in = {.query = call->q,
                           .key = call->kv,
@@ -172,11 +213,13 @@ static at_tensor *attend(const at_model *model, const at_pass *pass, const at_mu
                           .packed = packed,
                           .query_start = call->first,
                           .drop = at_weight_dropout(model, pass),
-                          .asked = &(at_asked){.weights = w}};
+                          .asked = &(at_asked){.weights = w, .entropy = probed ? (at_real *)probed->entropy : NULL}};
+    if (probed && pass->probe->of_weights && !(in.factor = ones(pass->tape, AT_SHAPE(B, H, Q, K), &probed->gradient)))
+        return NULL;
     at_attention_params_put(pass->tape, model->params, &m->params, &in);
     at_attention attention = m->attention;
     const bool guides = weights && pass->guided_layer == weights->layer + 1;
-    attention.plain = attention.plain || guides; /* the fused path has no gradient of the weights */
+    attention.plain = attention.plain || guides || in.factor; /* the fused path has no gradient of the weights */
     at_attention_out out = at_attention_run(pass->tape, &attention, &in);
     if (gathered && out.out)
         gather(weights, w, H, Q, K, call->step);
@@ -197,7 +240,7 @@ static at_tensor *attend(const at_model *model, const at_pass *pass, const at_mu
                                                                         .out_size = model->settings.hidden});
     if (guides)
         weights->guided = at_one_head(out.weights, pass->guided_head);
-    return out.out;
+    return probed && !in.factor ? mask_heads(pass->tape, probed, out.out, m->size) : out.out;
 }
 
 static at_tensor *project(const at_model *model, const at_pass *pass, const at_dense *dense, at_tensor *x)

@@ -1,4 +1,5 @@
 /* The public face of search: attend.h's functions, with their settings completed and checked against the model. */
+#include "attend_unstable.h"
 #include "models/kinds.h"
 #include "search/search.h"
 
@@ -18,7 +19,7 @@ static bool settings_fit(const at_translator *translator, const at_search_settin
 }
 
 /* Lines from an array or from a stream: `job` has all but its settings. */
-static bool translate(at_search_job job, const at_search_settings *settings, at_error *error)
+bool at_translate_job(at_search_job job, const at_search_settings *settings, at_error *error)
 {
     at_search_settings complete = *settings;
     job.settings = &complete;
@@ -31,7 +32,21 @@ bool at_translate(at_translator *translator, const at_search_settings *settings,
 {
     const at_search_job job = {
         .translator = translator, .lines = lines, .count = count, .on_result = on_result, .context = context};
-    return translate(job, settings, error);
+    return at_translate_job(job, settings, error);
+}
+
+bool at_alternatives(at_translator *translator, const at_search_settings *settings, const at_line *lines, int64_t count,
+                     at_on_result *on_result, void *context, at_error *error)
+{
+    const at_search_job job = {.translator = translator,
+                               .lines = lines,
+                               .count = count,
+                               .on_result = on_result,
+                               .context = context,
+                               .branches = true};
+    if (error->code == AT_OK && settings->temperature > 0)
+        return at_fail(error, AT_USAGE, "alternatives are searched for, not sampled: there is no temperature");
+    return at_translate_job(job, settings, error);
 }
 
 bool at_translate_stream(at_translator *translator, const at_search_settings *settings, at_next_line *next_line,
@@ -39,7 +54,7 @@ bool at_translate_stream(at_translator *translator, const at_search_settings *se
 {
     const at_search_job job = {
         .translator = translator, .next_line = next_line, .on_result = on_result, .context = context};
-    return translate(job, settings, error);
+    return at_translate_job(job, settings, error);
 }
 
 bool at_align(at_translator *translator, const at_search_settings *settings, const at_line *sources,

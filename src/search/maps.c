@@ -4,45 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attend_unstable.h"
 #include "base/grow.h"
 #include "models/kinds.h"
-#include "search/search_internal.h"
+#include "search/maps_internal.h"
 #include "text/units.h"
 
 #define MOST_WEIGHTS 0x1p28 /* numbers in all maps together: 1 GiB */
 
-/* What rows and columns stand for: units, and the words they are part of. */
-typedef struct axis {
-    int64_t units, words;
-    const char **names;      /* [units] */
-    int64_t *word;           /* [units], -1: white space, part of no word */
-    const char **word_names; /* [words] */
-} axis;
-
-enum { SOURCE, READ, PREDICTED, AXES };
-static const struct {
-    int rows, columns;
-} axes_of[] = {[AT_ENCODER_ATTENTION] = {SOURCE, SOURCE},
-               [AT_DECODER_ATTENTION] = {READ, READ},
-               [AT_CROSS_ATTENTION] = {PREDICTED, SOURCE}};
-
-/* The queries and keys of a map, NULL: not known, and how many keys are there already: a decoder's come one by one. */
-typedef struct kept_vectors {
-    at_map_vectors of;
-    int64_t keys;
-} kept_vectors;
-
-struct at_maps {
-    at_arena *arena; /* of all that the maps point to */
-    axis axis[AXES];
-    at_map *map;           /* in the order of kinds and layers */
-    kept_vectors *vectors; /* of each map */
-    int count;
-    size_t room, vector_room;
-    const char *text;
-    double score;
-};
+const at_axes at_axes_of[] = {[AT_ENCODER_ATTENTION] = {AT_AXIS_SOURCE, AT_AXIS_SOURCE},
+                              [AT_DECODER_ATTENTION] = {AT_AXIS_READ, AT_AXIS_READ},
+                              [AT_CROSS_ATTENTION] = {AT_AXIS_PREDICTED, AT_AXIS_SOURCE}};
 
 /* ---- Memory --------------------------------------------------------------------------------------------------- */
 
@@ -51,7 +22,7 @@ static bool no_memory(at_error *error)
     return at_no_memory(error, "attention weights");
 }
 
-static void *take(at_maps *maps, int64_t count, size_t size, at_error *error)
+void *at_maps_take(at_maps *maps, int64_t count, size_t size, at_error *error)
 {
     void *memory = at_arena_take(maps->arena, (size_t)(count > 0 ? count : 1) * size);
     if (!memory)
@@ -62,7 +33,7 @@ static void *take(at_maps *maps, int64_t count, size_t size, at_error *error)
 /* A copy with a NUL after it. */
 static const char *copy_text(at_maps *maps, const char *text, size_t size, at_error *error)
 {
-    char *copy = take(maps, (int64_t)size + 1, 1, error);
+    char *copy = at_maps_take(maps, (int64_t)size + 1, 1, error);
     if (copy && size)
         memcpy(copy, text, size);
     if (copy)
@@ -70,12 +41,12 @@ static const char *copy_text(at_maps *maps, const char *text, size_t size, at_er
     return copy;
 }
 
-static const char *copy_name(at_maps *maps, const char *name, at_error *error)
+const char *at_maps_copy(at_maps *maps, const char *name, at_error *error)
 {
     return copy_text(maps, name, strlen(name), error);
 }
 
-static at_maps *maps_open(at_error *error)
+at_maps *at_maps_open(at_error *error)
 {
     at_maps *maps = error->code == AT_OK ? calloc(1, sizeof *maps) : NULL;
     if (maps && (maps->arena = at_arena_new())) {
@@ -97,8 +68,7 @@ void at_maps_free(at_maps *maps)
     free(maps);
 }
 
-/* Frees the maps if they are not complete. */
-static at_maps *maps_close(at_maps *maps, const at_error *error)
+at_maps *at_maps_close(at_maps *maps, const at_error *error)
 {
     if (error->code == AT_OK)
         return maps;
@@ -106,10 +76,9 @@ static at_maps *maps_close(at_maps *maps, const at_error *error)
     return NULL;
 }
 
-/* A map of zeros at its place in the order; returns its weights. */
-static float *add_map(at_maps *maps, at_attention_kind kind, int layer, int heads, at_error *error)
+float *at_maps_add(at_maps *maps, at_attention_kind kind, int layer, int heads, at_error *error)
 {
-    const axis *rows = &maps->axis[axes_of[kind].rows], *columns = &maps->axis[axes_of[kind].columns];
+    const at_axis *rows = &maps->axis[at_axes_of[kind].rows], *columns = &maps->axis[at_axes_of[kind].columns];
     int at = maps->count;
     const int64_t more = heads * rows->units * columns->units;
     float *weights = at_arena_zeros(maps->arena, (size_t)(more + 1) * sizeof *weights);
@@ -122,7 +91,7 @@ static float *add_map(at_maps *maps, at_attention_kind kind, int layer, int head
         maps->map[at] = maps->map[at - 1];
         maps->vectors[at] = maps->vectors[at - 1];
     }
-    maps->vectors[at] = (kept_vectors){0};
+    maps->vectors[at] = (at_kept_vectors){0};
     maps->map[at] = (at_map){.kind = kind,
                              .layer = layer,
                              .heads = heads,
@@ -133,12 +102,12 @@ static float *add_map(at_maps *maps, at_attention_kind kind, int layer, int head
     return weights;
 }
 
-static void set_names(at_maps *maps)
+void at_maps_name(at_maps *maps)
 {
     for (int i = 0; i < maps->count; i++) {
         at_map *map = &maps->map[i];
-        map->row_names = maps->axis[axes_of[map->kind].rows].names;
-        map->column_names = maps->axis[axes_of[map->kind].columns].names;
+        map->row_names = maps->axis[at_axes_of[map->kind].rows].names;
+        map->column_names = maps->axis[at_axes_of[map->kind].columns].names;
     }
 }
 
@@ -173,19 +142,19 @@ static bool name_words(at_maps *maps, const char **names, at_line line, at_error
 static bool set_axis(at_maps *maps, int which, const named *line, const char *before, const char *after,
                      at_error *error)
 {
-    axis *a = &maps->axis[which];
+    at_axis *a = &maps->axis[which];
     const int64_t shift = before ? 1 : 0, more = shift + (after ? 1 : 0);
     a->units = line->count + more;
-    a->names = take(maps, a->units, sizeof *a->names, error);
-    a->word = take(maps, a->units, sizeof *a->word, error);
+    a->names = at_maps_take(maps, a->units, sizeof *a->names, error);
+    a->word = at_maps_take(maps, a->units, sizeof *a->word, error);
     if (!a->names || !a->word)
         return false;
     a->words = at_word_numbers(line->line, line->offsets, line->count, a->word + shift) + more;
-    a->word_names = take(maps, a->words, sizeof *a->word_names, error);
+    a->word_names = at_maps_take(maps, a->words, sizeof *a->word_names, error);
     if (!a->word_names || !name_words(maps, a->word_names + shift, line->line, error))
         return false;
     for (int64_t i = 0; i < line->count; i++) {
-        a->names[i + shift] = copy_name(maps, line->names[i], error);
+        a->names[i + shift] = at_maps_copy(maps, line->names[i], error);
         a->word[i + shift] += a->word[i + shift] >= 0 ? shift : 0;
     }
     if (before) {
@@ -201,7 +170,7 @@ static bool set_axis(at_maps *maps, int which, const named *line, const char *be
 
 /* ---- Weights -------------------------------------------------------------------------------------------------- */
 
-/* One line on its way to its maps. */
+/* A line whose maps are computed. */
 typedef struct passage {
     at_maps *maps;
     const at_translator *translator;
@@ -221,7 +190,8 @@ static int find_map(const at_maps *maps, const at_observed *o)
 static float *weights_of(passage *p, const at_observed *o)
 {
     const int at = find_map(p->maps, o);
-    return at >= 0 ? (float *)p->maps->map[at].weights : add_map(p->maps, o->kind, o->layer, (int)o->heads, p->error);
+    return at >= 0 ? (float *)p->maps->map[at].weights
+                   : at_maps_add(p->maps, o->kind, o->layer, (int)o->heads, p->error);
 }
 
 static float *zeros(passage *p, int64_t count)
@@ -251,7 +221,7 @@ static void observe_vectors(passage *p, const at_observed *o, int64_t rows, int6
 {
     const at_packed *at = o->packed;
     const int64_t size = at->size, keys = o->keys < columns ? o->keys : columns;
-    kept_vectors *kept = &p->maps->vectors[find_map(p->maps, o)];
+    at_kept_vectors *kept = &p->maps->vectors[find_map(p->maps, o)];
     at_map_vectors *v = &kept->of;
     if (!v->queries)
         *v = (at_map_vectors){size, zeros(p, o->heads * rows * size), zeros(p, o->heads * columns * size),
@@ -283,8 +253,8 @@ static void observe(void *context, const at_observed *o)
 {
     passage *p = context;
     float *weights = p->error->code == AT_OK ? weights_of(p, o) : NULL;
-    const int64_t rows = p->maps->axis[axes_of[o->kind].rows].units,
-                  columns = p->maps->axis[axes_of[o->kind].columns].units;
+    const int64_t rows = p->maps->axis[at_axes_of[o->kind].rows].units,
+                  columns = p->maps->axis[at_axes_of[o->kind].columns].units;
     for (int64_t h = 0; weights && h < o->heads; h++)
         for (int64_t i = 0; i < o->queries && o->first + i < rows; i++) {
             const at_real *from = o->weights + (h * o->queries + i) * o->keys;
@@ -311,13 +281,13 @@ static bool finish(void *context, int64_t line, const at_result *result)
                 target = {p->target.line, p->target.offsets, best->names, p->target.count};
     maps->text = copy_text(maps, best->text, best->size, p->error);
     maps->score = best->score;
-    const char *begin = copy_name(maps, at_vocabulary_unit(vocabulary, AT_BEGIN), p->error),
-               *end = copy_name(maps, at_vocabulary_unit(vocabulary, AT_END), p->error);
-    if (!begin || !end || !set_axis(maps, SOURCE, &source, NULL, NULL, p->error) ||
-        !set_axis(maps, READ, &target, begin, NULL, p->error) ||
-        !set_axis(maps, PREDICTED, &target, NULL, end, p->error))
+    const char *begin = at_maps_copy(maps, at_vocabulary_unit(vocabulary, AT_BEGIN), p->error),
+               *end = at_maps_copy(maps, at_vocabulary_unit(vocabulary, AT_END), p->error);
+    if (!begin || !end || !set_axis(maps, AT_AXIS_SOURCE, &source, NULL, NULL, p->error) ||
+        !set_axis(maps, AT_AXIS_READ, &target, begin, NULL, p->error) ||
+        !set_axis(maps, AT_AXIS_PREDICTED, &target, NULL, end, p->error))
         return false;
-    set_names(maps);
+    at_maps_name(maps);
     return true;
 }
 
@@ -330,8 +300,8 @@ static bool keep_target(void *context, int64_t line, const at_result *result)
     at_encoded *target = &p->target;
     (void)line;
     target->count = best->count;
-    target->ids = take(p->maps, best->count, sizeof *target->ids, p->error);
-    target->offsets = take(p->maps, 2 * best->count, sizeof *target->offsets, p->error);
+    target->ids = at_maps_take(p->maps, best->count, sizeof *target->ids, p->error);
+    target->offsets = at_maps_take(p->maps, 2 * best->count, sizeof *target->offsets, p->error);
     target->line = (at_line){copy_text(p->maps, best->text, best->size, p->error), best->size};
     if (p->error->code == AT_OK && best->count)
         memcpy(target->ids, best->ids, (size_t)best->count * sizeof *target->ids);
@@ -390,7 +360,7 @@ static bool set_sizes(passage *p)
 {
     at_encoded source = {.line = p->source ? *p->source : (at_line){0}};
     int64_t replaced = 0;
-    axis *axes = p->maps->axis;
+    at_axis *axes = p->maps->axis;
     if (p->translator->model->kind->has_pictures) {
         at_picture_source *pictures = at_picture_source_new(&p->translator->model->settings, p->error);
         if (pictures)
@@ -401,14 +371,17 @@ static bool set_sizes(passage *p)
     }
     if (p->error->code != AT_OK)
         return false;
-    axes[SOURCE].units = source.count;
-    axes[READ].units = axes[PREDICTED].units = p->target.count + 1;
-    return at_model_weights(p->translator->model, axes[SOURCE].units, axes[READ].units) <= MOST_WEIGHTS ||
+    p->maps->source = source;
+    p->maps->target = p->target;
+    axes[AT_AXIS_SOURCE].units = source.count;
+    axes[AT_AXIS_READ].units = axes[AT_AXIS_PREDICTED].units = p->target.count + 1;
+    return at_model_weights(p->translator->model, axes[AT_AXIS_SOURCE].units, axes[AT_AXIS_READ].units) <=
+               MOST_WEIGHTS ||
            at_fail(
                p->error, AT_UNSUPPORTED,
                "the weights of all layers and heads between %lld source and %lld target units take more than 1 GiB; "
                "a shorter line takes less",
-               (long long)axes[SOURCE].units, (long long)axes[READ].units);
+               (long long)axes[AT_AXIS_SOURCE].units, (long long)axes[AT_AXIS_READ].units);
 }
 
 static bool decode(passage *p, at_translator *translator)
@@ -429,7 +402,7 @@ static bool decode(passage *p, at_translator *translator)
 at_maps *at_maps_new(at_translator *translator, const at_search_settings *settings, const at_line *source,
                      const at_line *target, at_error *error)
 {
-    at_maps *maps = check_lines(translator, source, target, error) ? maps_open(error) : NULL;
+    at_maps *maps = check_lines(translator, source, target, error) ? at_maps_open(error) : NULL;
     passage p = {.maps = maps, .translator = translator, .source = source, .error = error};
     int64_t replaced = 0;
     if (!maps)
@@ -439,64 +412,7 @@ at_maps *at_maps_new(at_translator *translator, const at_search_settings *settin
     if (target ? at_search_encode(maps->arena, translator->target, 0, &p.target, &replaced, error)
                : search_target(&p, translator, settings))
         decode(&p, translator);
-    return maps_close(maps, error);
-}
-
-/* ---- Words ---------------------------------------------------------------------------------------------------- */
-
-static bool copy_words(const axis *from, at_maps *maps, axis *to, at_error *error)
-{
-    *to = (axis){.units = from->words, .words = from->words};
-    to->names = to->word_names = take(maps, from->words, sizeof *to->names, error);
-    to->word = take(maps, from->words, sizeof *to->word, error);
-    for (int64_t i = 0; error->code == AT_OK && i < from->words; i++) {
-        to->names[i] = copy_name(maps, from->word_names[i], error);
-        to->word[i] = i;
-    }
-    return error->code == AT_OK;
-}
-
-/* W_IJ = mean over i in I of sum over j in J of w_ij; `sum` [columns] is scratch. */
-static void join_words(const at_map *map, const axis *rows, const axis *columns, float *to, double *sum)
-{
-    for (int64_t h = 0; h < map->heads; h++)
-        for (int64_t word = 0; word < rows->words; word++) {
-            int64_t units = 0;
-            memset(sum, 0, (size_t)columns->words * sizeof *sum);
-            for (int64_t i = 0; i < map->rows; i++) {
-                if (rows->word[i] != word)
-                    continue;
-                const float *from = map->weights + (h * map->rows + i) * map->columns;
-                units++;
-                for (int64_t j = 0; j < map->columns; j++)
-                    if (columns->word[j] >= 0)
-                        sum[columns->word[j]] += (double)from[j];
-            }
-            for (int64_t j = 0; j < columns->words; j++)
-                to[(h * rows->words + word) * columns->words + j] = units ? (float)(sum[j] / (double)units) : 0;
-        }
-}
-
-at_maps *at_maps_words(const at_maps *from, at_error *error)
-{
-    at_maps *maps = maps_open(error);
-    if (!maps)
-        return NULL;
-    maps->text = copy_name(maps, from->text, error);
-    maps->score = from->score;
-    for (int a = 0; a < AXES; a++)
-        if (from->axis[a].names && !copy_words(&from->axis[a], maps, &maps->axis[a], error))
-            return maps_close(maps, error);
-    for (int i = 0; i < from->count && error->code == AT_OK; i++) {
-        const at_map *map = &from->map[i];
-        const axis *rows = &from->axis[axes_of[map->kind].rows], *columns = &from->axis[axes_of[map->kind].columns];
-        float *weights = add_map(maps, map->kind, map->layer, map->heads, error);
-        double *sum = take(maps, columns->words, sizeof *sum, error);
-        if (weights && sum)
-            join_words(map, rows, columns, weights, sum);
-    }
-    set_names(maps);
-    return maps_close(maps, error);
+    return at_maps_close(maps, error);
 }
 
 /* ---- Reading -------------------------------------------------------------------------------------------------- */
@@ -520,4 +436,12 @@ bool at_maps_vectors(const at_maps *maps, int index, at_map_vectors *vectors)
 {
     *vectors = index >= 0 && index < maps->count ? maps->vectors[index].of : (at_map_vectors){0};
     return vectors->queries;
+}
+
+const int64_t *at_maps_word_numbers(const at_maps *maps, int index, bool columns)
+{
+    if (index < 0 || index >= maps->count)
+        return NULL;
+    const at_axes axes = at_axes_of[maps->map[index].kind];
+    return maps->axis[columns ? axes.columns : axes.rows].word;
 }

@@ -20,6 +20,22 @@ typedef struct at_encoded {
     int64_t count;
 } at_encoded;
 
+/* One extension of a hypothesis in a step of the search, kept or not. */
+typedef struct at_extension {
+    int64_t step;   /* from 0 */
+    int64_t parent; /* among the hypotheses that the step before kept and that did not end, the first is 0 */
+    int32_t id;
+    double score, log_prob; /* of the whole, and of this unit */
+    bool kept;
+    const at_real *weights; /* [units] where the hypothesis looked; NULL: not known */
+    int64_t units;          /* of the source */
+} at_extension;
+/* Gets the extensions of every step, those that are kept first, in their order. */
+typedef struct at_extension_observer {
+    void (*observe)(void *context, const at_extension *extension);
+    void *context;
+} at_extension_observer;
+
 /* One call: the lines, how to search them, and who gets the results. */
 typedef struct at_search_job {
     at_translator *translator;
@@ -32,8 +48,18 @@ typedef struct at_search_job {
     void *context;               /* of both callbacks */
     const at_encoded *target;    /* forced decoding of one line: its units, in place of `targets` */
     const at_observer *observer; /* of the first model's attention; names are set then as with weights. NULL: none */
+    bool branches;               /* each of the likeliest units after the start goes on by itself, see at_alternatives */
     bool *not_finite;            /* NULL, or becomes true if the job fails because the model's numbers are not finite */
+    bool wants_ends;             /* of at_search: at_result_ends is called for its results */
+    const at_extension_observer *extensions; /* of the search of one line; NULL: none */
 } at_search_job;
+
+/* The job by these settings, in which 0 is a default, as by at_translate. */
+bool at_translate_job(at_search_job job, const at_search_settings *settings, at_error *error);
+
+/* For a result that on_result gets of a job that wants them: [count of best[rank]] the byte of the hypothesis' text where
+ * each of its units ends, never inside a character. */
+const int32_t *at_result_ends(const at_result *result, int64_t rank);
 
 /* Translates the lines, or continues them with a language model. A source without a unit has one empty hypothesis. */
 bool at_search(const at_search_job *job, at_error *error);

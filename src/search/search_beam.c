@@ -1,6 +1,7 @@
 /* Beam search over a batch. Every sentence has a beam of live hypotheses; a step extends them all, keeps the likeliest
  * `beam - ended` extensions, and those that took the end leave the beam. A beam of 1 is greedy search. Sampling is the
- * same with each hypothesis extended by its own sample. Within a line's given start the next unit is fixed.
+ * same with each hypothesis extended by its own sample. Within a line's given start the next unit is fixed. With
+ * `branches` the likeliest units after the start are hypotheses of their own, and each goes on greedily.
  *
  * The rows of the batch are slots; a sentence holds adjacent ones. Slots whose hypothesis ended, and sentences that are
  * finished, are removed when they are an eighth of the batch: moving the encoded sources costs more than a few idle
@@ -37,6 +38,7 @@ void at_nodes_free(struct at_nodes *nodes)
 /* A hypothesis that still grows. */
 typedef struct live {
     double score;
+    double branch;    /* log p of the unit where it branched off */
     int32_t node, id; /* -1 at first; the unit to feed in next */
     int64_t from;     /* its row in the step before */
     int64_t sample;   /* which of the n_best samples this is */
@@ -140,11 +142,14 @@ static bool set_results(beam_batch *batch, beam *b)
     at_search_work *work = batch->work;
     int64_t count = b->ended_count < work->settings->n_best ? b->ended_count : work->settings->n_best;
     at_hypothesis *best = at_search_alloc(work, work->window, count, sizeof *best);
-    if (!best)
+    const int32_t **ends = at_search_alloc(work, work->window, count, sizeof *ends);
+    if (!best || !ends)
         return false;
     for (int64_t i = 0; i < count; i++)
-        if (!set_result(work, b->sentence, &b->ended[i], &best[i]))
+        if (!set_result(work, b->sentence, &b->ended[i], &best[i]) ||
+            (work->job->wants_ends && !(ends[i] = at_search_ends(work, b->sentence, &best[i]))))
             return false;
+    b->sentence->ends = work->job->wants_ends ? ends : NULL;
     b->sentence->result.best = best;
     b->sentence->result.count = count;
     return true;
@@ -152,10 +157,12 @@ static bool set_results(beam_batch *batch, beam *b)
 
 /* ---- One step ------------------------------------------------------------------------------------------------- */
 
-/* score / ((5 + n) / 6)^A, n counting the end */
+/* score / ((5 + n) / 6)^A or score / n^A, n counting the end */
 static double penalise(const beam_batch *batch, double score, int64_t n)
 {
-    double penalty = batch->work->settings->length_penalty;
+    const double penalty = batch->work->settings->length_penalty, exponent = batch->work->settings->normalise;
+    if (exponent > 0)
+        return score / pow((double)n, exponent);
     return penalty == 0 ? score : score / pow((5 + (double)n) / 6, penalty);
 }
 
@@ -175,23 +182,49 @@ static bool decided(const beam_batch *batch, const beam *b)
     const at_search_settings *settings = batch->work->settings;
     if (b->live_count == 0)
         return true;
-    if (settings->temperature > 0 || b->ended_count < settings->n_best)
+    if (settings->temperature > 0 || batch->work->job->branches || b->ended_count < settings->n_best)
         return false;
     double now = penalise(batch, b->next[0].score, batch->step + 2),
            last = penalise(batch, b->next[0].score, b->longest + 1);
     return b->ended[settings->n_best - 1].penalised >= (now > last ? now : last);
 }
 
+/* Whether each hypothesis goes on by itself, and does not compete with the others: samples, and branches once they are
+ * apart. */
+static bool apart(const beam_batch *batch, const beam *b)
+{
+    return batch->work->settings->temperature > 0 ||
+           (batch->work->job->branches && batch->step > b->sentence->target.count);
+}
+
+/* Tells of the candidate at `place` of the beam's hypothesis i. */
+static void tell(const beam_batch *batch, const beam *b, const at_real *weights, int64_t i, int64_t place, bool kept)
+{
+    const at_extension_observer *to = batch->work->job->extensions;
+    if (!to)
+        return;
+    const at_candidate c = batch->tasks[b->first + i].candidates[place];
+    const at_extension told = {.step = batch->step,
+                               .parent = i,
+                               .id = c.id,
+                               .score = b->live[i].score + c.log_prob,
+                               .log_prob = c.log_prob,
+                               .kept = kept,
+                               .weights = weights ? weights + (b->first + i) * batch->source.length : NULL,
+                               .units = b->sentence->source.count};
+    to->observe(to->context, &told);
+}
+
 /* Extends the hypotheses of a beam by its likeliest candidates. */
 static void extend(beam_batch *batch, beam *b, const at_real *weights)
 {
-    bool samples = batch->work->settings->temperature > 0;
-    int64_t width = samples ? b->live_count : batch->width - b->ended_count, count = 0;
+    const bool alone = apart(batch, b), branches = batch->work->job->branches;
+    int64_t width = alone ? b->live_count : batch->width - b->ended_count, count = 0;
     memset(batch->heads, 0, (size_t)b->live_count * sizeof *batch->heads);
     for (int64_t picked = 0; picked < width; picked++) {
         int64_t best = -1;
         double best_score = 0;
-        for (int64_t i = samples ? picked : 0; i < (samples ? picked + 1 : b->live_count); i++) {
+        for (int64_t i = alone ? picked : 0; i < (alone ? picked + 1 : b->live_count); i++) {
             const at_row_task *task = &batch->tasks[b->first + i];
             if (batch->heads[i] == task->count)
                 continue;
@@ -204,14 +237,21 @@ static void extend(beam_batch *batch, beam *b, const at_real *weights)
         if (best < 0)
             break;
         int64_t row = b->first + best;
-        int32_t id = batch->tasks[row].candidates[batch->heads[best]++].id;
+        tell(batch, b, weights, best, batch->heads[best], true);
+        const at_candidate taken = batch->tasks[row].candidates[batch->heads[best]++];
+        const int32_t id = taken.id;
+        const double branch = alone ? b->live[best].branch : taken.log_prob;
         int32_t added = add_node(batch->work->nodes, b->live[best].node, id,
                                  weights ? weights + row * batch->source.length : NULL, b->sentence->source.count);
         if (id == AT_END)
-            add_ended(b, (ended){best_score, penalise(batch, best_score, batch->step + 1), added, batch->step});
+            add_ended(b, (ended){best_score, branches ? branch : penalise(batch, best_score, batch->step + 1), added,
+                                 batch->step});
         else
-            b->next[count++] = (live){best_score, added, id, row, b->live[best].sample};
+            b->next[count++] = (live){best_score, branch, added, id, row, b->live[best].sample};
     }
+    for (int64_t i = 0; batch->work->job->extensions && i < b->live_count; i++)
+        for (int64_t place = batch->heads[i]; place < batch->tasks[b->first + i].count; place++)
+            tell(batch, b, weights, i, place, false);
     b->live_count = count;
 }
 
@@ -223,7 +263,7 @@ static void set_tasks(beam_batch *batch)
     int64_t taken = 0;
     for (int64_t n = 0; n < batch->beam_count; n++) {
         beam *b = &batch->beams[n];
-        int64_t width = settings->temperature > 0 ? 1 : batch->width - b->ended_count;
+        int64_t width = apart(batch, b) ? 1 : batch->width - b->ended_count;
         width = width < batch->most ? width : batch->most;
         for (int64_t i = 0; i < b->live_count; i++) {
             at_row_task *task = &batch->tasks[b->first + i];
@@ -233,6 +273,7 @@ static void set_tasks(beam_batch *batch)
                          : batch->step >= b->longest             ? AT_END
                                                                  : -1;
             task->no_end = batch->step < b->shortest;
+            task->shares_end = batch->work->translator->never_empty && batch->step == 0 && task->only < 0;
             task->samples = settings->temperature > 0;
             if (task->samples)
                 task->uniform = at_uniform_at(settings->seed, (uint64_t)b->sentence->number,
@@ -414,6 +455,8 @@ bool at_search_beam(at_search_work *work, at_sentence *const *sentences, int64_t
         b->live_count = samples ? batch.width : 1;
         b->shortest = (int64_t)ceil(settings->min_length_factor * (double)sentences[n]->source.count);
         b->longest = longest_of(work, sentences[n]);
+        if (work->translator->never_empty && b->shortest == 0)
+            b->shortest = 1;
         for (int64_t i = 0; i < b->live_count; i++)
             b->live[i] = (live){.node = -1, .id = AT_BEGIN, .from = n, .sample = i};
     }

@@ -15,6 +15,7 @@ typedef struct at_sentence {
     at_line before; /* the beginning of a language model's line that is not read; its output begins with it */
     int64_t number; /* of the line, from settings->first_line on */
     int64_t replaced;
+    const int32_t **ends; /* [result.count] of at_result_ends */
     at_result result;
 } at_sentence;
 
@@ -92,6 +93,8 @@ void at_search_clean(at_buffer *text, const char *bytes, size_t size);
 bool at_search_names(const at_search_work *work);
 /* Text and names of a hypothesis whose ids and links are known. */
 bool at_search_word(at_search_work *work, const at_sentence *sentence, at_hypothesis *hypothesis);
+/* Where the units of a hypothesis, which has its text, end in it; NULL with the error set. */
+const int32_t *at_search_ends(at_search_work *work, const at_sentence *sentence, const at_hypothesis *hypothesis);
 /* The names of a sentence's source units. */
 bool at_search_name_source(at_search_work *work, at_sentence *sentence);
 
@@ -107,6 +110,7 @@ typedef struct at_row_task {
     int64_t most;             /* candidates wanted; 0: the row is skipped */
     int32_t only;             /* the one unit allowed, because it is given or the line must end; -1: any */
     bool no_end;              /* the end is not allowed yet */
+    bool shares_end;          /* and its probability is shared among the others */
     bool samples;             /* sample one instead, */
     double uniform;           /* by this uniform number in (0,1) */
     bool failed;              /* filled in: the logits are not finite, so there is no candidate; */

@@ -1,4 +1,5 @@
 /* From ids to text: the words of hypotheses, and the names of units. */
+#include <stddef.h>
 #include <string.h>
 
 #include "search/search_internal.h"
@@ -125,4 +126,31 @@ bool at_search_word(at_search_work *work, const at_sentence *sentence, at_hypoth
     hypothesis->text = take_text(work);
     hypothesis->source_units = sentence->source.count;
     return hypothesis->text && (!at_search_names(work) || name_target(work, sentence, hypothesis));
+}
+
+/* The text of the first units is how the text of all begins: up to blanks at its end, marks that join tokens, and a
+ * character of which a unit is only some bytes. */
+const int32_t *at_search_ends(at_search_work *work, const at_sentence *sentence, const at_hypothesis *hypothesis)
+{
+    wording w = {work, sentence, hypothesis};
+    int32_t *ends = at_search_alloc(work, work->window, hypothesis->count, sizeof *ends);
+    for (int64_t t = 0; ends && t < hypothesis->count; t++) {
+        at_search_clean(&work->text, sentence->before.text, sentence->before.size);
+        at_vocabulary_write(work->translator->target, hypothesis->ids, t + 1, replace, &w, &work->text);
+        size_t end = work->text.size < hypothesis->size ? work->text.size : hypothesis->size;
+        while (end < hypothesis->size && ((unsigned char)hypothesis->text[end] & 0xC0) == 0x80)
+            end++;
+        ends[t] = t > 0 && ends[t - 1] > (int32_t)end ? ends[t - 1] : (int32_t)end;
+        work->text.size = 0;
+    }
+    if (!work->text.failed)
+        return ends;
+    at_search_no_memory(work);
+    return NULL;
+}
+
+const int32_t *at_result_ends(const at_result *result, int64_t rank)
+{
+    const at_sentence *sentence = (const at_sentence *)((const char *)result - offsetof(at_sentence, result));
+    return sentence->ends ? sentence->ends[rank] : NULL; /* a source without a unit has none */
 }

@@ -116,10 +116,11 @@ bool at_batch_loss(at_loss *loss, const at_batch *batch, bool learn, double *sum
     const at_model *model = loss->model;
     const at_loss_options *options = &loss->options;
     at_arena_reset(loss->arena);
-    at_tape *tape = at_tape_new(loss->arena, learn);
+    at_tape *tape = at_tape_new(loss->arena, learn || loss->probe);
     if (!tape)
         return at_no_memory(error, "a batch");
-    at_pass pass = {.tape = tape, .rng = learn ? &loss->rng : NULL, .lengths = batch->target_lengths};
+    at_pass pass = {
+        .tape = tape, .rng = learn ? &loss->rng : NULL, .lengths = batch->target_lengths, .probe = loss->probe};
     /* A share of the batches uses the expectation under the softmax instead of a sample, which reduces the variance of
      * the estimator (Xu et al. 2015). */
     if (learn && at_attention_samples(&model->attention))
@@ -152,7 +153,7 @@ bool at_batch_loss(at_loss *loss, const at_batch *batch, bool learn, double *sum
     at_tensor *total = cross && guides ? at_add(cross, guided_loss(loss, batch, tape, decoded.guided)) : cross;
     if (total && pass.wants_attended)
         total = at_add(total, doubly_stochastic_loss(loss, batch, tape, decoded.attended));
-    if (!total || (learn && !at_backward(total))) {
+    if (!total || ((learn || loss->probe) && !at_backward(total))) {
         const at_error *why = at_tape_error(tape);
         return why->code != AT_OK ? at_fail(error, why->code, "%s", why->text)
                                   : at_fail(error, AT_FAILED, "model '%s' returned no logits", model->kind->name);

@@ -17,6 +17,9 @@ grep -q "content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'un
 equal 2 "$(grep -c '^</script>' page.html)" "the ends of scripts"
 grep -q 'not explanations' page.html || fail "the page does not say that weights are not explanations"
 
+echo "ab <c>" >line.source
+echo "b c" >line.target
+"$attend" heads -m m --source line.source --target line.target --tsv heads.tsv >said
 if command -v python3 >/dev/null; then
     cat >weights.py <<'END'
 import base64, json, math, re, sys
@@ -66,6 +69,20 @@ for level, file in (('subword', 'all.tsv'), ('word', 'words.tsv')):
         rollout = values(next(m for m in k['maps'] if m['name'] == 'rollout'), n, n)
         for i in range(n):
             for j in range(n): close(rollout[i][j], r[i][j], f'the rollout of {kind}')
+importance = {}
+for line in list(open('heads.tsv', encoding='utf-8'))[1:]:
+    kind, layer, head, _, share, _, _ = line.split('\t')
+    importance[kind, f'{layer}.{head}'] = float(share)
+for level in data['levels']:
+    for k in level['kinds']:
+        n, columns = len(k['rows']), len(k['columns'])
+        relevance = values(next(m for m in k['maps'] if m['name'] == 'gradient'), n, columns)
+        for i, row in enumerate(relevance):
+            if level['name'] == 'subword' and abs(sum(row) - 1) > 1e-3 and sum(row) > 0: sys.exit(f"the relevance of {k['name']} sums to {sum(row)} in row {i}")
+            if k['name'] == 'decoder' and any(x > 0 for x in row[i + 1:]): sys.exit('the relevance of a unit that is not there yet')
+        if level['name'] == 'subword' and sum(sum(row) for row in relevance) < n - 1.001: sys.exit(f"there is no relevance in {k['name']}")
+        for m in k['maps']:
+            if m['layer'] > 0 and abs(m['importance'] - importance[k['name'], m['name']]) > 1e-4: sys.exit(f"the importance of {k['name']} {m['name']} is {m['importance']}")
 if data['links'] != [[0, 0, 0], [1, 1, 1]] or data['linked'] != 'word': sys.exit(f"the links are {data['links']}")
 if data['source'] != 'ab <c>' or data['target'] != 'b c': sys.exit('the texts differ')
 END
@@ -88,6 +105,36 @@ long=$(printf 'abc%.0s' {1..100})
 "$attend" show -m m "$long" --target "b c" -o long.html >said
 grep -q '8 largest weights' long.html || fail "long rows are not shortened"
 [ "$(wc -c <long.html)" -lt 400000 ] || fail "a page of $(wc -c <long.html) bytes"
+
+# Six layers on both sides, eight heads, 60 units: under 1 MB, in 8 bits, and the page makes the heads between words itself.
+"$attend" train --model transformer --source source --target source --hidden 16 --ffn 8 --layers 6 --heads 8 --updates 1 --source-vocab char --target-vocab char --quiet --output large
+text=$(printf 'abc ba %.0s' {1..9})
+"$attend" show -m large "${text:0:60}" --target "${text:1:59}" -o large.html >said
+"$attend" show -m large "${text:0:60}" --target "${text:1:59}" --level word -o large.tsv >said
+[ "$(wc -c <large.html)" -lt 1000000 ] || fail "a page of $(wc -c <large.html) bytes"
+if command -v python3 >/dev/null; then
+    python3 - <<'END' || fail "the weights between words that the page makes differ"
+import base64, json, re, sys
+data = json.loads(re.search(r'<script type="application/json" id="data">\n(.*?)</script>', open('large.html', encoding='utf-8').read(), re.S).group(1))
+kinds = [{k['name']: k for k in level['kinds']} for level in data['levels']]
+joined = {}
+for line in list(open('large.tsv', encoding='utf-8'))[1:]:
+    kind, layer, head, row, column, _, _, weight = line.rstrip('\n').split('\t')
+    units, words = kinds[0][kind], kinds[1][kind]
+    if (kind, layer, head) not in joined:
+        named = lambda k: next(m for m in k['maps'] if m['name'] == f'{layer}.{head}')
+        map, n, wide = named(units), len(words['rows']), len(units['columns'])
+        if not named(words)['joined'] or map['steps'] != 255: sys.exit(f'{kind} {layer}.{head} is not as small as it could be')
+        raw, sums, count = base64.b64decode(map['bytes']), [[0.] * len(words['columns']) for _ in range(n)], [0] * n
+        for i, word in enumerate(words['rowWords']):
+            count[word] += word >= 0
+            for j, other in enumerate(words['columnWords']):
+                if word >= 0 and other >= 0: sums[word][other] += map['high'][i] * raw[i * wide + j] / 255
+        joined[kind, layer, head] = [[x / max(1, c) for x in row] for row, c in zip(sums, count)]
+    if abs(joined[kind, layer, head][int(row)][int(column)] - float(weight)) > .01: sys.exit(f'{line} is {joined[kind, layer, head][int(row)][int(column)]}')
+END
+    checks=$((checks + 1))
+fi
 
 # Arrays, also with negative numbers; names as they are.
 printf '</script><b>&\n\\"x\n' >rows
@@ -126,8 +173,12 @@ key('3');
 report.push('model ' + count('.thumb') + ' heads ' + count('canvas'));
 document.getElementById('sort').value = 'sharp';
 document.getElementById('sort').dispatchEvent(new Event('change'));
-const order = [...document.querySelectorAll('#figure .thumb span')].map(e => parseFloat(e.textContent.split(' ')[1]));
+const order = [...document.querySelectorAll('#figure .thumb > span')].map(e => parseFloat(e.textContent.split(' ')[1]));
 report.push('sorted ' + order.every((x, i) => !i || x >= order[i - 1]) + ' ' + hash().get('sort'));
+document.getElementById('sort').value = 'important';
+document.getElementById('sort').dispatchEvent(new Event('change'));
+const important = [...document.querySelectorAll('#figure .importance')].map(e => parseFloat(e.textContent.split(' ')[1]));
+report.push('sorted ' + important.length + ' ' + important.every((x, i) => !i || x <= important[i - 1]) + ' ' + hash().get('sort') + ' ' + /Michel/.test(document.getElementById('formula').textContent));
 document.querySelectorAll('#figure .thumb')[1].click();
 report.push('clicked ' + hash().get('view') + ' ' + /^[12]\.[12]$/.test(hash().get('head')));
 key('w');
@@ -150,6 +201,7 @@ heads 5 words true
 word b
 model 4 heads 4
 sorted true sharp
+sorted 4 true important true
 clicked matrix true
 pieces subword
 pair pair 2 3
@@ -160,6 +212,23 @@ no special 0 true" "$(cat said)" "the views of the page"
     equal "29
 Attention: 1 -2 0; 0.5 0.25 0
 true" "$(cat said)" "the page of an array"
+    visit large.html "kind=cross&level=word&view=model" >said <<<'report.push(document.querySelectorAll("#figure canvas").length, [...document.querySelectorAll("#figure canvas")].map(c => c.width + "x" + c.height)[0]);'
+    equal "48
+17x18" "$(cat said)" "the heads of a large page between words"
+    "$attend" show -m m "ab c" --beam 3 -o beam.html >said
+    visit beam.html "view=beam" >said <<'END'
+const units = [...document.querySelectorAll('#figure .unit')], status = () => document.getElementById('status').textContent;
+report.push('beam ' + (units.length > 6) + ' ' + document.querySelectorAll('#figure path').length + ' of ' + (units.length - units.filter(u => u.getAttribute('aria-label').startsWith('step 1:')).length));
+units[units.length - 1].dispatchEvent(new Event('focus'));
+report.push('unit ' + /log p -?[\d.]+, together -[\d.]+, (kept|dropped|ended); looked at /.test(status()));
+report.push('result ' + units.filter(u => u.getAttribute('aria-label').includes('part of the result')).map(u => u.querySelector('text').textContent).join(''));
+report.push('controls ' + [...document.querySelectorAll('#controls select, #controls input')].filter(e => e.offsetParent).length);
+END
+    equal "$(printf 'beam true N of N\nunit true\nresult %s&lt;/s&gt;\ncontrols 0' "$("$attend" show -m m "ab c" --beam 3 | head -1 | sed 's/ /␣/g; s/</\&lt;/g; s/>/\&gt;/g')")" \
+        "$(sed -E 's/^beam true ([0-9]+) of \1$/beam true N of N/' said)" "the steps of the search"
+    visit long.html "kind=encoder&view=model" >said <<<'const c = document.querySelector("#figure canvas"), p = new Set(c.getContext("2d").getImageData(0, 0, c.width, c.height).data); report.push(c.width + "x" + c.height, p.size > 3);'
+    equal "150x150
+true" "$(cat said)" "a small map of 300 units"
     visit long.html "kind=encoder&head=1.1" >said <<<'report.push(document.querySelectorAll("#figure image").length);'
     equal 1 "$(cat said)" "a page of 300 units"
 else
@@ -167,6 +236,8 @@ else
 fi
 
 refuse 2 "--other is for a page that compares two models: add -o FILE.html" show -m m a --other m -o x.svg
+refuse 2 "--gradients is for a page: add -o FILE.html" show -m m a --gradients -o x.svg
+refuse 2 "--gradients is for a model, not for --weights" show --weights '1 0' --gradients -o x.html
 refuse 1 "--other: cannot read 'missing': No such file or directory" show -m m a --other missing -o x.html
 refuse 2 "the page 'x.html' has every kind and head, so --head is not for it" show -m m a --head 1.1 -o x.html
 refuse 2 "the page 'x.html' has every kind and head, so --sums is not for it" show --weights '1 0' --sums -o x.html

@@ -2,9 +2,10 @@
 (() => {
 const data = JSON.parse(document.getElementById('data').textContent);
 const $ = id => document.getElementById(id);
-const views = ['matrix', 'heads', 'model', 'pair', 'picture', 'difference'];
-const titles = { matrix: 'Matrix', heads: 'Heads', model: 'Model', pair: 'Pair', picture: 'Picture', difference: 'Difference' };
+const views = ['matrix', 'heads', 'model', 'pair', 'picture', 'difference', 'beam'];
+const titles = { beam: 'Beam', matrix: 'Matrix', heads: 'Heads', model: 'Model', pair: 'Pair', picture: 'Picture', difference: 'Difference' };
 const specials = new Set(['<s>', '</s>', '<pad>', '<unk>']);
+const importanceFormula = 'Importance: |∂L/∂ξ| for this line, L = −log p(target), ξ = 1 a factor of what the head adds, divided by the L2 norm over the heads of the layer (Michel et al. 2019). attend heads measures it on a text.';
 const most = 8; // lines from a word in the view of heads
 const state = { view: 'matrix', kind: '', head: '', against: '', level: data.levels[0].name, special: true, sort: 'layer', at: null };
 
@@ -28,6 +29,7 @@ function bytesOf(text) {
    their columns. */
 function valuesOf(map, k) {
   if (map.values) return map.values;
+  if (map.joined) return map.values = joined(map, k);
   const rows = k.rows.length, columns = k.columns.length, bytes = bytesOf(map.bytes);
   const values = new Float32Array(rows * columns), per = map.columns ? data.top : columns;
   const index = map.columns ? bytesOf(map.columns) : null;
@@ -38,6 +40,57 @@ function valuesOf(map, k) {
       values[i * columns + j] = low + step * (map.high[i] - low) / map.steps;
     }
   return map.values = values;
+}
+
+/* Between words, of the weights between units: a word's column is the sum of its units' columns, its row the mean of their rows. */
+function joined(map, k) {
+  const units = data.levels[0].kinds.find(u => u.name === k.name), from = valuesOf(units.maps.find(m => m.name === map.name), units);
+  const columns = k.columns.length, wide = units.columns.length, values = new Float32Array(k.rows.length * columns), count = new Int32Array(k.rows.length);
+  k.rowWords.forEach((word, i) => {
+    if (word < 0) return;
+    count[word]++;
+    for (let j = 0; j < wide; j++) if (k.columnWords[j] >= 0) values[word * columns + k.columnWords[j]] += from[i * wide + j];
+  });
+  for (let r = 0; r < k.rows.length; r++) for (let c = 0; c < columns && count[r]; c++) values[r * columns + c] /= count[r];
+  return values;
+}
+
+/* A map reduced to at most `thumbnail` rows and columns, each number the largest of those it stands for. Numbers that the page does
+   not have are 0. */
+const thumbnail = 150;
+function placesOf(names) {
+  const at = new Int32Array(names.length).fill(-1), kept = names.map((n, i) => i).filter(i => state.special || !specials.has(names[i])), count = Math.min(thumbnail, kept.length);
+  kept.forEach((i, rank) => { at[i] = Math.floor(rank * count / kept.length); });
+  return { at, count };
+}
+function reduced(map, k, rows, columns) {
+  const wide = columns.count, values = new Float32Array(rows.count * wide).fill(map.low ? -Infinity : 0), put = (i, j, v) => {
+    const place = rows.at[i] * wide + columns.at[j];
+    if (rows.at[i] >= 0 && columns.at[j] >= 0 && v > values[place]) values[place] = v;
+  };
+  if (map.columns && !map.values) { // the largest weights of long rows
+    const bytes = bytesOf(map.bytes), index = bytesOf(map.columns), two = map.steps > 255;
+    for (let n = 0; n < k.rows.length * data.top; n++) {
+      const i = Math.floor(n / data.top), low = map.low ? map.low[i] : 0;
+      put(i, index[2 * n] + 256 * index[2 * n + 1], low + (two ? bytes[2 * n] + 256 * bytes[2 * n + 1] : bytes[n]) * (map.high[i] - low) / map.steps);
+    }
+  } else {
+    const from = valuesOf(map, k), all = k.columns.length;
+    for (let i = 0; i < k.rows.length; i++) for (let j = 0; j < all; j++) put(i, j, from[i * all + j]);
+  }
+  for (let n = 0; map.low && n < values.length; n++) if (values[n] === -Infinity) values[n] = 0;
+  return { map, rows: rows.count, columns: wide, values };
+}
+/* Its picture, a pixel for each number. */
+function smallPicture(s, scale) {
+  const canvas = document.createElement('canvas'), colours = new Uint32Array(ramp.map(hex => { const [red, green, blue] = rgb(hex); return 0xff000000 + blue * 65536 + green * 256 + red; }));
+  canvas.width = Math.max(1, s.columns);
+  canvas.height = Math.max(1, s.rows);
+  const context = canvas.getContext('2d'), image = context.createImageData(canvas.width, canvas.height), pixels = new Uint32Array(image.data.buffer), last = colours.length - 1;
+  const factor = scale.high > scale.low ? last / (scale.high - scale.low) : 0, low = scale.low;
+  for (let n = 0; n < s.values.length; n++) pixels[n] = colours[Math.max(0, Math.min(last, Math.round((s.values[n] - low) * factor)))];
+  context.putImageData(image, 0, 0);
+  return canvas;
 }
 
 /* What is shown of a map: the rows and columns without those that are switched off. */
@@ -69,6 +122,9 @@ function scaleOf(...all) {
   for (const s of all)
     for (let r = 0; r < s.rows.length; r++)
       for (let c = 0; c < s.columns.length; c++) { const v = s.value(r, c); low = Math.min(low, v); high = Math.max(high, v); }
+  return scaleFrom(low, high);
+}
+function scaleFrom(low, high) {
   if (low >= 0 && high <= 1) return { low: 0, high: [.001, .002, .005, .01, .02, .05, .1, .2, .5, 1].find(x => high <= x + 1e-6) };
   return low <= high ? { low, high } : { low: 0, high: 1 };
 }
@@ -283,22 +339,27 @@ function headsView() {
 
 /* ---- The model: a small map for every head ---- */
 
+const measured = map => map.importance !== undefined;
 function modelView() {
   const all = heads().slice(), across = state.sort === 'layer' ? Math.max(...all.map(m => m.head)) : Math.max(1, Math.floor((innerWidth - 40) / 150));
-  if (state.sort !== 'layer') all.sort((a, b) => (state.sort === 'sharp' ? 1 : -1) * (a.entropy - b.entropy));
+  if (state.sort === 'important') all.sort((a, b) => b.importance - a.importance);
+  else if (state.sort !== 'layer') all.sort((a, b) => (state.sort === 'sharp' ? 1 : -1) * (a.entropy - b.entropy));
   const grid = make('div', { class: 'grid', style: `grid-template-columns: repeat(${across}, max-content)` });
   const size = Math.max(64, Math.min(150, Math.floor((innerWidth - 60) / across) - 22));
-  const scale = scaleOf(...all.map(shown));
-  for (const map of all) {
-    const s = shown(map), canvas = paint(s, v => colourOf(shadeOf(scale, v)));
+  const k = kind(), rows = placesOf(k.rows), columns = placesOf(k.columns), small = all.map(map => reduced(map, k, rows, columns));
+  let low = Infinity, high = -Infinity;
+  for (const s of small) for (const v of s.values) { if (v < low) low = v; if (v > high) high = v; }
+  const scale = scaleFrom(low, high);
+  for (const s of small) {
+    const map = s.map, canvas = smallPicture(s, scale);
     const longer = Math.max(canvas.width, canvas.height);
     canvas.style.width = Math.max(8, canvas.width / longer * size) + 'px';
     canvas.style.height = Math.max(8, canvas.height / longer * size) + 'px';
     canvas.setAttribute('role', 'img');
     canvas.setAttribute('aria-label', label(s));
     const entropy = map.entropy.toFixed(2);
-    grid.append(make('button', { type: 'button', class: 'thumb', 'aria-pressed': map.name === state.head, title: `${map.title}: mean entropy of a row ${entropy} nats`,
-      onclick: () => set({ head: map.name, view: 'matrix' }) }, canvas, make('span', {}, make('b', { text: map.name }), ` ${entropy} nats`)));
+    grid.append(make('button', { type: 'button', class: 'thumb', 'aria-pressed': map.name === state.head, title: `${map.title}: mean entropy of a row ${entropy} nats` + (measured(map) ? `; importance ${map.importance.toFixed(2)}` : ''),
+      onclick: () => set({ head: map.name, view: 'matrix' }) }, canvas, make('span', {}, make('b', { text: map.name }), ` ${entropy} nats`, ...measured(map) ? [make('span', { class: 'importance', text: `importance ${map.importance.toFixed(2)}` })] : [])));
   }
   return grid;
 }
@@ -396,10 +457,75 @@ function pictureView() {
   return box;
 }
 
+/* ---- The beam: the hypotheses of every step, and where they looked ---- */
+
+const beamOf = ([parent, name, score, logProb, end, best]) => ({ parent, name, score, logProb, kept: end > 0, ended: end === 2, best: best === 1 });
+const beamState = u => u.ended ? 'ended' : u.kept ? 'kept' : 'dropped';
+/* Where a hypothesis looked when the units of a step were chosen: a weight for each source unit. */
+function look(step, parent) {
+  const columns = data.beam.source.length, bytes = step.bytes ? bytesOf(step.bytes) : [];
+  return data.beam.source.map((_, j) => step.bytes ? bytes[parent * columns + j] * step.high[parent] / step.steps : 0);
+}
+/* All that were kept, and as many of the others, the best. */
+function fewer(units) {
+  const kept = units.filter(u => u.kept);
+  return [...kept, ...units.filter(u => !u.kept).sort((a, b) => b.score - a.score).slice(0, Math.max(3, kept.length))];
+}
+function beamView() {
+  const colours = ink(), steps = data.beam.steps.map(s => fewer(s.units.map(beamOf))), font = 13, wide = 104, tall = 34, left = 14;
+  const sources = data.beam.source.map(n => ({ name: n, width: Math.ceil(widthOf(visible(n), font)) + 10 }));
+  const width = Math.max(420, left + steps.length * wide + 20);
+  let x = left + 60, y = 26;
+  for (const s of sources) { // the source in lines
+    if (x + s.width > Math.min(width, 1100) && x > left + 60) { x = left + 60; y += 24; }
+    Object.assign(s, { x, y });
+    x += s.width + 4;
+  }
+  const top = y + 40, rows = Math.max(...steps.map(s => s.length)), svg = drawing(width, top + rows * tall + 60, 'the hypotheses of each step of the search');
+  draw(svg, 'text', { x: left, y: 26, 'font-size': 11, fill: colours.muted }, 'source');
+  for (const s of sources) {
+    s.box = draw(svg, 'rect', { x: s.x, y: s.y - 15, width: s.width, height: 20, rx: 3, fill: colourOf(0) });
+    s.text = draw(svg, 'text', { x: s.x + 5, y: s.y, 'font-size': font, fill: colours.text }, visible(s.name));
+  }
+  const place = (t, i) => [left + t * wide, top + 20 + i * tall];
+  const parentOf = (t, u) => t === 0 ? -1 : steps[t - 1].map((p, i) => p.kept && !p.ended ? i : -1).filter(i => i >= 0)[u.parent];
+  const lines = document.createElementNS('http://www.w3.org/2000/svg', 'g');
+  svg.append(lines);
+  function point(t, i, event) {
+    const u = t < 0 ? null : steps[t][i], weights = u ? look(data.beam.steps[t], u.parent) : [], largest = Math.max(1e-9, ...weights);
+    sources.forEach((s, j) => {
+      const shade = u ? weights[j] / largest * Math.min(1, largest + .25) : 0;
+      s.box.setAttribute('fill', colourOf(shade));
+      s.text.setAttribute('fill', shade > .62 ? colours.high : u || isDark() ? colours.low : colours.text);
+    });
+    const best = weights.map((w, j) => [w, j]).sort((a, b) => b[0] - a[0]).slice(0, 3).filter(b => b[0] >= .005);
+    tell(u ? `${visible(u.name)}: log p ${u.logProb.toFixed(3)}, together ${u.score.toFixed(3)}, ${beamState(u)}` + (best.length ? `; looked at ${best.map(b => `${visible(data.beam.source[b[1]])} ${b[0].toFixed(2)}`).join(', ')}` : '') : '', event);
+  }
+  steps.forEach((units, t) => {
+    draw(svg, 'text', { x: left + t * wide, y: top, 'font-size': 11, fill: colours.muted }, t + 1);
+    units.forEach((u, i) => {
+      const [ux, uy] = place(t, i), from = parentOf(t, u), group = document.createElementNS('http://www.w3.org/2000/svg', 'g');
+      if (from >= 0) {
+        const [px, py] = place(t - 1, from), start = px + 2 + Math.min(wide - 26, widthOf(visible(steps[t - 1][from].name), font));
+        draw(lines, 'path', { d: `M${start} ${py - 4}C${ux - 12} ${py - 4} ${start + 4} ${uy - 4} ${ux - 4} ${uy - 4}`, fill: 'none', stroke: u.best ? colours.line : colours.muted, 'stroke-width': u.best ? 3 : u.kept ? 1.2 : .6, 'stroke-opacity': u.best ? .9 : u.kept ? .7 : .4, 'stroke-dasharray': u.kept ? 'none' : '3 3' });
+      }
+      for (const [a, v] of Object.entries({ tabindex: 0, role: 'img', class: 'word unit', 'aria-label': `step ${t + 1}: ${u.name}, log p ${u.logProb.toFixed(3)}, together ${u.score.toFixed(3)}, ${beamState(u)}${u.best ? ', part of the result' : ''}` })) group.setAttribute(a, v);
+      draw(group, 'text', { x: ux, y: uy, 'font-size': font, fill: u.kept ? colours.text : colours.muted, 'font-weight': u.best ? 'bold' : 'normal', 'text-decoration': u.kept ? 'none' : 'line-through' }, cut(u.name, font, wide - 26));
+      draw(group, 'text', { x: ux, y: uy + 12, 'font-size': 10, fill: colours.muted }, u.score.toFixed(2) + (u.ended && u.kept ? ' end' : ''));
+      svg.append(group);
+      for (const type of ['mouseenter', 'focus']) group.addEventListener(type, event => point(t, i, type === 'focus' ? null : event));
+      for (const type of ['mouseleave', 'blur']) group.addEventListener(type, () => point(-1));
+    });
+  });
+  draw(svg, 'text', { x: left, y: top + rows * tall + 36, 'font-size': 11, fill: colours.muted }, 'bold: the result · struck out: the best of those that were dropped · numbers: log-probability so far, without length penalty');
+  svg.setAttribute('role', 'group');
+  return svg;
+}
+
 /* ---- State, controls, keys ---- */
 
 function available(view) {
-  return view === 'picture' ? data.picture && kind().name === 'cross' : view === 'model' ? heads().length > 0 : view === 'pair' ? !!pairMap() : view === 'difference' ? kind().maps.length > 1 : true;
+  return view === 'picture' ? data.picture && kind().name === 'cross' : view === 'model' ? heads().length > 0 : view === 'pair' ? !!pairMap() : view === 'difference' ? kind().maps.length > 1 : view === 'beam' ? !!data.beam : true;
 }
 function readHash() {
   const given = new URLSearchParams(location.hash.slice(1));
@@ -418,7 +544,7 @@ function settle() {
   if (!kind().maps.some(m => m.name === state.head)) state.head = kind().maps[0].name;
   if (!kind().maps.some(m => m.name === state.against)) state.against = (kind().maps.find(m => m.other) || heads()[0] || kind().maps[0]).name;
   if (!views.includes(state.view) || !available(state.view)) state.view = 'matrix';
-  if (!['layer', 'sharp', 'even'].includes(state.sort)) state.sort = 'layer';
+  if (!['layer', 'sharp', 'even', 'important'].includes(state.sort) || state.sort === 'important' && !heads().every(measured)) state.sort = 'layer';
 }
 function set(change) {
   Object.assign(state, change);
@@ -431,7 +557,7 @@ const fill = (select, options, value) => {
   select.replaceChildren(...options.map(([v, text]) => make('option', { value: v, text })));
   select.value = value;
 };
-const draws = { matrix: matrixView, heads: headsView, model: modelView, pair: pairView, picture: pictureView, difference: differenceView };
+const draws = { matrix: matrixView, heads: headsView, model: modelView, pair: pairView, picture: pictureView, difference: differenceView, beam: beamView };
 
 function render() {
   ramp = data.ramps[isDark() ? 'dark' : 'light'];
@@ -439,14 +565,15 @@ function render() {
   fill($('kind'), kinds().map(k => [k.name, k.title]), state.kind);
   fill($('head'), kind().maps.map(m => [m.name, m.title]), state.head);
   fill($('against'), kind().maps.map(m => [m.name, m.title]), state.against);
+  $('sort').lastElementChild.hidden = !heads().every(measured);
   $('sort').value = state.sort;
   $('against-label').hidden = state.view !== 'difference';
   $('sort-label').hidden = state.view !== 'model';
   $('words').checked = state.level === 'word';
-  $('words').parentElement.hidden = data.levels.length < 2;
   $('special').checked = state.special;
-  $('save').hidden = !['matrix', 'heads', 'pair', 'difference'].includes(state.view);
-  $('formula').textContent = chosen().formula || '';
+  $('save').hidden = !['matrix', 'heads', 'pair', 'difference', 'beam'].includes(state.view);
+  for (const id of ['kind', 'head', 'words', 'special']) $(id).parentElement.hidden = state.view === 'beam' || id === 'words' && data.levels.length < 2;
+  $('formula').textContent = state.view === 'beam' ? 'Each step of the search: the units that extend the hypotheses of the step before. Point at one, and the source shows where its hypothesis looked.' : state.view === 'model' ? heads().every(measured) ? importanceFormula : '' : chosen().formula || '';
   $('figure').replaceChildren(draws[state.view]());
   if (state.view === 'pair') $('head').value = pairMap().name;
   if (state.view !== 'picture') tell('');
@@ -455,10 +582,11 @@ function render() {
 function save() {
   const svg = $('figure').querySelector('svg').cloneNode(true), text = new XMLSerializer().serializeToString(svg);
   const address = URL.createObjectURL(new Blob([text], { type: 'image/svg+xml' }));
-  make('a', { href: address, download: `${state.kind}.${state.head}.svg` }).click();
+  make('a', { href: address, download: `${state.view === 'beam' ? 'beam' : `${state.kind}.${state.head}`}.svg` }).click();
   setTimeout(() => URL.revokeObjectURL(address), 1000);
 }
 function tsv() {
+  if (state.view === 'beam') return ['step\tparent\tunit\tlog_probability\tsum\tstate\tresult', ...data.beam.steps.flatMap((s, t) => s.units.map(beamOf).map(u => [t + 1, t ? u.parent + 1 : 0, u.name.replace(/[\t\n\r]/g, ' '), u.logProb, u.score, beamState(u), +u.best].join('\t')))].join('\n') + '\n';
   const s = shown(chosen()), clean = n => n.replace(/[\t\n\r]/g, ' ');
   return [['', ...s.columnNames.map(clean)].join('\t'), ...s.rowNames.map((n, r) => [clean(n), ...s.columns.map((_, c) => +s.value(r, c).toPrecision(4))].join('\t'))].join('\n') + '\n';
 }
@@ -474,7 +602,7 @@ async function copy() {
     document.execCommand('copy');
     area.remove();
   }
-  tell(`copied ${chosen().title} as a table`);
+  tell(`copied ${state.view === 'beam' ? 'the steps' : chosen().title} as a table`);
 }
 
 document.title = data.title;
