@@ -6,6 +6,8 @@
 #   make test       deps, a build with the sanitizers in build/check, every test
 #   make test-page  deps, build, then the pages of attend serve in a real browser (installs chromium, npm, puppeteer-core,
 #                   axe-core); ATTEND=FILE tests the command of another build
+#   make test-clients  six npm clients of LibreTranslate and Debian's dialect against attend serve; ATTEND=FILE as above
+#   make load       attend serve under load for LOAD_SECONDS (600): LOAD_MODEL, from de to en, and LOAD_LINES, source lines
 #   make check-long the tests on the optimised release build, with more models and a million lines, the ABI
 #                   against the stored one, the unit tests on aarch64 under qemu, and make torture
 #   make abi        replaces the stored ABI (tests/abi/libattend.abi), for a new minor version
@@ -74,6 +76,17 @@ test-page: deps
 	@[ -n "$(ATTEND)" ] || $(MAKE) build
 	@bash tests/page/run.sh $(or $(ATTEND),build/attend) build/page
 
+test-clients: deps
+	@bash cmake/packages.sh nodejs $(if $(shell command -v npm),,npm) python3-gi gir1.2-soup-3.0
+	@[ -n "$(ATTEND)" ] || $(MAKE) build
+	@bash tests/clients/run.sh $(or $(ATTEND),build/attend) build/clients
+
+load: deps
+	@bash cmake/packages.sh nodejs wrk curl
+	@[ -n "$(ATTEND)" ] || $(MAKE) build
+	@bash tests/load/load.sh $(or $(ATTEND),build/attend) $(or $(LOAD_MODEL),$(error LOAD_MODEL is a model from de to en)) \
+	    $(or $(LOAD_LINES),$(error LOAD_LINES is a file of its source lines)) $(or $(LOAD_SECONDS),600)
+
 check-long: test
 	@bash cmake/packages.sh $(LONG_PACKAGES)
 	@$(CONFIGURE) -B build/check-release $(CHECK) -DAT_LONG=ON >/dev/null
@@ -120,4 +133,4 @@ format:
 clean:
 	@rm -rf build
 
-.PHONY: all tools deps test-deps build demo test test-page check-long abi clang fuzz torture bench peers install format clean
+.PHONY: all tools deps test-deps build demo test test-page test-clients load check-long abi clang fuzz torture bench peers install format clean

@@ -10,11 +10,11 @@
 
 typedef struct serve_options {
     cli_common common;
-    at_texts models;
-    const char *host, *api_keys, *cert, *key, *user;
+    at_texts models, watch;
+    const char *host, *api_keys, *cert, *key, *user, *pivot;
     int64_t port, beam, char_limit, batch_limit, alternatives_limit, queue, connections, per_address;
     double length_penalty, timeout;
-    bool require_key, check, no_isolation, sentences;
+    bool require_key, check, no_isolation, sentences, no_placeholders;
 } serve_options;
 
 static const at_setting table[] = {
@@ -29,6 +29,15 @@ static const at_setting table[] = {
      .help = "rank by the log-probability / ((5 + n) / 6)^A, n being the units and the end"},
     {AT_SETTING_SWITCH, "sentences", .offset = offsetof(serve_options, sentences),
      .help = "translate each sentence of a line for itself (split by ICU), for models that were trained on sentences"},
+    {AT_SETTING_TEXT, "pivot", "CODE", offsetof(serve_options, pivot),
+     .help = "a language: a pair without a model of its own is translated into it, and from there, as in --pivot en"},
+    {AT_SETTING_SWITCH, "no-placeholders", .offset = offsetof(serve_options, no_placeholders),
+     .help = "leave addresses, placeholders such as {name} or %s, and numbers to the model; otherwise they are kept"},
+
+    {AT_SETTING_TEXTS, "watch", "LOG", offsetof(serve_options, watch),
+     .help =
+         "show the curves of a run at /watch while it goes on, from OUTPUT.log.jsonl, or of all runs below a folder "
+         "(as attend compare has); may be given several times"},
 
     {AT_SETTING_HEADING, .help = "Who is served"},
     {AT_SETTING_TEXT, "host", "HOST", offsetof(serve_options, host), "127.0.0.1",
@@ -121,7 +130,7 @@ static void tell(const at_server *server, const at_server_settings *s)
         fprintf(stderr, "%s %s to %s", i ? "," : ":", s->models[i].source ? s->models[i].source : "source",
                 s->models[i].target ? s->models[i].target : "target");
     if (!s->model_count)
-        fputs(": no model, the lesson alone", stderr);
+        fputs(s->watch_count ? ": no model, runs at /watch" : ": no model, the lesson alone", stderr);
     fprintf(stderr, "; %s; Ctrl-C ends it\n", at_server_isolation(server));
 }
 
@@ -182,6 +191,8 @@ static int run(void *options, int word_count, char **words)
                                          .beam = o->beam,
                                          .length_penalty = o->length_penalty,
                                          .sentences = o->sentences,
+                                         .pivot = o->pivot,
+                                         .no_placeholders = o->no_placeholders,
                                          .max_characters = o->char_limit,
                                          .max_texts = o->batch_limit,
                                          .max_alternatives = o->alternatives_limit,
@@ -194,7 +205,9 @@ static int run(void *options, int word_count, char **words)
                                          .cert = o->cert,
                                          .key = o->key,
                                          .user = o->user,
-                                         .isolate = !o->no_isolation};
+                                         .isolate = !o->no_isolation,
+                                         .watch = o->watch.value,
+                                         .watch_count = o->watch.count};
     if (error.code == AT_OK)
         serve(&settings, o, &error);
     for (int i = 0; texts && i < o->models.count; i++)
@@ -212,8 +225,9 @@ const cli_command command_serve = {
         "Listens on --host and --port and answers as LibreTranslate does: POST /translate and /detect, GET /languages "
         "and /frontend/settings; and GET /health and /metrics (Prometheus). Lines of all requests are translated "
         "together; each answer has the bytes of attend translate.\n\n"
-        "/lesson, in a browser, is a lesson on attention whose numbers are computed here; without a model there is the "
-        "lesson alone.\n\n"
+        "In a browser, / is a page to translate with, which shows where the model looked, and /lesson a lesson on "
+        "attention whose numbers are computed here; without "
+        "a model there is the lesson alone.\n\n"
         "TERM and INT (Ctrl-C) end it after the requests that have begun are answered. HUP reads the models and "
         "the keys again, and no request is lost.",
     .examples = "  attend serve                     # the lesson: http://127.0.0.1:5000/lesson\n"

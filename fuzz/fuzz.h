@@ -25,6 +25,12 @@ void expect_message(bool succeeded, const at_error *error);
 /* The bytes as a file without a name on disk; its path is valid until the next file is opened. Close it with close. */
 int open_bytes(const uint8_t *bytes, size_t size, const char **path);
 
+/* An empty folder of this process, the same one each time; in memory if there is such a file system. empty_folder removes its
+ * files, and the folder is removed at the end. write_bytes replaces a file. */
+const char *own_folder(void);
+void empty_folder(void);
+void write_bytes(const char *path, const void *bytes, size_t size);
+
 /* A text that ends with a NUL, and ends at the first NUL of the input; to release with free. */
 char *text_of(const uint8_t *bytes, size_t size);
 

@@ -43,8 +43,8 @@ static void check_job(at_served *served, const at_request *r, const at_plan *pla
     at_job *job = at_job_new(served, plan->pair, r->text, r->count, plan->alternatives + 1, plan->html);
     EXPECT(job);
     for (int64_t i = 0; i < job->lines; i++)
-        if (!job->answer[i * job->best])
-            job->answer[i * job->best] = strndup(job->line[i].text, job->line[i].size);
+        if (!job->answer[i * job->best].text)
+            job->answer[i * job->best].text = strndup(job->line[i].text, job->line[i].size);
     for (int64_t i = 0; i < r->count; i++) {
         at_buffer out = {0};
         at_job_text(job, i, job->best - 1, &out);

@@ -2,12 +2,8 @@
  * leaves a state that a further run accepts. */
 #include "fuzz.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* The two runs of fuzz/make_seeds.sh that the states among the seeds come from. */
 typedef struct setting {
@@ -35,34 +31,7 @@ static const setting runs[][20] = {
 static const setting all_runs[] = {
     {"batch-size", "1"}, {"max-length", "4"}, {"updates", "2"}, {"resume", "true"}, {NULL, NULL}};
 
-static char folder[100], output[120], state[140];
-
-static void remove_files(void)
-{
-    DIR *list = opendir(folder);
-    EXPECT(list);
-    for (const struct dirent *entry; (entry = readdir(list));)
-        unlinkat(dirfd(list), entry->d_name, 0);
-    closedir(list);
-}
-
-static void remove_folder(void)
-{
-    remove_files();
-    rmdir(folder);
-}
-
-/* A folder in memory if there is one: a run that is allowed to continue saves and syncs. */
-static void make_folder(void)
-{
-    if (folder[0])
-        return;
-    snprintf(folder, sizeof folder, "%s/fuzz_state.XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-    EXPECT(mkdtemp(folder));
-    snprintf(output, sizeof output, "%s/m", folder);
-    snprintf(state, sizeof state, "%s.state", output);
-    atexit(remove_folder);
-}
+static char output[100], state[120];
 
 static void set(at_training *training, const setting *settings, at_error *error)
 {
@@ -111,18 +80,17 @@ static bool run(int which, at_error *error)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     at_error error = {0}, again = {0};
-    make_folder();
     at_threads_set(1);
-    const int file = open(state, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    EXPECT(file >= 0 && write(file, bytes, size) == (ssize_t)size);
-    close(file);
+    snprintf(output, sizeof output, "%s/m", own_folder()); /* a run that is allowed to continue saves and syncs */
+    snprintf(state, sizeof state, "%s.state", output);
+    write_bytes(state, bytes, size);
     const int which = memmem(bytes, size, "transformer", 11) != NULL;
     const bool done = run(which, &error);
     expect_message(done, &error);
     if (done)
         expect_message(run(which, &again), &again);
     EXPECT(!done || again.code == AT_OK);
-    remove_files();
+    empty_folder();
     return 0;
 }
 

@@ -95,3 +95,6 @@ printf 'application/x-www-form-urlencoded\nformat=text\nq=a+%%C3%%A4%%0D%%0Ab&so
 printf '\nq=a%%00%%ff&source=en&target=en&alternatives=1\n' >"$seeds/query.request"
 printf 'multipart/form-data; boundary="x y"\n\n--x y\r\nContent-Disposition: form-data; name="q"\r\n\r\na\r\nb\r\n--x y\r\nContent-Disposition: form-data; name=source\r\n\r\nde\r\n--x y\r\nContent-Disposition: form-data; name="target"\r\n\r\nen\r\n--x y--\r\n' >"$seeds/parts.request"
 printf 'application/json\n\n{"q":"<p a=\x27>\x27>a &auml;&#xe4; <b>b</b><!-- c --><script>d</script></p>","source":"de","target":"en","format":"html"}' >"$seeds/html.request"
+printf '3<p>one <b>two <i class="a b">three</i></b> four<br>five</p><ul><li>a<li><a href=\x27?x\x27>b c</a> d</ul>' >"$seeds/nested.html"
+printf '1a <code>b c</code> d <span translate="no">e</span> f</i> g <b>h. <img src=x> i</b> j &lt;k&gt;<!-- l --><pre>m</pre>' >"$seeds/untouched.html"
+printf '2<em>one</em> <em>two</em>, <strong>three <em>four</em></strong>&nbsp;five <div>six <u>seven</div> eight</u>' >"$seeds/malformed.html"

@@ -1,5 +1,7 @@
 #include "fuzz.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,4 +59,40 @@ void expect_picture(const uint8_t *bytes, size_t size)
     EXPECT(at_image_to_channels(&image, image.height % 2 ? 1 : 3, &error));
     EXPECT(at_image_resize(&image, 5, 11, &error));
     at_image_free(&image);
+}
+
+/* ---- A folder --------------------------------------------------------------------------------------------------- */
+
+static char folder[64];
+
+void empty_folder(void)
+{
+    DIR *list = opendir(folder);
+    EXPECT(list);
+    for (const struct dirent *entry; (entry = readdir(list));)
+        unlinkat(dirfd(list), entry->d_name, 0);
+    closedir(list);
+}
+
+static void remove_folder(void)
+{
+    empty_folder();
+    rmdir(folder);
+}
+
+const char *own_folder(void)
+{
+    if (!folder[0]) {
+        snprintf(folder, sizeof folder, "%s/attend-fuzz.XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+        EXPECT(mkdtemp(folder));
+        atexit(remove_folder);
+    }
+    return folder;
+}
+
+void write_bytes(const char *path, const void *bytes, size_t size)
+{
+    const int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    EXPECT(file >= 0 && write(file, bytes, size) == (ssize_t)size);
+    close(file);
 }

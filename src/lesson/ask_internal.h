@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "lesson/lesson.h"
 
-/* A request on its way to its answer. Errors are sticky: every reader fails once one has failed. */
+/* A request and its answer as it is built. Errors are sticky: every reader fails once one has failed. */
 typedef struct at_ask {
     at_lesson *lesson;
     const json_t *request;

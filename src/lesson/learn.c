@@ -1,4 +1,4 @@
-/* "learn": small models that are trained while one looks on.
+/* "learn": small models that are trained while the page shows their progress.
  *
  * A run is what its task, model and seed say, so that a request needs no session: it names the run and how far it shall
  * have come, and makes at most AT_LESSON_CHUNK updates towards that. Whoever asks for the same run goes on with it. */

@@ -3,37 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/frame.h"
 #include "lesson/ask_internal.h"
 
 extern const char at_lesson_html[], at_lesson_css[], at_lesson_js[], at_lesson_plays[], at_lesson_en[], at_lesson_zh[];
-
-static char *fill(const char *frame, const char *table, at_error *error)
-{
-    json_t *texts = at_json_read(table, strlen(table), "the texts of the lesson", error);
-    at_buffer page = {0};
-    const char *from = frame, *mark;
-    while (texts && (mark = strstr(from, "{{"))) {
-        const char *name = mark + 2, *end = strstr(name, "}}");
-        char key[40];
-        snprintf(key, sizeof key, "%.*s", end && end - name < 40 ? (int)(end - name) : 0, name);
-        const json_t *text = json_object_get(texts, key);
-        if (!json_is_string(text)) {
-            at_fail(error, AT_FAILED, "the page of the lesson names '%.30s', and there is no such text", name);
-            break;
-        }
-        at_buffer_add(&page, from, (size_t)(mark - from));
-        at_buffer_add(&page, json_string_value(text), json_string_length(text));
-        from = end + 2;
-    }
-    at_buffer_add(&page, from, strlen(from));
-    json_decref(texts);
-    if (page.failed)
-        at_no_memory(error, "a page of the lesson");
-    if (error->code == AT_OK)
-        return page.bytes;
-    at_buffer_free(&page);
-    return NULL;
-}
 
 char *at_lesson_file(const char *path, bool chinese, const char **type, at_error *error)
 {
@@ -50,11 +23,11 @@ char *at_lesson_file(const char *path, bool chinese, const char **type, at_error
     if (error->code != AT_OK)
         return NULL;
     if (any || strcmp(path, "/en") == 0 || strcmp(path, "/zh") == 0)
-        return fill(at_lesson_html,
-                    any              ? (chinese ? at_lesson_zh : at_lesson_en)
-                    : path[1] == 'z' ? at_lesson_zh
-                                     : at_lesson_en,
-                    error);
+        return at_frame_fill(at_lesson_html,
+                             any              ? (chinese ? at_lesson_zh : at_lesson_en)
+                             : path[1] == 'z' ? at_lesson_zh
+                                              : at_lesson_en,
+                             NULL, 0, "a page of the lesson", error);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (strcmp(path, files[i].path) == 0) {
             char *copy = strdup(files[i].text);

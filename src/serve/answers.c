@@ -4,33 +4,7 @@
 #include <string.h>
 
 #include "serve/serve_internal.h"
-
-/* The text of a value that is not needed afterwards, with a newline; NULL also if the value is. */
-static char *text_of(json_t *value)
-{
-    char *text = value ? at_json_text(value, JSON_COMPACT) : NULL;
-    json_decref(value);
-    return text;
-}
-
-static bool set(json_t *object, const char *name, json_t *value)
-{
-    return json_object_set_new(object, name, value) == 0; /* releases the value if it fails, and refuses NULL */
-}
-
-static bool add(json_t *array, json_t *value)
-{
-    return json_array_append_new(array, value) == 0;
-}
-
-/* The value if all went well, else NULL. */
-static json_t *settled(json_t *value, bool good)
-{
-    if (good)
-        return value;
-    json_decref(value);
-    return NULL;
-}
+#include "serve/values_internal.h"
 
 char *at_answer_error(const char *text)
 {
@@ -152,9 +126,10 @@ static json_t *targets_of(const at_served *served, const char *source)
 {
     json_t *list = json_array();
     bool good = true;
+    int then;
     for (int i = 0; i < served->languages && good; i++) {
         const char *target = served->language[i];
-        if (strcmp(source, target) == 0 || at_served_find(served, source, target) >= 0)
+        if (strcmp(source, target) == 0 || at_served_route(served, source, target, &then) >= 0)
             good = add(list, json_string(target));
     }
     return settled(list, good);

@@ -9,41 +9,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "serve/mhd_internal.h"
-
-static const at_mhd *const mhd = &at_mhd_loaded;
-
-struct at_connection {
-    at_connection *next, **link; /* in the server's list */
-    int socket;
-    double since; /* when it was opened, a request began, its answer began, or ended */
-    bool fresh;   /* no request has begun on it yet */
-    bool waiting; /* for the search, which has limits of its own */
-    bool cut;
-};
-
-/* A request and its answer. */
-typedef struct exchange {
-    at_server *server;
-    at_connection *on;
-    struct MHD_Connection *connection;
-    enum { OPENED, READING, WAITING } phase;
-    at_endpoint endpoint;
-    char *query;
-    at_buffer body;
-    bool too_large, asks_methods;
-    double asked;
-    at_served *served;
-    at_request request;
-    at_plan plan;
-    at_job *job;
-    at_question question;
-    char *path; /* of the lesson */
-} exchange;
+#include "serve/http_internal.h"
 
 /* ---- Connections ------------------------------------------------------------------------------------------------ */
 
-static void touch(at_server *server, at_connection *c, bool waiting)
+void at_http_touch(at_server *server, at_connection *c, bool waiting)
 {
     pthread_mutex_lock(&server->lock);
     c->since = at_seconds();
@@ -108,21 +78,51 @@ static at_endpoint endpoint_of(const char *url)
     int endpoint = 0;
     while (endpoint < AT_AT_ELSEWHERE && strcmp(url, at_endpoint_path[endpoint]) != 0)
         endpoint++;
-    if (endpoint == AT_AT_ELSEWHERE && (strncmp(url, "/lesson/", 8) == 0 || strcmp(url, "/") == 0))
+    if (endpoint == AT_AT_ELSEWHERE && strncmp(url, "/lesson/", 8) == 0)
         return AT_AT_LESSON;
+    if (endpoint == AT_AT_ELSEWHERE && (strncmp(url, "/translator/", 12) == 0 || strcmp(url, "/") == 0))
+        return AT_AT_PAGE;
+    if (endpoint == AT_AT_ELSEWHERE && strncmp(url, "/watch/", 7) == 0)
+        return AT_AT_WATCH;
     return (at_endpoint)endpoint;
 }
 
+/* Whether it takes POST; and whether it takes GET. */
 static bool is_posted(at_endpoint endpoint)
 {
     return endpoint == AT_AT_TRANSLATE || endpoint == AT_AT_DETECT || endpoint == AT_AT_SUGGEST ||
-           endpoint == AT_AT_FILE || endpoint == AT_AT_QUESTION;
+           endpoint == AT_AT_FILE || endpoint == AT_AT_QUESTION || endpoint == AT_AT_PAGE ||
+           endpoint == AT_AT_ATTENTION || endpoint == AT_AT_ALTERNATIVES || endpoint == AT_AT_EXPLORER;
+}
+
+static bool is_got(at_endpoint endpoint)
+{
+    return !is_posted(endpoint) || endpoint == AT_AT_PAGE || endpoint == AT_AT_EXPLORER;
 }
 
 /* ---- Answers ---------------------------------------------------------------------------------------------------- */
 
+/* Of a page: nothing comes from elsewhere, and nothing goes elsewhere. The explorer is one file, with its script in it. */
+static const char *policy_of(at_endpoint endpoint)
+{
+    switch (endpoint) {
+    case AT_AT_LESSON:
+        return "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; "
+               "form-action 'none'; frame-ancestors 'none'";
+    case AT_AT_PAGE:
+    case AT_AT_WATCH:
+        return "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; "
+               "form-action 'self'; frame-ancestors 'none'";
+    case AT_AT_EXPLORER:
+        return "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri "
+               "'none'; form-action 'none'; frame-ancestors 'none'";
+    default:
+        return NULL;
+    }
+}
+
 /* Releases the body, which is NULL if there was no memory for it; then the connection is closed. */
-static enum MHD_Result answer_as(exchange *x, int status, const char *type, char *body)
+enum MHD_Result at_answer_as(exchange *x, int status, const char *type, char *body)
 {
     static const char *const headers[][2] = {
         {"Access-Control-Allow-Origin", "*"},          {"Access-Control-Allow-Headers", "Authorization, Content-Type"},
@@ -138,14 +138,16 @@ static enum MHD_Result answer_as(exchange *x, int status, const char *type, char
     mhd->add_response_header(response, "Content-Type", type);
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
         mhd->add_response_header(response, headers[i][0], headers[i][1]);
-    if (x->endpoint == AT_AT_LESSON) /* nothing from elsewhere, and nothing goes elsewhere */
-        mhd->add_response_header(response, "Content-Security-Policy",
-                                 "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-                                 "base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+    const char *policy = policy_of(x->endpoint);
+    if (policy)
+        mhd->add_response_header(response, "Content-Security-Policy", policy);
     if (status == 429 || status == 503)
         mhd->add_response_header(response, "Retry-After", "1");
     if (status == 405 || x->asks_methods)
-        mhd->add_response_header(response, "Allow", is_posted(x->endpoint) ? "POST, OPTIONS" : "GET, HEAD, OPTIONS");
+        mhd->add_response_header(response, "Allow",
+                                 !is_posted(x->endpoint) ? "GET, HEAD, OPTIONS"
+                                 : is_got(x->endpoint)   ? "GET, HEAD, POST, OPTIONS"
+                                                         : "POST, OPTIONS");
     pthread_mutex_lock(&server->lock);
     at_metrics_answer(&server->metrics, x->endpoint, status);
     const bool last = server->draining;
@@ -157,19 +159,19 @@ static enum MHD_Result answer_as(exchange *x, int status, const char *type, char
     return result;
 }
 
-static enum MHD_Result answer(exchange *x, int status, char *body)
+enum MHD_Result at_answer_json(exchange *x, int status, char *body)
 {
-    return answer_as(x, status, "application/json", body);
+    return at_answer_as(x, status, "application/json", body);
 }
 
-static enum MHD_Result answer_error(exchange *x, int status, const char *text)
+enum MHD_Result at_answer_fault(exchange *x, int status, const char *text)
 {
-    return answer(x, status, at_answer_error(text));
+    return at_answer_json(x, status, at_answer_error(text));
 }
 
-static enum MHD_Result answer_refusal(exchange *x, const at_refusal *refusal)
+enum MHD_Result at_answer_refusal(exchange *x, const at_refusal *refusal)
 {
-    return answer_error(x, refusal->status, refusal->text);
+    return at_answer_fault(x, refusal->status, refusal->text);
 }
 
 /* ---- Translations ----------------------------------------------------------------------------------------------- */
@@ -181,28 +183,67 @@ static void on_done(at_job *job)
     mhd->resume_connection(x->connection);
 }
 
-static void suspend(void *context)
+void at_http_suspend(void *context)
 {
     exchange *x = context;
     x->phase = WAITING;
     mhd->suspend_connection(x->connection);
 }
 
+/* Adds the exchange's job to the queue, and waits for it. */
+static enum MHD_Result await_job(exchange *x)
+{
+    at_server *server = x->server;
+    at_refusal refusal = {0};
+    x->job->deadline = x->asked + server->settings.request_seconds;
+    x->job->done = on_done;
+    x->job->context = x;
+    at_http_touch(server, x->on, true);
+    if (at_queue_add(&server->queue, x->job, at_http_suspend, x))
+        return MHD_YES;
+    at_http_touch(server, x->on, false);
+    at_refuse(&refusal, 429, "Slowdown: too many texts are waiting to be translated");
+    return at_answer_refused(x, &refusal);
+}
+
+/* From the pivot to the target: the texts of the first job are those of the second. */
+static enum MHD_Result translate_again(exchange *x)
+{
+    const int64_t count = x->request.count;
+    at_job *first = x->job;
+    at_line *texts = calloc((size_t)count, sizeof *texts);
+    x->between = calloc((size_t)count, sizeof *x->between);
+    bool good = texts && x->between;
+    for (int64_t i = 0; good && i < count; i++) {
+        at_job_text(first, i, 0, &x->between[i]);
+        texts[i] = (at_line){x->between[i].bytes, x->between[i].size};
+        good = !x->between[i].failed;
+    }
+    x->job = good ? at_job_new(x->served, x->plan.then, texts, count, x->plan.alternatives + 1, x->plan.html) : NULL;
+    at_job_free(first);
+    free(texts);
+    return x->job ? await_job(x) : at_answer_fault(x, 500, "out of memory for a request");
+}
+
 static enum MHD_Result answer_job(exchange *x)
 {
     const at_job *job = x->job;
-    touch(x->server, x->on, false);
+    at_http_touch(x->server, x->on, false);
     pthread_mutex_lock(&x->server->lock);
     at_metrics_time(&x->server->metrics, at_seconds() - x->asked);
     pthread_mutex_unlock(&x->server->lock);
+    at_refusal refusal = {0};
     if (job->status == 503)
-        return answer_error(x, 503, "The server is busy: there was no time to translate this; try again later");
-    if (job->status) {
-        at_refusal refusal = {0};
+        at_refuse(&refusal, 503, "The server is busy: there was no time to translate this; try again later");
+    else if (job->status)
         at_refuse(&refusal, job->status, "Cannot translate text: %s", job->error.text);
-        return answer_refusal(x, &refusal);
-    }
-    return answer(x, 200, at_answer_translation(job, &x->request, &x->plan));
+    if (job->status)
+        return at_answer_refused(x, &refusal);
+    if (x->plan.then >= 0 && !x->between)
+        return translate_again(x);
+    if (x->endpoint == AT_AT_PAGE)
+        return at_answer_page(x, 200, NULL);
+    return at_answer_json(x, 200, at_answer_translation(job, &x->request, &x->plan));
 }
 
 static enum MHD_Result translate(exchange *x)
@@ -211,33 +252,28 @@ static enum MHD_Result translate(exchange *x)
     at_server *server = x->server;
     const at_server_settings *settings = &server->settings;
     if (!at_plan_make(x->served, settings, &x->request, &x->plan, &refusal))
-        return answer_refusal(x, &refusal);
+        return at_answer_refused(x, &refusal);
     int64_t characters = 0;
     for (int64_t i = 0; i < x->request.count; i++)
         characters += at_characters(x->request.text[i]);
     pthread_mutex_lock(&server->lock);
     server->metrics.characters += characters;
     pthread_mutex_unlock(&server->lock);
+    if (x->plan.pair < 0 && x->endpoint == AT_AT_PAGE)
+        return at_answer_page(x, 200, NULL);
     if (x->plan.pair < 0)
-        return answer(x, 200, at_answer_same(&x->request, &x->plan));
-    x->job =
-        at_job_new(x->served, x->plan.pair, x->request.text, x->request.count, x->plan.alternatives + 1, x->plan.html);
+        return at_answer_json(x, 200, at_answer_same(&x->request, &x->plan));
+    const int64_t best = x->plan.then < 0 ? x->plan.alternatives + 1 : 1;
+    x->job = at_job_new(x->served, x->plan.pair, x->request.text, x->request.count, best, x->plan.html);
     if (!x->job)
-        return answer_error(x, 500, "out of memory for a request");
+        return at_answer_fault(x, 500, "out of memory for a request");
     x->asked = at_seconds();
-    x->job->deadline = x->asked + settings->request_seconds;
-    x->job->done = on_done;
-    x->job->context = x;
     if (x->job->open > settings->max_queue) {
         at_refuse(&refusal, 400, "Invalid request: request (%lld lines) exceeds text limit (%lld lines)",
                   (long long)x->job->open, (long long)settings->max_queue);
-        return answer_refusal(x, &refusal);
+        return at_answer_refused(x, &refusal);
     }
-    touch(server, x->on, true);
-    if (at_queue_add(&server->queue, x->job, suspend, x))
-        return MHD_YES;
-    touch(server, x->on, false);
-    return answer_error(x, 429, "Slowdown: too many texts are waiting to be translated");
+    return await_job(x);
 }
 
 static enum MHD_Result detect(exchange *x)
@@ -253,54 +289,7 @@ static enum MHD_Result detect(exchange *x)
     }
     free(code);
     free(probability);
-    return refusal.status ? answer_refusal(x, &refusal) : answer(x, 200, body);
-}
-
-/* ---- The lesson ------------------------------------------------------------------------------------------------- */
-
-static enum MHD_Result answer_lesson(exchange *x)
-{
-    static const char prefix[] = "/lesson";
-    at_error error = {0};
-    const char *type, *language = mhd->lookup_connection_value(x->connection, MHD_HEADER_KIND, "Accept-Language");
-    const bool below = strncmp(x->path, prefix, sizeof prefix - 1) == 0;
-    char *body = at_lesson_file(below ? x->path + sizeof prefix - 1 : "",
-                                language && strncasecmp(language, "zh", 2) == 0, &type, &error);
-    return body || error.code ? answer_as(x, 200, type, body)
-                              : answer_error(x, 404, "There is nothing at this address");
-}
-
-static void on_question_done(at_question *question)
-{
-    exchange *x = question->context;
-    mhd->resume_connection(x->connection);
-}
-
-static enum MHD_Result answer_question(exchange *x)
-{
-    at_question *q = &x->question;
-    char *body = q->answer;
-    q->answer = NULL;
-    touch(x->server, x->on, false);
-    return body ? answer(x, 200, body)
-                : answer_error(x,
-                               q->error.code == AT_MEMORY        ? 500
-                               : q->error.code == AT_INTERRUPTED ? 503
-                                                                 : 400,
-                               q->error.text);
-}
-
-static enum MHD_Result ask(exchange *x)
-{
-    x->question = (at_question){
-        .text = x->body.bytes ? x->body.bytes : "", .size = x->body.size, .done = on_question_done, .context = x};
-    if (x->server->settings.require_key)
-        return answer_error(x, 403, "The lesson is not part of a server that requires a key");
-    touch(x->server, x->on, true);
-    if (at_lessons_add(&x->server->lessons, &x->question, suspend, x))
-        return MHD_YES;
-    touch(x->server, x->on, false);
-    return answer_error(x, 429, "Slowdown: too many questions are waiting to be answered");
+    return refusal.status ? at_answer_refusal(x, &refusal) : at_answer_json(x, 200, body);
 }
 
 /* ---- Requests --------------------------------------------------------------------------------------------------- */
@@ -310,15 +299,17 @@ static enum MHD_Result answer_post(exchange *x)
     at_refusal refusal = {0};
     const char *type = mhd->lookup_connection_value(x->connection, MHD_HEADER_KIND, "Content-Type");
     if (x->endpoint == AT_AT_QUESTION)
-        return ask(x);
+        return at_ask_lesson(x);
     if (x->endpoint == AT_AT_FILE)
-        return answer_error(x, 403, "Files translation are disabled on this server.");
+        return at_answer_fault(x, 403, "Files translation are disabled on this server.");
     if (x->endpoint == AT_AT_SUGGEST)
-        return answer_error(x, 403, "Suggestions are disabled on this server.");
+        return at_answer_fault(x, 403, "Suggestions are disabled on this server.");
     if (!at_request_read(&x->request, type, x->query, x->body.bytes ? x->body.bytes : "", x->body.size, &refusal) ||
         !at_plan_allowed(x->served, &x->server->settings, &x->request, &refusal))
-        return answer_refusal(x, &refusal);
-    return x->endpoint == AT_AT_TRANSLATE ? translate(x) : detect(x);
+        return at_answer_refused(x, &refusal);
+    return x->endpoint == AT_AT_DETECT                                   ? detect(x)
+           : x->endpoint == AT_AT_TRANSLATE || x->endpoint == AT_AT_PAGE ? translate(x)
+                                                                         : at_ask_look(x);
 }
 
 static char *metrics_text(at_server *server)
@@ -336,19 +327,25 @@ static enum MHD_Result answer_get(exchange *x)
 {
     switch (x->endpoint) {
     case AT_AT_LANGUAGES:
-        return answer(x, 200, at_answer_languages(x->served));
+        return at_answer_json(x, 200, at_answer_languages(x->served));
     case AT_AT_SETTINGS:
-        return answer(x, 200, at_answer_settings(x->served, &x->server->settings));
+        return at_answer_json(x, 200, at_answer_settings(x->served, &x->server->settings));
     case AT_AT_HEALTH:
-        return answer(x, 200, strdup("{\"status\":\"ok\"}"));
+        return at_answer_json(x, 200, strdup("{\"status\":\"ok\"}"));
     case AT_AT_METRICS:
-        return answer_as(x, 200, "text/plain; version=0.0.4; charset=utf-8", metrics_text(x->server));
+        return at_answer_as(x, 200, "text/plain; version=0.0.4; charset=utf-8", metrics_text(x->server));
     case AT_AT_LESSON:
-        return answer_lesson(x);
+        return at_answer_lesson(x);
+    case AT_AT_PAGE:
+        return at_answer_page(x, 200, NULL);
+    case AT_AT_EXPLORER:
+        return answer_post(x);
+    case AT_AT_WATCH:
+        return at_ask_runs(x);
     case AT_AT_SPEC:
-        return answer(x, 200, at_answer_spec());
+        return at_answer_json(x, 200, at_answer_spec());
     default:
-        return answer_error(x, 404, "There is nothing at this address");
+        return at_answer_fault(x, 404, "There is nothing at this address");
     }
 }
 
@@ -358,23 +355,25 @@ static enum MHD_Result answer_request(exchange *x, const char *method)
         at_refusal refusal = {0};
         at_refuse(&refusal, 413, "Invalid request: request exceeds body limit (%lld bytes)",
                   (long long)x->server->settings.max_body);
-        return answer_refusal(x, &refusal);
+        return at_answer_refusal(x, &refusal);
     }
     if (x->body.failed)
-        return answer_error(x, 500, "out of memory for a request");
+        return at_answer_fault(x, 500, "out of memory for a request");
     x->asks_methods = strcmp(method, "OPTIONS") == 0;
     if (x->asks_methods)
-        return answer(x, 200, strdup(""));
+        return at_answer_json(x, 200, strdup(""));
     if (x->endpoint == AT_AT_ELSEWHERE)
-        return answer_error(x, 404, "There is nothing at this address");
+        return at_answer_fault(x, 404, "There is nothing at this address");
     pthread_mutex_lock(&x->server->lock);
     x->served = at_served_hold(x->server->served);
     pthread_mutex_unlock(&x->server->lock);
+    if (x->endpoint == AT_AT_PAGE && x->served->count == 0 && strcmp(x->path, "/") == 0) /* without a model */
+        x->endpoint = x->server->settings.watch_count > 0 ? AT_AT_WATCH : AT_AT_LESSON;
     if (is_posted(x->endpoint) && strcmp(method, "POST") == 0)
         return answer_post(x);
-    if (!is_posted(x->endpoint) && (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0))
+    if (is_got(x->endpoint) && (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0))
         return answer_get(x);
-    return answer_error(x, 405, "The method is not allowed for this address");
+    return at_answer_fault(x, 405, "The method is not allowed for this address");
 }
 
 /* Whether the headers promise more than may come. */
@@ -395,7 +394,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
         return MHD_NO;
     x->connection = connection;
     if (x->phase == WAITING)
-        return x->endpoint == AT_AT_QUESTION ? answer_question(x) : answer_job(x);
+        return x->job ? answer_job(x) : at_answer_question(x);
     if (x->phase == OPENED) {
         x->phase = READING;
         x->endpoint = endpoint_of(url);
@@ -450,10 +449,15 @@ static void on_end(void *context, struct MHD_Connection *connection, void **own,
     pthread_cond_broadcast(&server->changed);
     pthread_mutex_unlock(&server->lock);
     at_job_free(x->job);
+    for (int64_t i = 0; x->between && i < x->request.count; i++)
+        at_buffer_free(&x->between[i]);
+    free(x->between);
     at_request_free(&x->request);
     at_buffer_free(&x->body);
     at_served_release(x->served);
     free(x->question.answer);
+    free(x->looked[0]);
+    free(x->looked[1]);
     free(x->path);
     free(x->query);
     free(x);
@@ -470,7 +474,8 @@ bool at_http_load(at_error *error)
 bool at_http_start(at_server *server, at_error *error)
 {
     const at_server_settings *s = &server->settings;
-    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
+    /* Not epoll: libmicrohttpd 0.9.75 then sometimes sleeps although connections were resumed. */
+    unsigned flags = MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
     struct MHD_OptionItem options[] = {
         {MHD_OPTION_LISTEN_SOCKET, server->socket, NULL},
         {MHD_OPTION_CONNECTION_LIMIT, s->max_connections, NULL},

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -96,6 +97,13 @@ static int restrict_files(const at_server_settings *s, at_error *error)
         good = allow_folder_of(rules, s->models[i].path, LANDLOCK_ACCESS_FS_READ_FILE);
     if (good && s->api_keys)
         good = allow_folder_of(rules, s->api_keys, LANDLOCK_ACCESS_FS_READ_FILE);
+    for (int i = 0; i < s->watch_count && good; i++) {
+        struct stat status;
+        char path[4096];
+        const bool folder = stat(s->watch[i], &status) == 0 && S_ISDIR(status.st_mode);
+        good = snprintf(path, sizeof path, "%s%s", s->watch[i], folder ? "/." : "") < (int)sizeof path &&
+               allow_folder_of(rules, path, LANDLOCK_ACCESS_FS_READ_FILE | (folder ? LANDLOCK_ACCESS_FS_READ_DIR : 0));
+    }
     if (good && TRACED)
         good = allow_folder_of(rules, "/proc/self", LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR);
     good = good && syscall(LANDLOCK_RESTRICT, rules, 0) == 0;

@@ -14,6 +14,11 @@ const char *const at_endpoint_path[AT_ENDPOINTS] = {[AT_AT_TRANSLATE] = "/transl
                                                     [AT_AT_FILE] = "/translate_file",
                                                     [AT_AT_LESSON] = "/lesson",
                                                     [AT_AT_QUESTION] = "/lesson/answer",
+                                                    [AT_AT_PAGE] = "/translator",
+                                                    [AT_AT_ATTENTION] = "/attention",
+                                                    [AT_AT_ALTERNATIVES] = "/alternatives",
+                                                    [AT_AT_EXPLORER] = "/explorer",
+                                                    [AT_AT_WATCH] = "/watch",
                                                     [AT_AT_ELSEWHERE] = "other"};
 
 static const int statuses[AT_STATUSES] = {200, 204, 400, 403, 404, 405, 413, 429, 500, 503, 0};

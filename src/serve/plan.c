@@ -36,7 +36,7 @@ bool at_plan_make(const at_served *served, const at_server_settings *settings, c
                   at_refusal *refusal)
 {
     const char *source = request->source, *target = request->target;
-    *plan = (at_plan){.pair = -1};
+    *plan = (at_plan){.pair = -1, .then = -1};
     if (!at_request_check(request, settings, true, &plan->alternatives, refusal))
         return false;
     if (strcmp(source, "auto") == 0) {
@@ -52,7 +52,7 @@ bool at_plan_make(const at_served *served, const at_server_settings *settings, c
     plan->html = strcmp(format, "html") == 0;
     if (!plan->html && strcmp(format, "text") != 0)
         return at_refuse(refusal, 400, "%s format is not supported", format);
-    plan->pair = at_served_find(served, source, target);
+    plan->pair = at_served_route(served, source, target, &plan->then);
     if (plan->pair < 0 && strcmp(source, target) != 0)
         return at_refuse(refusal, 400, "%s (%s) is not available as a target language from %s (%s)",
                          at_language_name(target), target, at_language_name(source), source);

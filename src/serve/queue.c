@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/grow.h"
+#include "search/search.h"
 #include "serve/serve_internal.h"
 
 enum { BATCH = 64 };
@@ -17,148 +17,6 @@ double at_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* ---- Jobs ------------------------------------------------------------------------------------------------------- */
-
-/* The line of a part of HTML is decoded to where the part has its place in the second half of the copy. */
-static bool add_part(at_job *job, at_line part, size_t half)
-{
-    if (part.size == 0)
-        return true;
-    if (!AT_GROW(job->line, job->room, (size_t)job->lines + 1) ||
-        !AT_GROW(job->part, job->part_room, (size_t)job->lines + 1))
-        return false;
-    at_line line = part;
-    if (job->html) {
-        char *out = job->copy + half + (part.text - job->copy);
-        line = (at_line){out, at_html_decode(part, out)};
-    }
-    job->part[job->lines] = part;
-    job->line[job->lines++] = line;
-    return true;
-}
-
-static bool add_line(at_job *job, at_line line, size_t half)
-{
-    at_splitter *splitter = job->served->pair[job->pair].splitter;
-    at_line sentence;
-    if (!splitter || line.size == 0)
-        return add_part(job, line, half);
-    bool good = at_splitter_begin(splitter, line);
-    while (good && at_splitter_next(splitter, &sentence))
-        good = add_part(job, sentence, half);
-    return good;
-}
-
-/* A carriage return before a newline belongs to the line's end. */
-static bool add_text(at_job *job, at_line text)
-{
-    const char *at = text.text, *const end = text.text + text.size;
-    for (bool good = true; good;) {
-        const char *stop = memchr(at, '\n', (size_t)(end - at));
-        const char *last = stop ? stop : end;
-        good = add_line(job, (at_line){at, (size_t)(last - at) - (stop && last > at && last[-1] == '\r')}, 0);
-        if (good && !stop)
-            return true;
-        at = last + 1;
-    }
-    return false;
-}
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f';
-}
-
-/* The text between two tags is a line. Newlines inside it are blanks; blanks around it stay as they are. */
-static bool add_html(at_job *job, at_line text, size_t half)
-{
-    at_line node;
-    bool good = true;
-    for (size_t from = 0; good && at_html_next(text, &from, &node);) {
-        while (node.size > 0 && is_blank(*node.text))
-            node = (at_line){node.text + 1, node.size - 1};
-        while (node.size > 0 && is_blank(node.text[node.size - 1]))
-            node.size--;
-        for (char *c = job->copy + (node.text - job->copy); c < node.text + node.size; c++)
-            *c = is_blank(*c) ? ' ' : *c;
-        good = add_line(job, node, half);
-    }
-    return good;
-}
-
-/* HTML is copied, twice: the first is changed, the second has room for the lines. */
-static bool copy_texts(at_job *job, size_t *half)
-{
-    size_t size = 0;
-    for (int64_t i = 0; i < job->texts; i++)
-        size += job->text[i].size;
-    char *to = job->copy = malloc(2 * size + 1);
-    for (int64_t i = 0; job->copy && i < job->texts; i++) {
-        memcpy(to, job->text[i].text, job->text[i].size);
-        job->text[i].text = to;
-        to += job->text[i].size;
-    }
-    *half = size;
-    return job->copy;
-}
-
-at_job *at_job_new(at_served *served, int pair, const at_line *texts, int64_t count, int64_t best, bool html)
-{
-    at_job *job = calloc(1, sizeof *job);
-    size_t half = 0;
-    if (!job)
-        return NULL;
-    *job = (at_job){.served = at_served_hold(served), .pair = pair, .best = best, .texts = count, .html = html};
-    job->text = calloc((size_t)count, sizeof *job->text);
-    job->first = calloc((size_t)count + 1, sizeof *job->first);
-    bool good = job->text && job->first;
-    for (int64_t i = 0; good && i < count; i++)
-        job->text[i] = texts[i];
-    good = good && (!html || copy_texts(job, &half));
-    for (int64_t i = 0; good && i < count; i++) {
-        good = html ? add_html(job, job->text[i], half) : add_text(job, job->text[i]);
-        job->first[i + 1] = job->lines;
-    }
-    job->open = job->lines;
-    if (good && (job->answer = calloc((size_t)(job->lines * best) + 1, sizeof *job->answer)))
-        return job;
-    at_job_free(job);
-    return NULL;
-}
-
-void at_job_free(at_job *job)
-{
-    if (!job)
-        return;
-    for (int64_t i = 0; job->answer && i < job->lines * job->best; i++)
-        free(job->answer[i]);
-    free(job->answer);
-    free(job->line);
-    free(job->part);
-    free(job->copy);
-    free(job->text);
-    free(job->first);
-    at_served_release(job->served);
-    free(job);
-}
-
-/* What stands between the lines is kept: their ends, and the blanks between sentences. */
-void at_job_text(const at_job *job, int64_t text, int64_t rank, at_buffer *out)
-{
-    const char *at = job->text[text].text, *const end = at + job->text[text].size;
-    for (int64_t i = job->first[text]; i < job->first[text + 1]; i++) {
-        char *const *answer = job->answer + i * job->best;
-        const char *line = answer[rank] ? answer[rank] : answer[0]; /* the line has fewer hypotheses */
-        at_buffer_add(out, at, (size_t)(job->part[i].text - at));
-        if (job->html)
-            at_html_encode(line, out);
-        else
-            at_buffer_add(out, line, strlen(line));
-        at = job->part[i].text + job->part[i].size;
-    }
-    at_buffer_add(out, at, (size_t)(end - at));
-}
-
 /* ---- One search ------------------------------------------------------------------------------------------------- */
 
 typedef struct search {
@@ -166,17 +24,18 @@ typedef struct search {
     int64_t index[BATCH];
     at_line line[BATCH];
     int64_t count;
+    bool aligns;
 } search;
 
 static bool same_search(const at_job *a, const at_job *b)
 {
-    return a->served == b->served && a->pair == b->pair && a->best == b->best;
+    return a->served == b->served && a->pair == b->pair && a->best == b->best && a->aligns == b->aligns;
 }
 
 /* The next line from `from` on that is not answered; the number of lines if there is none. */
 static int64_t next_open(const at_job *job, int64_t from)
 {
-    while (from < job->lines && job->answer[from * job->best])
+    while (from < job->lines && job->answer[from * job->best].text)
         from++;
     return from;
 }
@@ -188,6 +47,7 @@ static void gather(const at_queue *queue, search *s)
     int64_t at[BATCH];
     int jobs = 0;
     s->count = 0;
+    s->aligns = queue->head->aligns;
     for (at_job *job = queue->head; job && jobs < BATCH; job = job->next)
         if (same_search(queue->head, job)) {
             job->from = at[jobs] = next_open(job, job->from);
@@ -207,14 +67,38 @@ static void gather(const at_queue *queue, search *s)
     }
 }
 
+/* Where the units of a hypothesis come from: the source unit of the largest weight. */
+static bool keep_places(const at_result *result, int64_t rank, at_answer *answer)
+{
+    const at_hypothesis *best = &result->best[rank];
+    const int32_t *ends = at_result_ends(result, rank);
+    answer->places = ends ? best->count : 0;
+    answer->place = calloc((size_t)answer->places + 1, sizeof *answer->place);
+    for (int64_t t = 0; answer->place && t < answer->places; t++) {
+        const int32_t link = best->links ? best->links[t] : -1;
+        answer->place[t] = (at_place){ends[t], link < 0 ? -1 : result->source_offsets[2 * link]};
+    }
+    return answer->place;
+}
+
 static bool on_result(void *context, int64_t line, const at_result *result)
 {
     const search *s = context;
     at_job *job = s->job[line];
-    char **answer = job->answer + s->index[line] * job->best;
-    for (int64_t i = result->count - 1; i >= 0; i--) /* the first last: it marks the line as answered */
-        if (!(answer[i] = strndup(result->best[i].text, result->best[i].size)))
+    const int64_t index = s->index[line];
+    at_answer *answer = job->answer + index * job->best;
+    const at_line best = {result->best[0].text, result->best[0].size};
+    if (job->served->keeps && at_marks_lost_numbers(&job->marks[index], job->line[index], best)) {
+        /* It is searched again, without them: it is not answered. */
+        job->aligns = true;
+        return at_marks_keep(&job->marks[index], true, &job->line[index]) || at_no_memory(&job->error, "a translation");
+    }
+    for (int64_t i = result->count - 1; i >= 0; i--) { /* the first last: it marks the line as answered */
+        if ((s->aligns && !keep_places(result, i, &answer[i])) ||
+            !(answer[i].text = strndup(result->best[i].text, result->best[i].size)))
             return at_no_memory(&job->error, "a translation");
+        at_marks_erase(&job->marks[index], &answer[i]);
+    }
     return true;
 }
 
@@ -222,13 +106,22 @@ static bool run(at_queue *queue, search *s, int64_t from, int64_t count, at_erro
 {
     const at_job *first = s->job[from];
     at_translator *translator = first->served->pair[first->pair].translator;
-    const at_search_settings settings = {.beam = first->best > queue->beam ? first->best : queue->beam,
-                                         .n_best = first->best,
-                                         .length_penalty = queue->length_penalty,
-                                         .first_line = from,
-                                         .max_source = at_translator_most_units(translator),
-                                         .stop = &queue->stop};
-    return at_translate(translator, &settings, s->line + from, count, on_result, s, error);
+    at_search_settings settings = {.beam = first->best > queue->beam ? first->best : queue->beam,
+                                   .n_best = first->best,
+                                   .length_penalty = queue->length_penalty,
+                                   .first_line = from,
+                                   .max_source = at_translator_most_units(translator),
+                                   .wants_links = s->aligns,
+                                   .stop = &queue->stop};
+    if (s->aligns)
+        at_translator_guided(translator, &settings.layer, &settings.head);
+    const at_search_job job = {.translator = translator,
+                               .lines = s->line + from,
+                               .count = count,
+                               .on_result = on_result,
+                               .context = s,
+                               .wants_ends = s->aligns};
+    return at_translate_job(job, &settings, error);
 }
 
 /* If they cannot be translated together, each is alone, so that a failure is that of its own request. */
@@ -240,7 +133,7 @@ static void run_all(at_queue *queue, search *s)
     for (int64_t i = 0; i < s->count; i++) {
         at_job *job = s->job[i];
         at_error alone = {0};
-        if (!job->answer[s->index[i] * job->best] && job->error.code == AT_OK && !run(queue, s, i, 1, &alone) &&
+        if (!job->answer[s->index[i] * job->best].text && job->error.code == AT_OK && !run(queue, s, i, 1, &alone) &&
             alone.code != AT_INTERRUPTED && job->error.code == AT_OK)
             job->error = alone;
     }

@@ -51,11 +51,10 @@ static void take(form *f, const char *name, const char *text, size_t size)
     const struct {
         const char *name;
         const char **value;
-    } fields[] = {{"source", &r->source},
-                  {"target", &r->target},
-                  {"format", &r->format},
-                  {"alternatives", &r->alternatives},
-                  {"api_key", &r->key}};
+    } fields[] = {{"source", &r->source}, {"target", &r->target},
+                  {"format", &r->format}, {"alternatives", &r->alternatives},
+                  {"api_key", &r->key},   {"translation", &r->translation},
+                  {"start", &r->start}};
     if (strcmp(name, "q") == 0 && !f->q) {
         f->q = text;
         f->q_size = size;
@@ -247,6 +246,8 @@ static bool read_form(at_request *r, const char *type, const char *query, const 
     r->target = checked(r->target);
     r->format = checked(r->format);
     r->alternatives = checked(r->alternatives);
+    r->translation = checked(r->translation);
+    r->start = checked(r->start);
     if (!f.q)
         return true;
     size_t plain;
@@ -277,6 +278,8 @@ static bool read_json(at_request *r, const char *body, size_t size, at_refusal *
     r->target = field(r, "target");
     r->format = field(r, "format");
     r->key = field(r, "api_key");
+    r->translation = field(r, "translation");
+    r->start = field(r, "start");
     const json_t *alternatives = json_object_get(r->json, "alternatives");
     if (json_is_integer(alternatives))
         r->alternative_count = json_integer_value(alternatives);

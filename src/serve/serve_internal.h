@@ -30,7 +30,8 @@ typedef struct at_request {
     int64_t count;
     bool batch; /* q was an array */
     const char *source, *target, *format, *alternatives, *key;
-    int64_t alternative_count; /* of a JSON number */
+    const char *translation, *start; /* of the questions of the page */
+    int64_t alternative_count;       /* of a JSON number */
     json_t *json;
     char *bytes[3]; /* the query, the body and the text of a form, decoded */
 } at_request;
@@ -70,18 +71,87 @@ bool at_splitter_next(at_splitter *splitter, at_line *sentence);
 
 /* ---- HTML (html.c) ---------------------------------------------------------------------------------------------- */
 
-/* The next text between tags, from byte *from on, which it moves behind it; false after the last. */
-bool at_html_next(at_line text, size_t *from, at_line *node);
+/* Tags of elements that stand inside sentences, such as <b>, open or close; one without content is void, as <br>, and so is
+ * a whole element inside a sentence that is not to be translated. All other markup is a break. */
+typedef enum at_piece_kind {
+    AT_PIECE_TEXT,
+    AT_PIECE_OPEN,
+    AT_PIECE_CLOSE,
+    AT_PIECE_VOID,
+    AT_PIECE_BREAK
+} at_piece_kind;
+typedef struct at_piece {
+    at_piece_kind kind;
+    at_line bytes;
+    int64_t match; /* of a tag that opens or closes: the index of the other one; -1: there is none */
+} at_piece;
+/* The tags and texts of a text, in order and without a byte between them, no tag with its match; to be released with free,
+ * also after false: out of memory. */
+bool at_html_split(at_line text, at_piece **pieces, int64_t *count);
+/* The same with matches, and an element that is not to be translated as one piece. */
+bool at_html_cut(at_line text, at_piece **pieces, int64_t *count);
 /* &auml; and the like become characters, never longer than their names; returns the size. And what must be written by
  * name, &, < and >. */
 size_t at_html_decode(at_line text, char *out);
-void at_html_encode(const char *text, at_buffer *out);
+void at_html_encode(at_line text, at_buffer *out);
+
+/* ---- Tags by alignment (tags.c) --------------------------------------------------------------------------------- */
+
+/* A tag inside a line, which does not contain it. */
+typedef struct at_tag {
+    at_piece_kind kind; /* open, close or void */
+    size_t at;          /* the byte of the line that it stands before */
+    at_line bytes;
+    int64_t match;      /* the index among the tags of the line; -1: the other one stands elsewhere, or there is none */
+    bool before, after; /* a blank stands before it, or after it */
+    bool added;         /* neither, but the line has one in its place */
+    bool kept;          /* it is no tag but text that is kept, */
+    char previous, following; /* between these bytes */
+} at_tag;
+
+/* A unit of a translation: where it ends in it, and the byte of the line where the unit that it was translated from
+ * begins; -1: not known. */
+typedef struct at_place {
+    int32_t end, source;
+} at_place;
+
+typedef struct at_answer {
+    char *text;      /* NULL: there is none */
+    at_place *place; /* [places] if they are wanted */
+    int64_t places;
+} at_answer;
+
+/* Writes a translation, as HTML or as text, with each tag of its line once: an element around the words that come from its
+ * words, or most of them that stand together, and nested as before. */
+void at_tags_write(const at_tag *tags, int64_t count, at_line line, const at_answer *answer, bool html, at_buffer *out);
+
+/* ---- What is kept as it is (keep.c) ----------------------------------------------------------------------------- */
+
+/* What stood in a line and is not translated with it. */
+typedef struct at_marks {
+    at_line whole; /* the line with all that is kept, without tags, */
+    at_tag *base;  /* [base_count] and the tags in it */
+    int64_t base_count;
+    at_tag *tag; /* [count] these and what is kept, in what is translated; not more than the first if nothing is kept */
+    int64_t count;
+    char *text; /* what is translated, if something is kept; NULL: the whole line */
+    bool numbers;
+} at_marks;
+/* Takes out of the line what is to be kept, with or without its numbers; false if out of memory. */
+bool at_marks_keep(at_marks *marks, bool numbers, at_line *line);
+/* Whether nothing is left of the line but blanks and punctuation. */
+bool at_marks_are_all(const at_marks *marks, at_line line);
+/* Takes out of a translation what the model itself wrote of what is kept: it will be there once. */
+void at_marks_erase(const at_marks *marks, at_answer *answer);
+/* Whether the translation of the line has not the same numbers, which are not kept yet. */
+bool at_marks_lost_numbers(const at_marks *marks, at_line line, at_line translation);
 
 /* ---- Models by their languages (served.c) ----------------------------------------------------------------------- */
 
 typedef struct at_pair {
     const char *source, *target, *path; /* those of the settings */
     at_translator *translator;
+    at_translator *looker; /* its clone, of the thread that answers the page */
     at_splitter *splitter; /* of the thread of the connections; NULL: lines are translated whole */
 } at_pair;
 
@@ -92,6 +162,8 @@ typedef struct at_served {
     const char **language; /* [languages] the codes, sorted */
     int languages;
     at_keys keys;
+    bool keeps;        /* placeholders, addresses and numbers */
+    const char *pivot; /* that of the settings; NULL: none */
     atomic_int owners;
 } at_served;
 at_served *at_served_new(const at_server_settings *settings, at_error *error);
@@ -100,6 +172,8 @@ void at_served_release(at_served *served);
 bool at_served_knows(const at_served *served, const char *code);
 /* The index of the pair; -1: there is none. */
 int at_served_find(const at_served *served, const char *source, const char *target);
+/* The index of the pair, or of the one to the pivot with *then the one from there; *then is -1 if none follows. */
+int at_served_route(const at_served *served, const char *source, const char *target, int *then);
 /* The name of a language in English, or the code if it is not known. */
 const char *at_language_name(const char *code);
 
@@ -107,9 +181,8 @@ const char *at_language_name(const char *code);
  * [served->languages]; returns how many there are, -1 if out of memory. */
 int at_detect(const at_served *served, const at_line *texts, int64_t count, const char **code, double *probability);
 
-/* ---- The queue (queue.c) ---------------------------------------------------------------------------------------- */
+/* ---- The lines of a request (job.c) ----------------------------------------------------------------------------- */
 
-/* The lines of one request. */
 typedef struct at_job at_job;
 struct at_job {
     at_job *next;
@@ -125,9 +198,12 @@ struct at_job {
     char *copy;     /* of HTML: the texts with one kind of blank, then the lines */
     int64_t *first; /* [texts + 1] the first line of each */
     int64_t texts;
-    char **answer; /* [lines, best] the first of a line is NULL until it is translated */
-    int64_t open;  /* lines without an answer */
-    int64_t from;  /* those before it have one */
+    at_marks *marks; /* [lines] */
+    size_t marks_room;
+    bool aligns; /* some line has tags, or something that is kept */
+    at_answer *answer;  /* [lines, best] the first of a line has no text until it is translated */
+    int64_t open;       /* lines without an answer */
+    int64_t from;       /* those before it have one */
     double deadline;
     int status; /* 0, or that of a refusal */
     at_error error;
@@ -139,6 +215,7 @@ at_job *at_job_new(at_served *served, int pair, const at_line *texts, int64_t co
 void at_job_free(at_job *job);
 /* Adds the translation of one text, by its hypotheses of this rank. */
 void at_job_text(const at_job *job, int64_t text, int64_t rank, at_buffer *out);
+/* ---- The queue (queue.c) ---------------------------------------------------------------------------------------- */
 
 typedef struct at_queue {
     pthread_mutex_t lock;
@@ -169,6 +246,7 @@ double at_seconds(void); /* of a clock that only goes forward */
 
 typedef struct at_plan {
     int pair; /* of served; -1: source and target are the same language */
+    int then; /* of served: what translates its translation; -1: nothing */
     int64_t alternatives;
     bool html;
     const char *detected; /* the language, if it was "auto"; NULL: it was given */
@@ -207,6 +285,11 @@ typedef enum at_endpoint {
     AT_AT_FILE,
     AT_AT_LESSON, /* and all below it but the next */
     AT_AT_QUESTION,
+    AT_AT_PAGE, /* the translator's, and all below it */
+    AT_AT_ATTENTION,
+    AT_AT_ALTERNATIVES,
+    AT_AT_EXPLORER,
+    AT_AT_WATCH, /* and all below it */
     AT_AT_ELSEWHERE,
     AT_ENDPOINTS
 } at_endpoint;
@@ -224,33 +307,90 @@ void at_metrics_time(at_metrics *metrics, double seconds);
 /* In the text format of Prometheus; NULL if out of memory. */
 char *at_metrics_text(const at_metrics *metrics, int64_t waiting, int64_t searches, int64_t searched);
 
-/* ---- Questions of the lesson (lessons.c) ------------------------------------------------------------------------ */
+/* ---- Questions (questions.c) ------------------------------------------------------------------------------------ */
 
-/* Answered one after the other by a thread of their own, so that neither translations nor connections wait for them. */
+/* Answered one after the other by a thread of their own, so that neither translations nor connections wait for them: one
+ * for the lesson, one for the translator's page. */
 enum { AT_MOST_QUESTIONS = 64 };
 typedef struct at_question at_question;
 struct at_question {
     at_question *next;
-    const char *text;
-    size_t size;
-    char *answer; /* NULL: refused, see the error; with AT_INTERRUPTED the server ends. Release it with free */
-    at_error error;
-    void (*done)(at_question *question); /* by that thread */
+    char *(*find)(at_question *question); /* by that thread: the answer, or NULL with the error set */
+    char *answer;                         /* release it with free */
+    at_error error;                       /* AT_INTERRUPTED: the server ends, or there was no time */
+    double deadline;                      /* 0: none */
+    const volatile int *stop;             /* becomes 1 then */
+    void (*done)(at_question *question);  /* by that thread */
     void *context;
 };
-typedef struct at_lessons {
+typedef struct at_questions {
     pthread_mutex_t lock;
     pthread_cond_t added;
-    at_lesson *lesson; /* NULL: never started */
     at_question *first, **last;
     int waiting;
-    bool ending;
+    bool started, ending;
+    double limit; /* the deadline of the one that is being answered; 0: none */
+    volatile int stop;
     pthread_t thread;
-} at_lessons;
-bool at_lessons_start(at_lessons *lessons, at_error *error);
+} at_questions;
+void at_questions_init(at_questions *all);
+bool at_questions_start(at_questions *all, at_error *error);
 /* Calls `before` and adds the question, unless too many wait already: false. */
-bool at_lessons_add(at_lessons *lessons, at_question *question, void (*before)(void *context), void *context);
-void at_lessons_end(at_lessons *lessons); /* the questions that wait are refused; before libmicrohttpd stops */
+bool at_questions_add(at_questions *all, at_question *question, void (*before)(void *context), void *context);
+/* Ends a search whose time is up. To be called again and again. */
+void at_questions_watch(at_questions *all, double now);
+void at_questions_end(at_questions *all); /* the questions that wait are refused; before libmicrohttpd stops */
+void at_questions_free(at_questions *all);
+
+/* ---- What the translator's page asks about a line (looks.c) ------------------------------------------------------- */
+
+enum { AT_LOOK_CHARACTERS = 1000, AT_EXPLORED_CHARACTERS = 500, AT_LOOK_WORDS = 10 };
+typedef struct at_look {
+    at_translator *translator; /* of the thread that looks */
+    at_line source;            /* without tab and newline */
+    at_line target;            /* its translation, or how that begins */
+    int64_t count;             /* alternatives */
+    int64_t beam;
+    double length_penalty;
+    const char *title;
+    const volatile int *stop;
+} at_look;
+/* Each is a text to release with free; NULL with the error set. Attention: the words of both lines and which source words
+ * each target word looked at. Alternatives: the words after the start, and the translation that the search finds from
+ * there. The explorer: a page of all weights. */
+char *at_look_attention(const at_look *look, at_error *error);
+char *at_look_alternatives(const at_look *look, at_error *error);
+char *at_look_explorer(const at_look *look, at_error *error);
+
+/* ---- The translator's page (page.c) ------------------------------------------------------------------------------- */
+
+enum { AT_PAGE_ALTERNATIVES = 3 };
+typedef struct at_page {
+    const at_served *served;
+    const at_server_settings *settings;
+    bool chinese;
+    const at_request *request; /* of the form; NULL: nothing was asked */
+    const char *detected;      /* the language of the text, if it was not given */
+    char *const *translation;  /* [count] the best first */
+    int count;
+    const char *message; /* why there is none; NULL: no message */
+} at_page;
+/* Release it with free. */
+char *at_page_text(const at_page *page, at_error *error);
+/* A file of the page by its name, and its type for HTTP; NULL: there is none. */
+const char *at_page_file(const char *name, const char **type);
+
+/* Text for HTML, between tags and inside quotes. */
+void at_page_escape(at_buffer *out, const char *text);
+
+/* ---- Runs of training (watch.c) ------------------------------------------------------------------------------------ */
+
+/* What the logs of the runs say so far, as an array of {"name", "update", "epoch", "share", "left", "ended", "quiet",
+ * "series": {"loss": [[update, value], ...], "rate", "words", "score bleu", ...}}; logs that are not there are left out. NULL
+ * if out of memory. And as rows of an HTML table, and the page around them; release these with free. */
+json_t *at_watch_runs(const at_server_settings *settings);
+char *at_watch_rows(const at_server_settings *settings);
+char *at_watch_page(const at_server_settings *settings, bool chinese, at_error *error);
 
 /* ---- Isolation (isolate.c) -------------------------------------------------------------------------------------- */
 
@@ -264,11 +404,13 @@ struct at_server {
     at_server_settings settings; /* with copies of all texts, and the defaults filled in */
     char *text;                  /* of the copies */
     at_server_model *model;
+    const char **watch;
     int socket, port;
     char isolation[60];
     char *cert, *key; /* what the files hold */
     at_queue queue;
-    at_lessons lessons;
+    at_lesson *lesson;
+    at_questions lessons, looks;
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t changed;
     at_served *served;

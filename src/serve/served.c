@@ -106,6 +106,16 @@ int at_served_find(const at_served *served, const char *source, const char *targ
     return -1;
 }
 
+int at_served_route(const at_served *served, const char *source, const char *target, int *then)
+{
+    const int direct = at_served_find(served, source, target);
+    *then = -1;
+    if (direct >= 0 || !served->pivot || strcmp(source, target) == 0)
+        return direct;
+    *then = at_served_find(served, served->pivot, target);
+    return *then < 0 ? -1 : at_served_find(served, source, served->pivot);
+}
+
 static bool load(at_pair *pair, bool sentences, at_error *error)
 {
     pair->translator = at_translator_load(pair->path, error);
@@ -117,6 +127,9 @@ static bool load(at_pair *pair, bool sentences, at_error *error)
     if (at_translator_has_pictures(pair->translator))
         return at_fail(error, AT_UNSUPPORTED,
                        "'%s' reads pictures, by the paths of files; a server needs models that read text", pair->path);
+    pair->looker = at_translator_clone(pair->translator, error);
+    if (!pair->looker)
+        return false;
     return !sentences || (pair->splitter = at_splitter_new(pair->source, error));
 }
 
@@ -137,6 +150,8 @@ at_served *at_served_new(const at_server_settings *settings, at_error *error)
     at_served *served = calloc(1, sizeof *served);
     if (served) {
         served->owners = 1;
+        served->keeps = !settings->no_placeholders;
+        served->pivot = settings->pivot;
         served->pair = calloc((size_t)count + 1, sizeof *served->pair);
         served->language = calloc(2 * (size_t)count + 1, sizeof *served->language);
     }
@@ -171,6 +186,7 @@ void at_served_release(at_served *served)
     if (!served || atomic_fetch_sub(&served->owners, 1) > 1)
         return;
     for (int i = 0; i < served->count; i++) {
+        at_translator_free(served->pair[i].looker);
         at_translator_free(served->pair[i].translator);
         at_splitter_free(served->pair[i].splitter);
     }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -44,14 +45,43 @@ static bool check_models(const at_server_settings *s, at_error *error)
     return true;
 }
 
+/* A log that is not there yet is fine; its folder must be. */
+static bool check_watched(const char *path, at_error *error)
+{
+    static const char ending[] = ".jsonl";
+    struct stat status;
+    const size_t length = strlen(path);
+    const bool is_log = length >= sizeof ending && strcmp(path + length - (sizeof ending - 1), ending) == 0;
+    if (stat(path, &status) != 0 && !is_log)
+        return at_file_fail(error, "read", path, errno);
+    if (!is_log && !S_ISDIR(status.st_mode))
+        return at_fail(error, AT_USAGE,
+                       "`watch` needs a log of training, OUTPUT.log.jsonl, or a folder of such logs, not '%s'", path);
+    const char *slash = strrchr(path, '/');
+    char *folder = slash && slash > path ? strndup(path, (size_t)(slash - path)) : strdup(slash ? "/" : ".");
+    const bool found = folder && stat(folder, &status) == 0;
+    const int reason = errno;
+    free(folder);
+    return found ||
+           (folder ? at_file_fail(error, "read", path, reason) : at_no_memory(error, "the settings of a server"));
+}
+
 static bool check(const at_server_settings *s, at_error *error)
 {
     if (s->port < -1 || s->port > 65535)
         return at_fail(error, AT_USAGE, "a `port` is a number from 1 to 65535, not %d", s->port);
     if (s->require_key && !s->api_keys)
         return at_fail(error, AT_USAGE, "`require-key` needs the keys: `api-keys`");
+    bool known = !s->pivot;
+    for (int i = 0; i < s->model_count && !known; i++)
+        known = strcmp(s->models[i].source, s->pivot) == 0;
+    if (!known)
+        return at_fail(error, AT_USAGE, "no model translates from '%s', the `pivot`", s->pivot);
     if (!s->cert != !s->key)
         return at_fail(error, AT_USAGE, "HTTPS needs both `cert` and `key`");
+    for (int i = 0; i < s->watch_count; i++)
+        if (!check_watched(s->watch[i], error))
+            return false;
     return true;
 }
 
@@ -79,7 +109,8 @@ static bool copy_settings(at_server *server, const at_server_settings *given, at
     server->model = calloc((size_t)count + 1, sizeof *server->model);
     s->models = server->model;
     s->host = s->host ? s->host : "127.0.0.1";
-    size_t size = size_of(s->host) + size_of(s->api_keys) + size_of(s->cert) + size_of(s->key) + size_of(s->user) + 1;
+    size_t size = size_of(s->host) + size_of(s->api_keys) + size_of(s->cert) + size_of(s->key) + size_of(s->user) +
+                  size_of(s->pivot) + 1;
     for (int i = 0; i < count && server->model; i++) {
         at_server_model *m = &server->model[i];
         *m = given->models[i];
@@ -87,16 +118,25 @@ static bool copy_settings(at_server *server, const at_server_settings *given, at
         m->target = m->target ? m->target : "target";
         size += size_of(m->source) + size_of(m->target) + size_of(m->path);
     }
+    const int watched = given->watch_count > 0 ? given->watch_count : 0;
+    server->watch = calloc((size_t)watched + 1, sizeof *server->watch);
+    s->watch = server->watch;
+    for (int i = 0; i < watched; i++)
+        size += size_of(given->watch[i]);
     char *room = server->text = malloc(size);
-    if (!server->model || !server->text)
+    if (!server->model || !server->text || !server->watch)
         return at_no_memory(error, "the settings of a server");
-    const char **texts[] = {&s->host, &s->api_keys, &s->cert, &s->key, &s->user};
+    const char **texts[] = {&s->host, &s->api_keys, &s->cert, &s->key, &s->user, &s->pivot};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         keep(texts[i], &room);
     for (int i = 0; i < count; i++) {
         keep(&server->model[i].source, &room);
         keep(&server->model[i].target, &room);
         keep(&server->model[i].path, &room);
+    }
+    for (int i = 0; i < watched; i++) {
+        server->watch[i] = given->watch[i];
+        keep(&server->watch[i], &room);
     }
     s->port = s->port ? s->port : 5000;
     s->beam = s->beam ? s->beam : 1;
@@ -194,6 +234,7 @@ static void *watch_always(void *context)
         pthread_cond_timedwait(&server->changed, &server->lock, &soon);
         pthread_mutex_unlock(&server->lock);
         at_queue_watch(&server->queue, at_seconds());
+        at_questions_watch(&server->looks, at_seconds());
         at_http_watch(server, at_seconds());
         pthread_mutex_lock(&server->lock);
     }
@@ -222,8 +263,9 @@ static bool start(at_server *server, const at_server_settings *settings, at_erro
         !at_isolate(s, server->isolation, sizeof server->isolation, error))
         return false;
     server->served = at_served_new(s, error);
-    return server->served && at_queue_start(&server->queue, s, error) &&
-           at_lessons_start(&server->lessons, error) && start_watching(server, error) && at_http_start(server, error);
+    return server->served && at_queue_start(&server->queue, s, error) && (server->lesson = at_lesson_new(error)) &&
+           at_questions_start(&server->lessons, error) && at_questions_start(&server->looks, error) &&
+           start_watching(server, error) && at_http_start(server, error);
 }
 
 at_server *at_server_new(const at_server_settings *settings, at_error *error)
@@ -236,6 +278,8 @@ at_server *at_server_new(const at_server_settings *settings, at_error *error)
     }
     server->socket = -1;
     at_queue_init(&server->queue);
+    at_questions_init(&server->lessons);
+    at_questions_init(&server->looks);
     pthread_mutex_init(&server->lock, NULL);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -296,7 +340,8 @@ void at_server_free(at_server *server)
     if (!server)
         return;
     at_queue_end(&server->queue);
-    at_lessons_end(&server->lessons);
+    at_questions_end(&server->lessons);
+    at_questions_end(&server->looks);
     at_http_end(server);
     if (server->watched) {
         pthread_mutex_lock(&server->lock);
@@ -309,11 +354,15 @@ void at_server_free(at_server *server)
         close(server->socket);
     at_served_release(server->served);
     at_queue_free(&server->queue);
+    at_questions_free(&server->lessons);
+    at_questions_free(&server->looks);
+    at_lesson_free(server->lesson);
     pthread_cond_destroy(&server->changed);
     pthread_mutex_destroy(&server->lock);
     free(server->cert);
     free(server->key);
     free(server->text);
     free(server->model);
+    free(server->watch);
     free(server);
 }

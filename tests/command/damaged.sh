@@ -28,7 +28,7 @@ says_damaged() { # NAME ARGUMENTS...
         fail "attend $* says $said"
     checks=$((checks + 1))
 }
-for use in "info --verify" "info" "translate -m" "encode -o out.npy -m" "align --source lines --target lines -m" "average -o mean m"; do
+for use in "info --verify" "info" "translate -m" "encode -o out.npy -m" "align --source lines --target lines -m" "average -o mean m" "heads --source lines --target lines --prune 50% -o pruned -m"; do
     says_damaged bad $use bad
 done
 says_damaged bad.state info --verify bad.state

@@ -28,7 +28,6 @@ named train --restore-file --resume
 named translate --beam-size --beam
 named translate -b --beam
 refuse 2 "no option '-b'; it is called --beam" translate -b5
-named translate --normalize --length-penalty
 named translate --temperature --sample
 named translate --src --input
 named translate -model --model

@@ -12,7 +12,7 @@ train() {
 train lm --target text --valid-target valid --valid-metric perplexity --epochs 4
 "$attend" info lm >about
 equal "vocabulary       word, 8 units and 4 specials" "$(grep '^vocabulary' about)" "the one vocabulary"
-! grep -q '^source\|^target' about || fail "info speaks of a source: $(cat about)"
+! grep -q '^source\|^target' about || fail "info mentions a source: $(cat about)"
 awk '/perplexity/ { last = $8 } END { exit !(last < 1.7) }' about || fail "it did not learn: $(tail -2 about)"
 
 # Stopped and resumed: the same bytes. One column of a tab-separated file: the same text, the same model.

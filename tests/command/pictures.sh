@@ -112,6 +112,12 @@ base64 -d <<<iVBORw0KGgoAAAANSUhEUgAAAAwAAAAICAAAAADoj0EtAAAAEElEQVR42mP4jwQYiOS
 printf 'left.png\n\nleft.png\n' >folder/list
 "$attend" translate m -i folder/list >png || fail "pictures in a folder"
 equal "the left half||the left half" "$(tr '\n' '|' <png | sed 's/|$//')" "the translations of PNG files"
+# In the terminal: for every word a map of its own, here 4 lines of 6 cells, each two characters wide.
+"$attend" show m folder/wide.png --target 'the left half' >grids
+equal "the left half </s>" "$(sed -n 4p grids | xargs)" "the titles of the maps"
+equal "4 54" "$(sed -n '5,8s/█\|▓\|▒\|░/#/gp' grids | awk '{ n++; w = length($0) > w ? length($0) : w } END { print n, w }')" "lines and columns of four maps"
+equal 10 "$(wc -l <grids)" "lines of text and maps"
+grep -q '█' grids || fail "no cell has the largest weight: $(cat grids)"
 printf 'left.png\tthe left half\n' >folder/pairs.tsv
 "$attend" train --model show-attend-tell --tsv folder/pairs.tsv $small --updates 1 --quiet --output from_tsv 2>said ||
     fail "a column of pictures: $(cat said)"
@@ -128,7 +134,8 @@ equal 200 "$("$attend" translate from_features -i features.npy | wc -l)" "lines 
 
 # Refusals.
 printf 'left.png\nnot.png\n' >folder/missing
-refuse 1 "line 2: cannot read 'folder/not.png': No such file or directory" translate m -i folder/missing
+refuse 1 "line 2: cannot read 'folder/not.png': No such file or directory; each line of the source must name a picture file" \
+    translate m -i folder/missing
 printf 'names\n' >folder/text
 head -c 60 folder/left.png >folder/cut.png
 printf 'left.png\ncut.png\n' >folder/broken

@@ -79,6 +79,29 @@ wait "${asking[@]}"
 equal 20 "$(cat answer.* | grep -o '"losses"' | wc -l)" "answers to 20 questions at a time"
 end
 
+# ---- Runs of training
+mkdir runs
+cp model.log.jsonl runs/first.log.jsonl
+start --watch other.log.jsonl --watch runs
+got=$(curl -sS "$at/watch/runs")
+[[ $got == '[{"name":"other","update":60.0,"epoch":3.0,"share":1.0,"left":null,"ended":"epochs",'*'{"name":"first",'* ]] || fail "/watch/runs says $got"
+grep -q '<tr><th scope="row">first</th><td>60</td>' <<<"$(curl -sS "$at/watch/en")" || fail "/watch has no table of runs"
+asked 404 '{"error":"There is nothing at this address"}' "$at/watch/other"
+asked 404 '{"error":"There is nothing at this address"}' "$at/translator/en"
+end
+refuse 2 "--watch needs a log of training, OUTPUT.log.jsonl, or a folder of such logs, not 'model'" serve --watch model
+refuse 1 "cannot read 'nowhere/a.log.jsonl': No such file or directory" serve --watch nowhere/a.log.jsonl
+
+# ---- Words of a script without blanks are its units
+sed 's/ //g; s/a/我/g; s/b/很/g; s/c/好/g; s/d/你/g; s/e/大/g; s/f/小/g; s/g/人/g; s/h/天/g' target >chinese
+"$attend" train --source source --target chinese --target-vocab char --output en-zh $small --epochs 3
+start -m en-zh=en-zh
+got=$(curl -sS -d 'q=a b' -d 'translation=很我' -d source=en -d target=zh "$at/attention")
+[[ $got == *'"target":[["","很"],["","我"]]'* ]] || fail "/attention says $got"
+got=$(curl -sS -d 'q=a b' -d start=很 -d alternatives=2 -d source=en -d target=zh "$at/alternatives")
+grep -qE '"word":"[^"]","start":"很[^"]"' <<<"$got" || fail "/alternatives says $got"
+end
+
 # ---- What it does not start with
 refuse 2 "--model: 'deen' is not a pair of languages such as de-en, or pt-BR:en; a file with = in its name is given as ./FILE" serve -m deen=model
 refuse 2 "--model: de-en= needs the file of a model" serve -m de-en=
@@ -110,7 +133,7 @@ json 200 "{\"translatedText\":\"$said\\r\\n\\n$said\\n\"}" "{\"q\":\"$first\\r\\
 asked 200 "{\"translatedText\":\"$said\\n$said\"}" --data-urlencode "q=$first"$'\r\n'"$first"$'\r\n' -d source=de -d target=en "$at/translate"
 # Of HTML the text between tags, and nothing else.
 each() { echo "$1" | "$attend" translate -m model; }
-json 200 "{\"translatedText\":\"<p id='a'>$(each 'a b')<b>$(each 'c d')</b></p>\"}" '{"q":"<p id='"'a'"'>a b<b>c&#32;d</b></p>","source":"de","target":"en","format":"html"}'
+json 200 "{\"translatedText\":\"<p id='a'>$(each 'a b')</p><p>$(each 'c d')</p>\"}" '{"q":"<p id='"'a'"'>a b</p><p>c&#32;d</p>","source":"de","target":"en","format":"html"}'
 # The best of a beam, and what else it found.
 best=$(head -1 in | "$attend" translate -m model --beam 3 --n-best 3 | sed 's/^0 ||| \(.*\) ||| F0.*/"\1"/' | paste -sd,)
 json 200 "{\"alternatives\":[${best#*,}],\"translatedText\":${best%%,*}}" "{\"q\":\"$first\",\"source\":\"de\",\"target\":\"en\",\"alternatives\":2}"
@@ -132,6 +155,28 @@ for header in 'Access-Control-Allow-Origin: \*' 'Access-Control-Allow-Headers: A
         checks=$((checks + 1))
     done
 done
+# The translator's page and what it asks: words with their weights, what else could stand at a place, and the explorer.
+grep -q '<option value="de">German</option>' <<<"$(curl -sS "$at/")" || fail "the page does not list the languages"
+grep -q '<html lang="zh">' <<<"$(curl -sS -H 'Accept-Language: zh-CN,zh' "$at/")" || fail "the page is not in the language that the browser asks for"
+for file in translator.css translator.js en.json zh.json; do
+    curl -sS "$at/translator/$file" | cmp - "$here/../../src/serve/page/$file" || fail "/translator/$file is another file"
+done
+asked 404 '{"error":"There is nothing at this address"}' "$at/translator/other"
+grep -q ">$said</div>" <<<"$(curl -sS "${form[@]:0:6}" "$at/")" || fail "the form of the page does not translate"
+grep -q '<p id="status" role="status">zz is not supported</p>' <<<"$(curl -sS -d q=a -d source=zz -d target=en "$at/translator/en")" || fail "the page does not say what was wrong"
+got=$(curl -sS -d 'q=a b c' -d 'translation=c b a' -d source=de -d target=en "$at/attention")
+[[ $got == '{"source":[["","a"],[" ","b"],[" ","c"]],"target":[["","c"],[" ","b"],[" ","a"]],"weights":[[[0,'* ]] || fail "/attention says $got"
+start=$(printf 'a b c\tc\n' | "$attend" translate -m model --prefix)
+got=$(curl -sS -d 'q=a b c' -d start=c -d alternatives=3 -d source=de -d target=en "$at/alternatives")
+[[ $got == "{\"translatedText\":\"$start\",\"alternatives\":[{\"word\":\""*'"start":"c '* ]] || fail "/alternatives says $got, not $start"
+equal 3 "$(grep -o '"probability"' <<<"$got" | wc -l)" "alternatives of a word"
+grep -q '"source":"a \\u003cb","target":"c b"' <<<"$(curl -sS -d 'q=a <b' -d 'translation=c b' -d source=de -d target=en "$at/explorer")" || fail "/explorer does not have the line"
+for path in attention explorer alternatives; do
+    asked 400 '{"error":"Invalid request: request (41) exceeds text limit (40)"}' -d "q=$(printf 'a%.0s' $(seq 41))" -d start= -d translation=a -d source=de -d target=en "$at/$path"
+done
+asked 400 '{"error":"Invalid request: missing start parameter"}' -d q=a -d source=de -d target=en "$at/alternatives"
+asked 400 '{"error":"Invalid request: missing translation parameter"}' -d q=a -d source=de -d target=en "$at/attention"
+asked 400 '{"error":"Invalid request: alternatives parameter must be <= 10"}' -d q=a -d start= -d alternatives=11 -d source=de -d target=en "$at/alternatives"
 # Both models have the same source words, so that neither language is likelier.
 json 200 '[{"confidence":50.0,"language":"de"},{"confidence":50.0,"language":"en"}]' "{\"q\":\"$first\"}" /detect
 json 200 "{\"detectedLanguage\":{\"confidence\":50.0,\"language\":\"de\"},\"translatedText\":\"$said\"}" "{\"q\":\"$first\",\"source\":\"auto\",\"target\":\"en\"}"
@@ -193,6 +238,53 @@ nl -ba -w1 -s' ' many | xargs -P 32 -d '\n' -n 15 bash -c '
 for i in $(seq 480); do cat answers/$i; done >got
 same_file expected got
 [ "$(metric lines_total)" -ge $((480 + 64)) ] || fail "only $(metric lines_total) lines were counted"
+
+# ---- Tags inside sentences, by a dictionary that turns the order of the words around: which word comes from which is certain
+awk 'BEGIN { srand(7); split("red big old new car dog house tree", e); split("rot gross alt neu Auto Hund Haus Baum", d)
+    for (i = 0; i < 1500; i++) { n = 2 + int(rand() * 4); s = t = ""
+        for (w = 0; w < n; w++) { k = 1 + int(rand() * 8); s = s (w ? " " : "") e[k]; t = d[k] (w ? " " : "") t }
+        print s >"english"; print t >"german" } }'
+"$attend" train --source english --target german --output reverse --embedding 16 --hidden 32 --attention 16 --maxout 16 --batch-size 20 --learning-rate 0.01 --epochs 8 --quiet
+equal "Haus Hund gross rot ||| 0-3 1-2 2-1 3-0" "$(echo 'red big dog house' | "$attend" translate -m reverse --alignment hard)" "the dictionary"
+dictionary() { # ANSWER TEXT
+    asked 200 "{\"translatedText\":\"${1//\"/\\\"}\"}" --data-urlencode "q=$2" -d source=en -d target=de -d format=html "$at/translate"
+}
+other_at=$at other_server=$server other_port=$port
+start -m en-de=reverse --beam 2
+dictionary '<p>Haus <b>Hund gross</b> rot</p>' '<p>red <b>big dog</b> house</p>'
+dictionary '<a href="?a=1&b=2">Haus</a> <b><i class="x y">Hund</i> gross</b> <i>rot</i>' '<i>red</i> <b>big <i class="x y">dog</i></b> <a href="?a=1&b=2">house</a>'
+dictionary '<ul><li>Hund <b>rot</b><li>Auto neu<br>alt</ul>' '<ul><li><b>red</b> dog<li>old<br>new car</ul>'
+dictionary 'Hund <code>big tree</code> rot<pre>red dog</pre>' 'red <code>big tree</code> dog<pre>red dog</pre>'
+dictionary '<p translate="no">red dog</p>Hund <span translate="no">red</span> rot' '<p translate="no">red dog</p>red <span translate="no">red</span> dog'
+dictionary '<b>Hund rot' '<b>red dog'
+# What is kept; and a number that the model would change.
+kept() { asked 200 "{\"translatedText\":\"$1\"}" --data-urlencode "q=$2" -d source=en -d target=de "$at/translate"; }
+kept 'Auto {name} rot' 'red {name} car'
+kept 'Hund %1$s rot' 'red %1$s dog'
+kept 'Auto 17 rot' 'red 17 car'
+kept 'Hund https://x.y/z?a=b rot' 'red https://x.y/z?a=b dog'
+kept '{a}: %s' '{a}: %s'
+dictionary 'Hund <b>https://x.y/?a=1&amp;b=2 Auto</b> rot' 'red <b>car https://x.y/?a=1&amp;b=2</b> dog'
+end
+# From English to French by way of German.
+awk '{ s = ""; for (i = NF; i > 0; i--) s = s (i < NF ? " " : "") toupper($i); print s }' german >french
+"$attend" train --source german --target french --output upper --embedding 16 --hidden 32 --attention 16 --maxout 16 --batch-size 20 --learning-rate 0.01 --epochs 8 --quiet
+start -m en-de=reverse -m de-fr=upper
+asked 400 '{"error":"French (fr) is not available as a target language from English (en)"}' -d 'q=red dog' -d source=en -d target=fr "$at/translate"
+end
+start -m en-de=reverse -m de-fr=upper --pivot de --queue 3
+asked 200 '[{"code":"de","name":"German","targets":["de","fr"]},{"code":"en","name":"English","targets":["de","en","fr"]},{"code":"fr","name":"French","targets":["fr"]}]' "$at/languages"
+asked 200 '{"translatedText":"ROT <b>GROSS</b> {x} HUND"}' --data-urlencode 'q=red <b>big</b> {x} dog' -d source=en -d target=fr -d format=html "$at/translate"
+json 200 '{"translatedText":["ROT HUND\nNEU AUTO","ALT HUND"]}' '{"q":["red dog\nnew car","old dog"],"source":"en","target":"fr"}'
+asked 200 '{"translatedText":"Hund rot"}' -d 'q=red dog' -d source=en -d target=de "$at/translate"
+asked 400 '{"error":"Invalid request: two models translate this pair, and attention is that of one"}' \
+    -d 'q=red dog' -d translation=ROT -d source=en -d target=fr "$at/attention"
+end
+refuse 2 "no model translates from 'xx', the --pivot" serve -m en-de=reverse --pivot xx
+start -m en-de=reverse --no-placeholders
+asked 200 "{\"translatedText\":\"$(echo 'red 17 car' | "$attend" translate -m reverse)\"}" -d 'q=red 17 car' -d source=en -d target=de "$at/translate"
+end
+at=$other_at server=$other_server port=$other_port
 
 # ---- Connections that say nothing, and half a request, hold up nobody
 slow=()
@@ -318,6 +410,9 @@ end
 start -m de-en=model --api-keys keys --require-key
 error 400 'Please contact the server operator to get an API key' "{$body}"
 error 400 'Please contact the server operator to get an API key' "{\"q\":\"a\",\"api_key\":\"\"}" /detect
+question 400 '{"error":"Please contact the server operator to get an API key"}' '{"ask":"positions","kind":"rope","length":1,"size":2}'
+asked 403 '{"error":"Invalid API key"}' -d '{}' "$at/lesson/answer?api_key=first"
+grep -q '"output"' <<<"$(curl -sS -d '{"ask":"attend","query":[[1,2]]}' "$at/lesson/answer?api_key=first-key")" || fail "a question with a key is not answered"
 json 200 "$one" "{$body,\"api_key\":\"first-key\"}"
 asked 200 '{"status":"ok"}' "$at/health"
 end

@@ -93,7 +93,7 @@ refuse 2 "attend average needs -o FILE, the model to write" average a b
 refuse 1 "'t' and 'a' have different source vocabularies, so their parameters stand for different words: they have no mean" \
     average a t -o no
 
-# Only a gru has a reset gate, so only its file speaks of one.
+# Only a gru has a reset gate, so only its file mentions one.
 run train --tsv both.tsv --output l --updates 2 --quiet --model luong --hidden 8 --embedding 8
 equal 'reset            before' "$("$attend" info m | grep '^reset')" "the reset of a gru"
 equal 'cell             lstm' "$("$attend" info l | grep -e '^reset' -e '^cell')" "what an lstm has"

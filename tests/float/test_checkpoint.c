@@ -194,15 +194,17 @@ static void other_files_are_refused(void **state)
     float one = 1;
     assert_true(at_tensors_put(arrays, "x", &(at_array){.dtype = AT_F32, .data = &one}, &error));
     assert_true(at_tensors_write(arrays, "arrays", &error));
-    static const char known[] = "not a model; the known formats are: attend (the files of attend train)";
-    char message[200];
+    static const char known[] = "not a model; the known formats are: attend (the files of attend train), ctranslate2 "
+                                "(a folder with model.bin and vocabularies)";
+    char message[300];
     snprintf(message, sizeof message, "'arrays' is a safetensors file that attend has not written, %s", known);
     refused("arrays", AT_UNSUPPORTED, message);
     FILE *text = fopen("text", "w");
     assert_true(text && fputs("one line of text\n", text) >= 0 && fclose(text) == 0);
     snprintf(message, sizeof message, "'text' is a text file, %s", known);
     refused("text", AT_UNSUPPORTED, message);
-    refused(".", AT_FILE, "cannot read '.': it is a directory, not a file");
+    snprintf(message, sizeof message, "'.' is a folder, %s", known);
+    refused(".", AT_UNSUPPORTED, message);
     at_tensors_free(arrays);
     changed("state", "attend.kind", "training state");
     refused("state", AT_FORMAT, "'state' is a training state, not a model");

@@ -23,7 +23,7 @@ typedef struct path {
 typedef struct all {
     path *paths;
     int64_t count, shortest, longest, vocabulary, source, members;
-    double penalty;
+    double penalty, exponent;
 } all;
 
 /* For an ensemble: (p_1 p_2 ...)^(1/members), up to a factor. */
@@ -47,7 +47,8 @@ static void enumerate_paths(all *a, path so_far, int64_t hash)
 {
     path end = so_far;
     end.score += log_prob(a, hash, AT_END);
-    end.penalised = end.score / pow((5 + (double)end.count + 1) / 6, a->penalty);
+    const double n = (double)end.count + 1;
+    end.penalised = end.score / (pow((5 + n) / 6, a->penalty) * pow(n, a->exponent));
     if (so_far.count >= a->shortest)
         a->paths[a->count++] = end;
     for (int32_t id = 0; so_far.count < a->longest && id < a->vocabulary; id++) {
@@ -109,15 +110,18 @@ static void test_wide_beam_finds_the_best_of_all(void **unused)
     at_error error = {0};
     fake f;
     fake_open(&f, "char", "abc", "char", "a");
-    const double penalties[] = {0, 0.6, 2, -1};
+    const double penalties[] = {0, 0.6, 2, -1, 0}, exponents[] = {0, 0, 0, 0, 1.3};
     const char *const lines[] = {"a", "b", "ca", "abcabc", "cccc", "bb"};
-    for (size_t i = 0; i < 4 * 6 * 2; i++) {
+    for (size_t i = 0; i < 5 * 6 * 2; i++) {
         const char *line = lines[i % 6];
         shape.spread =
-            i < 4 * 6 ? 1
+            i < 5 * 6 ? 1
                       : 3; /* with a large spread a unit costs little, and long hypotheses win by the length penalty */
-        at_search_settings settings = {
-            .beam = 2047, .n_best = i % 5 ? 7 : 1, .length_penalty = penalties[i / 6 % 4], .max_length_factor = 1e-9};
+        at_search_settings settings = {.beam = 2047,
+                                       .n_best = i % 5 ? 7 : 1,
+                                       .length_penalty = penalties[i / 6 % 5],
+                                       .normalise = exponents[i / 6 % 5],
+                                       .max_length_factor = 1e-9};
         int32_t ids[16];
         int64_t replaced,
             count = at_vocabulary_encode(f.translator.source, line, strlen(line), ids, 16, &replaced, NULL);
@@ -130,6 +134,7 @@ static void test_wide_beam_finds_the_best_of_all(void **unused)
                  .vocabulary = f.model.settings.target_size,
                  .source = source_sum(ids, count),
                  .penalty = settings.length_penalty,
+                 .exponent = settings.normalise,
                  .paths = malloc(2048 * sizeof *a.paths)};
         enumerate_paths(&a, (path){0}, hash_next(0, AT_BEGIN));
         assert_int_equal(a.count, 2048 - (1 << a.shortest));

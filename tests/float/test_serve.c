@@ -235,8 +235,8 @@ static void splits_as(at_served *served, bool html, const char *text, const char
     assert_non_null(job);
     assert_int_equal(job->open, job->lines);
     for (int64_t i = 0; i < job->lines; i++) {
-        job->answer[i] = calloc(1, job->line[i].size + 3);
-        snprintf(job->answer[i], job->line[i].size + 3, "[%.*s]", (int)job->line[i].size, job->line[i].text);
+        job->answer[i].text = calloc(1, job->line[i].size + 3);
+        snprintf(job->answer[i].text, job->line[i].size + 3, "[%.*s]", (int)job->line[i].size, job->line[i].text);
     }
     at_job_text(job, 0, 0, &out);
     assert_false(out.failed);

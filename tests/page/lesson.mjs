@@ -1,63 +1,15 @@
 // lesson.mjs ATTEND MODULES [PICTURES]: the lesson of attend serve in a real browser. Every page is opened and played with, by
 // mouse and by keyboard, in both languages, 360 px wide, dark, without JavaScript; no request leaves the machine, and axe
 // finds nothing. MODULES is a folder with puppeteer-core and axe-core; screenshots go to PICTURES. The last line is "N passed, N failed".
-import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { accessible, check, finish, fits, open, run, serve, shot, sound, until } from "./lib/browser.mjs";
 
-const [attend, modules, pictures] = process.argv.slice(2);
-const require = createRequire(modules + "/");
-const puppeteer = (await import(require.resolve("puppeteer-core"))).default;
-const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const PAGES = ["example", "qkv", "scaled", "softhard", "windows", "scores", "heads", "encoder", "positions", "recurrent", "antonyms", "beer", "scenes"];
+const { base, end } = await serve();
 
-let passed = 0, failed = 0;
-function check(holds, what) {
-  if (holds) passed++;
-  else { failed++; console.log("FAILED: " + what); }
-}
-
-const server = spawn(attend, ["serve", "--port", "0"], { stdio: ["ignore", "ignore", "pipe"] });
-const base = await new Promise((resolve, reject) => {
-  let said = "";
-  server.stderr.on("data", (bytes) => { said += bytes; const found = said.match(/http:\/\/[^ ;]*[0-9]/); if (found && said.includes("\n")) resolve(found[0].replace(/:$/, "")); });
-  server.on("exit", () => reject(new Error("attend serve ends: " + said)));
-});
-const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", headless: true,
-  args: ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
-
-// A page that remembers what went wrong on it, and where its requests went.
-async function open(path, { width = 1000, height = 900, dark = false, script = true } = {}) {
-  const page = await browser.newPage();
-  page.wrong = [];
-  page.on("pageerror", (error) => page.wrong.push(error.message));
-  page.on("console", (message) => { if (message.type() === "error" && !message.location().url?.endsWith("favicon.ico")) page.wrong.push(message.text()); });
-  page.on("request", (request) => { if (!request.url().startsWith(base)) page.wrong.push("a request to " + request.url()); });
-  await page.setJavaScriptEnabled(script);
-  await page.setViewport({ width, height });
-  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }]);
-  await page.goto(base + path, { waitUntil: "networkidle0" });
-  return page;
-}
-
-const text = (page, selector) => page.$eval(selector, (element) => element.innerText);
-// Waits until an expression holds in the page.
-async function until(page, what, test, ...values) {
-  try { await page.waitForFunction(test, { timeout: 60000 }, ...values); check(true, what); } catch { check(false, `${what} (${page.url()}): ${await text(page, "section:not([hidden]) .play").catch(() => "")}`); }
-}
 async function go(page, name) {
   await page.click(`nav a[href="#${name}"]`);
   await page.waitForFunction((id) => !document.getElementById(id).hidden, {}, name);
   await page.waitForNetworkIdle({ idleTime: 100 }).catch(() => {});
-}
-async function sound(page, where) {
-  check(page.wrong.length === 0, `${where}: ${page.wrong.join("; ")}`);
-  page.wrong.length = 0;
-}
-async function accessible(page, where) {
-  await page.evaluate(axe); // by the debugger, which no policy of the page stops
-  const found = await page.evaluate(async () => (await window.axe.run(document, { resultTypes: ["violations"] })).violations.map((v) => `${v.id}: ${v.nodes[0].target} ${v.nodes[0].failureSummary}`));
-  check(found.length === 0, `axe on ${where}: ${found.join(" | ")}`);
 }
 // Formulas have as many parts as their elements take, which a browser draws wrongly without a word, and no scroll bars.
 const formulas = (page) => page.$$eval("section:not([hidden]) .formula", (all) => all.flatMap((formula) => {
@@ -65,11 +17,6 @@ const formulas = (page) => page.$$eval("section:not([hidden]) .formula", (all) =
   const wrong = [...formula.querySelectorAll("*")].filter((e) => parts[e.localName] && e.children.length !== parts[e.localName]).map((e) => e.outerHTML);
   return formula.scrollHeight > formula.clientHeight && getComputedStyle(formula).overflowY !== "hidden" ? [...wrong, "scrolls"] : wrong;
 }));
-// Nothing is wider than the window.
-async function fits(page, where) {
-  const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-  check(wide <= 0, `${where} is ${wide} px too wide`);
-}
 const numbers = (page, name, caption) => page.evaluate((id, title) => {
   const table = [...document.querySelectorAll(`#${id} table`)].find((t) => t.caption?.innerText.startsWith(title));
   return table ? [...table.querySelectorAll("td.heat")].map((cell) => Number(cell.innerText)) : [];
@@ -77,10 +24,10 @@ const numbers = (page, name, caption) => page.evaluate((id, title) => {
 const change = (page, selector, value) => page.$eval(selector, (input, to) => { input.value = to; input.dispatchEvent(new Event("input", { bubbles: true })); input.dispatchEvent(new Event("change", { bubbles: true })); }, value);
 const press = (page, name, label) => page.evaluate((id, what) => [...document.querySelectorAll(`#${id} button`)].find((b) => b.innerText === what).click(), name, label);
 
-try {
+await run(async () => {
   // ---- Every page in both languages, wide and light, then narrow and dark
   for (const [language, look] of [["en", {}], ["zh", { width: 360, height: 800, dark: true }]]) {
-    const page = await open("/lesson/" + language, look);
+    const page = await open(base, "/lesson/" + language, look);
     for (const name of PAGES) {
       const where = `${language} ${name} ${look.width ?? 1000}${look.dark ? " dark" : ""}`;
       await go(page, name);
@@ -91,13 +38,13 @@ try {
       check(wrong.length === 0, `${where}: ${wrong[0]}`);
       await accessible(page, where);
       await sound(page, where);
-      if (pictures) await page.screenshot({ path: `${pictures}/${where.replaceAll(" ", "_")}.png`, fullPage: true });
+      await shot(page, where);
     }
     await page.close();
   }
 
   // ---- The numbers are those of the notes, and follow what is changed
-  const page = await open("/lesson");
+  const page = await open(base, "/lesson");
   await until(page, "the worked example", () => document.querySelectorAll("#example td.heat").length === 27);
   const z = await numbers(page, "example", "Output");
   check(JSON.stringify(z) === "[1,2.95769,2.01129,1,1.54015,2.72257,1,2.86416,2]", `Z is ${z}`);
@@ -166,7 +113,7 @@ try {
   await until(page, "the curves", () => document.querySelectorAll("#recurrent svg path.curve").length === 4);
   await press(page, "recurrent", "Measure again");
 
-  // ---- Models that learn while one looks on
+  // ---- Models that are trained in the page
   await go(page, "beer");
   await press(page, "beer", "Learn");
   await until(page, "i want a beer", () => document.querySelector("#beer .play").innerText.includes("i want a beer") && Number(document.querySelector("#beer output").value) >= 100);
@@ -198,22 +145,15 @@ try {
   await page.close();
 
   // ---- Without JavaScript all of the text is there
-  const still = await open("/lesson/zh", { script: false });
+  const still = await open(base, "/lesson/zh", { script: false });
   const response = await (await fetch(base + "/lesson/zh")).text();
   check(!response.includes("{{") && (response.match(/<section/g) ?? []).length === PAGES.length, "the page has all texts");
-  if (pictures) await still.screenshot({ path: `${pictures}/still.png`, fullPage: true });
+  await shot(still, "still");
   await sound(still, "without JavaScript");
   await still.close();
 
   const policy = (await fetch(base + "/lesson")).headers.get("content-security-policy");
   check(policy?.startsWith("default-src 'none'"), `the policy is ${policy}`);
-} catch (error) {
-  failed++;
-  console.log("FAILED: " + error.stack);
-} finally {
-  await browser.close();
-  server.kill("SIGTERM");
-  await new Promise((resolve) => server.on("exit", resolve));
-}
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed ? 1 : 0);
+});
+await end();
+finish();

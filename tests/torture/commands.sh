@@ -58,6 +58,7 @@ transformer="--source s/source --target s/target --hidden 2 --batch-size 1 --max
         echo "s/$model.model m translate -m m --beam 2 --max-length 6 --threads 1 --quiet < s/source"
         echo "s/$model.model m info m --quiet"
     done
+    echo "s/transformer.model m heads -m m --source s/source --target s/target --prune 50% -o pruned --threads 1 --quiet"
     for model in bahdanau luong transformer subwords; do
         echo "s/$model.model m align -m m --source s/source --target s/target --threads 1 --quiet"
         echo "s/$model.model m encode -m m -o out.npy --mean --threads 1 --quiet < s/source"

@@ -42,6 +42,7 @@ show-file: show -m t a -o maps.safetensors --threads 1
 show-svg: show -m t a --target b --level word --sums --gold 0-0 -o map.svg --threads 1
 show-page: show -m t a --target b --gold 0-0 -o map.html --threads 1
 show-array: show --weights k.npy --head all -o array.svg --threads 1
+heads: heads -m t --source lines --target lines --prune 50% --tsv heads.tsv -o pruned --threads 1
 score: score bleu chrf++ ter wer cer accuracy --reference few --confidence 20 --compare other.few --threads 1
 score-lengths: score bleu chrf --reference few --by-length 2 --lowercase --threads 1
 score-sentences: score bleu ter --reference few --sentence --json --threads 1
@@ -54,7 +55,7 @@ curve: curve old.log.jsonl
 curve-svg: curve old old -o curves.svg
 vocabulary: vocabulary make lines -o words.txt --threads 1
 vocabulary-segment: vocabulary segment m --side target --threads 1
-serve: serve -m a-b=m -m b-a=t --check --no-isolation --port 0 --threads 1
+serve: serve -m a-b=m -m b-a=t --pivot b --watch m.log.jsonl --check --no-isolation --port 0 --threads 1
 demo: demo self-attention --threads 1
 demo-scores: demo scores --threads 1
 END
@@ -118,23 +119,24 @@ train_all()
 
 # ---- Running them ---------------------------------------------------------------------------------------------------
 
+clean= # not empty: run/ is the same as start/
+
 # disturb NAME COMMAND...: COMMAND attend ARGUMENTS in run/, a copy of start/; sets $code, and writes ./printed and ./said.
 disturb()
 {
     local name=$1 input=few
     shift
     [ "$name" != score-links ] || input=links
-    if [ ! -e run/clean ]; then
+    if [ -z "$clean" ]; then
         rm -rf run
         cp -r start run
     fi
-    rm -f run/clean
-    code=0
+    code=0 clean=
     (cd run && exec "$@" "$attend" ${arguments[$name]} <$input >../printed 2>../said) 2>/dev/null || code=$?
 }
 
-# undisturbed NAME COMMAND...: the same, and keeps the results in done/.
-declare -A arguments
+# undisturbed NAME COMMAND...: the same, and keeps the results in done/ and the names of the files written in $written.
+declare -A arguments written
 undisturbed()
 {
     arguments[$1]=$(arguments_of "$1")
@@ -144,6 +146,38 @@ undisturbed()
     cp -r run done/"$1"
     cp printed done/"$1".printed
     compared run >done/"$1".compared
+    written[$1]=$(diff -rq start done/"$1" | changed done/"$1")
+}
+
+# changed FOLDER: the files of the folder that start/ does not have or has with other contents, out of the lines of
+# diff -rq start FOLDER.
+changed()
+{
+    local line file
+    while read -r line; do
+        case $line in
+        "Files start/"*) echo "./${line##* and "$1"/}" ;;
+        "Only in $1"*)
+            line=${line#"Only in $1"} file=.${line/: //}
+            if [ -d "$1/$file" ]; then (cd "$1" && find "$file" -type f); else echo "$file"; fi
+            ;;
+        esac
+    done | sed 's/ differ$//'
+}
+
+# restore: makes run/ the same as start/ again, out of the lines of diff -rq start run; fails if files are lost.
+restore()
+{
+    local line new=() old=()
+    while read -r line; do
+        case $line in
+        "Files start/"*) line=${line#Files start/} old+=("${line%% and run/*}") ;;
+        "Only in run"*) line=${line#Only in run} new+=("run${line/: //}") ;;
+        *) return 1 ;;
+        esac
+    done
+    [ ${#new[@]} = 0 ] || rm -rf "${new[@]}"
+    for line in "${old[@]}"; do cp --remove-destination start/"$line" run/"$line" || return 1; done
 }
 
 # compared FOLDER: what a comparison wrote, as far as it does not depend on times.
@@ -197,28 +231,32 @@ one_message()
 declare -A judged
 judge_files()
 {
-    local key
-    if diff -rq start run >/dev/null; then
-        : >run/clean # no need to copy it again
+    local left key
+    left=$(diff -rq start run)
+    [ -n "$left" ] || { clean=yes; return; }
+    key=$1:$left$(key_of "$1" <<<"$left")
+    if [ -n "${judged[$key]:-}" ]; then
+        ! restore <<<"$left" || clean=yes # no need to copy everything again
         return
     fi
-    key=$1:$(key_of "$1" | cksum)
-    [ -z "${judged[$key]:-}" ] || return
     judged[$key]=$finds
     old_or_new "$1" "$2"
     case $1 in train* | resume | compare) go_on "$1" "$2" ;; esac
-    [ "${judged[$key]}" = $finds ] || unset "judged[$key]" # a find is reported each time
+    [ "${judged[$key]}" = $finds ] || judged[$key]= # a find is reported each time
 }
 
-# key_of NAME: the same for the same files in run/, apart from times.
+# key_of NAME: the same for the same files in run/, apart from times, out of the lines of diff -rq start run.
 key_of()
 {
-    if [ "$1" = compare ]; then
-        compared run
-    else
-        find run -type f ! -name '*.log.jsonl' -exec cksum {} + | sort
-        find run -name '*.log.jsonl' -exec sed "$times" {} +
-    fi
+    local file files=()
+    [ "$1" != compare ] || { compared run; return; }
+    for file in $(changed run); do
+        case $file in
+        *.log.jsonl) sed "$times" run/"$file" ;;
+        *) files+=(run/"$file") ;;
+        esac
+    done
+    [ ${#files[@]} = 0 ] || cksum "${files[@]}"
 }
 
 # same_end NAME: the same output and the same files as without a fault, but for those named by $without; else sets $difference.
@@ -227,7 +265,10 @@ same_end()
 {
     local log
     if [ "$1" = compare ]; then
-        difference=$(compared run | diff - done/compare.compared)
+        difference=$(compared run | diff - done/compare.compared | grep '^[<>]')
+        # Of a run that is done; they could not be removed.
+        [ ${#without[@]} = 0 ] || difference=$(grep -v '^< \./runs/[^/]*/model\.' <<<"$difference")
+        [ -z "$difference" ]
         return
     fi
     difference=$(diff printed done/"$1".printed && diff -r -x '*.log.jsonl' "${without[@]}" run done/"$1") || return 1
@@ -248,7 +289,7 @@ old_or_new()
             *', unlink '*:./.attend-* | *', '[ru]*.previous.new) ;; # it could not be removed, or renamed
             *) found "$2: leaves $file" ;;
             esac
-        elif ! cmp -s run/"$file" start/"$file" && ! cmp -s run/"$file" done/"$1"/"$file"; then
+        elif ! cmp -s run/"$file" done/"$1"/"$file"; then
             case $1:$file in
             compare:./runs/* | *.log.jsonl | *.state | *.state.previous) ;; # shown to be good by what goes on from them
             train*:* | resume:*) "$attend" info run/"$file" >/dev/null 2>&1 || found "$2: $file is broken" ;;
@@ -256,7 +297,7 @@ old_or_new()
             *) found "$2: $file is neither the old nor the new one" ;;
             esac
         fi
-    done < <(cd run && find . -type f)
+    done < <(diff -rq start run | changed run)
     for file in start/*; do
         [ -e run/"${file#start/}" ] || case $2:$file in
             train-overwrite*.log.jsonl) ;; # its first save has begun, and it has reported nothing yet
@@ -280,12 +321,11 @@ go_on()
         same_end compare || found "$2: goes on to something else: $difference"
         return
     fi
-    while read -r file; do
-        cmp -s start/"$file" done/"$1"/"$file" && continue
+    for file in ${written[$1]}; do
         case $file in
         *.previous) ;;
         *.log.jsonl) same_log done/"$1"/"$file" run/"$file" || found "$2: goes on to another $file" ;;
         *) cmp -s done/"$1"/"$file" run/"$file" || found "$2: goes on to another $file" ;;
         esac
-    done < <(cd done/"$1" && find . -type f)
+    done
 }

@@ -140,7 +140,7 @@ attack_two_trainings() # NAME
 
 # ---- Other commands that write files --------------------------------------------------------------------------------
 
-writers="average encode encode-mean attention show show-svg show-page translate align curve vocabulary"
+writers="average encode encode-mean heads attention show show-svg show-page translate align curve vocabulary"
 if "$attend" convert --help >/dev/null 2>&1; then writers="$writers convert"; fi
 
 writer() # NAME: sets the array $command
@@ -149,6 +149,7 @@ writer() # NAME: sets the array $command
     average) command=("$attend" average a b -o run/mean) ;;
     encode) command=("$attend" encode -m a -o run/features.safetensors) ;;
     encode-mean) command=("$attend" encode -m a --mean -o run/features.npy) ;;
+    heads) command=("$attend" heads whole/transformer/m --source lines --target lines --prune 50% --tsv run/heads.tsv -o run/pruned) ;;
     attention) command=("$attend" attention --query q.npy --key k.npy --value k.npy --out run/o.npy --weights run/w.npy
         --summary run/s.json --grad-out q.npy --grads run/grads) ;;
     translate) command=("$attend" translate a -o run/out) ;;
@@ -226,7 +227,7 @@ attack_streams() # NAME
 
 # ---- Comparisons ----------------------------------------------------------------------------------------------------
 
-comparison=("$attend" compare spec --directory run/runs --json run/table.json --html run/table.html --latex run/table.tex --csv run/table.csv --threads 1 --jobs 2)
+comparison=("$attend" compare spec --directory run/runs --json run/table.json --html run/table.html --curves run/table.svg --latex run/table.tex --csv run/table.csv --threads 1 --jobs 2)
 cat >spec <<'END'
 task = copy
 train-lines = 200

@@ -31,7 +31,7 @@ whole()
         */.attend-*) continue ;;
         *.log.jsonl) continue ;; # shown to be good by what goes on from it
         esac
-        cmp -s run/"$file" start/"$file" || cmp -s run/"$file" done/"$1"/"$file" || case $1:$file in
+        cmp -s run/"$file" done/"$1"/"$file" || case $1:$file in
             compare:./runs/*/model* | train*:* | resume:*) "$attend" info --verify run/"$file" >said 2>&1 || found "$2: $file is broken: $(cat said)" ;;
             compare:./table.json | compare:./runs/*/result.json) grep -q '^}$' run/"$file" || found "$2: $file is not whole" ;;
             compare:./table.html) grep -q '^</html>$' run/"$file" || found "$2: $file is not whole" ;;
@@ -39,7 +39,7 @@ whole()
             compare:./runs/*) ;; # shown to be good by what goes on from it
             *) found "$2: $file is neither the old nor the new one" ;;
             esac
-    done < <(cd run && find . -type f)
+    done < <(diff -rq start run | changed run)
     for file in start/*; do
         [ -e run/"${file#start/}" ] || found "$2: ${file#start/} is lost"
     done

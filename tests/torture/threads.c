@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "attend.h"
+#include "attend_unstable.h"
 
 enum { THREADS = 8, LINES = 40, WORDS = 6 };
 
@@ -293,6 +293,24 @@ static uint64_t align_and_encode(int thread)
     return hash;
 }
 
+static uint64_t prune(int thread)
+{
+    char path[40];
+    at_error error = {0};
+    uint64_t hash = 1;
+    at_translator *translator = load(TRANSFORMER);
+    at_head_list *list = at_heads_measure(translator, &(at_search_settings){.batch = 5}, sources, targets, 12, &error);
+    must(list && list->count > 0, "at_heads_measure", &error);
+    for (int i = 0; i < list->count; i++)
+        hash = add_number(add_number(hash, list->head[i].importance), list->head[i].entropy);
+    snprintf(path, sizeof path, "pruned-%d", thread);
+    must(at_translator_prune(translator, list->head, 2, &error) && at_translator_write(translator, path, &error),
+         "at_translator_prune", &error);
+    at_head_list_free(list);
+    at_translator_free(translator);
+    return add_file(hash, path);
+}
+
 static uint64_t add_maps(uint64_t hash, const at_maps *maps)
 {
     const at_map *map;
@@ -321,6 +339,14 @@ static uint64_t draw_maps(int thread)
     hash = add_text(add_text(hash, one), two);
     at_text_free(one);
     at_text_free(two);
+    at_beams *beams = at_beams_new(translator, &(at_search_settings){.beam = 3, .max_length = 6}, &sources[2], &error);
+    must(beams, "at_beams_new", &error);
+    hash = add_bytes(hash, beams->weights, (size_t)beams->source_units * sizeof(float));
+    at_beams_free(beams);
+    at_maps *relevance = at_maps_relevance(own, translator, &error);
+    must(relevance, "at_maps_relevance", &error);
+    hash = add_maps(hash, relevance);
+    at_maps_free(relevance);
     at_maps_free(words);
     at_maps_free(own);
     at_translator_free(translator);
@@ -552,6 +578,7 @@ static const struct {
                   {"draw_maps", draw_maps},
                   {"describe", describe},
                   {"combine_models", combine_models},
+                  {"prune", prune},
                   {"use_arrays", use_arrays},
                   {"read_lines", read_lines},
                   {"score", score},

@@ -101,6 +101,7 @@ for name in $models; do
     attends "$name" || continue
     call 0 align -m "$name" --source "$lines" --target target --scores --coverage
     also 0 align -m "$name" --source "$lines" --target target --head best
+    case $name in transformer*) call 0 heads -m "$name" --source "$lines" --target target --prune 50% -o pruned --tsv heads.tsv ;; esac
     input=$lines
     call 0 translate -m "$name" --alignment soft --coverage $([ "$name" = pictures ] || echo --replace-unknown)
     also 0 encode -m "$name" -o features.safetensors
@@ -108,7 +109,7 @@ for name in $models; do
     input=/dev/null
     call 0 show "$(head -n 1 "$lines")" -m "$name"
     also 0 show "$(head -n 1 "$lines")" -m "$name" --head all -o heads.svg
-    also 0 show "$(head -n 1 "$lines")" -m "$name" -o page.html # PNG and PDF files are librsvg's, in a process of its own
+    also 0 show "$(head -n 1 "$lines")" -m "$name" --beam 2 -o page.html # PNG and PDF files are librsvg's, in a process of its own
 done
 call 1 train --source source --target target --hidden 8 --embedding 8 --updates 2 --learning-rate 1e38 --output diverged
 also 2 train --source source --target target --score nosuch --output refused
@@ -117,6 +118,8 @@ input=source
 call 0 translate -m bahdanau -m bahdanau.last --beam 2
 call 0 average bahdanau bahdanau.last -o mean
 also 1 average bahdanau lm -o mean
+call 0 heads -m lm --target target --prune 50% -o pruned --tsv heads.tsv
+also 1 heads -m bahdanau --source source --target target
 call 0 curve bahdanau.log.jsonl
 also 0 curve bahdanau lm -o curves.svg
 also 1 curve source
@@ -156,9 +159,10 @@ END
 # train, translate and align, runs above.
 call 1 compare spec --jobs 1
 "$attend" compare spec --quiet >said 2>&1 || found "compare: $(cat said)"
-call 0 compare spec --json table.json --html table.html --latex table.tex --csv table.csv
+call 0 compare spec --json table.json --html table.html --curves table.svg --latex table.tex --csv table.csv
 call 0 compare luong --print
 call 0 serve -m de-en=bahdanau --port 0 --check --no-isolation # memcheck does not know the calls
+call 0 serve --watch bahdanau.log.jsonl --port 0 --check --no-isolation
 call 2 serve -m de-de=bahdanau
 call 0 demo self-attention
 for demo in $("$attend" list demos | sed -n 's/^  \([a-z-]*\)  .*/\1/p'); do

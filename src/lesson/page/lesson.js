@@ -128,6 +128,10 @@ export function curves(title, lines, { log = false, labels = [], width = 560, he
 
 // ---- Questions
 
+// Where questions go; a server may want a key, which the address of the page has then.
+const key = new URLSearchParams(location.search).get("api_key");
+const address = "/lesson/answer" + (key ? "?api_key=" + encodeURIComponent(key) : "");
+
 // The answer of the library, or null when a later question of the same play has overtaken it.
 export function asker(status) {
   let last = 0;
@@ -137,9 +141,9 @@ export function asker(status) {
     const slow = setTimeout(() => { if (mine === last) status.textContent = say("wait"); }, 300);
     try {
       const answers = await Promise.all(requests.map(async (request) => {
-        const response = await fetch("/lesson/answer", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(request) });
+        const response = await fetch(address, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(request) });
         const answer = await response.json();
-        if (!response.ok) throw new Error(answer.error);
+        if (!response.ok) throw new Error(/API key/.test(answer.error) ? say("key") : answer.error);
         return answer;
       }));
       if (mine !== last) return null;

@@ -1,0 +1,194 @@
+// explorer.mjs ATTEND MODULES [PICTURES]: the page of attend show -o FILE.html in a real browser. Every view by mouse and by
+// keyboard, light and dark, 360 px wide, printed, without JavaScript; what is saved and copied; long lines in time; no request
+// leaves, and axe finds nothing. The last line is "N passed, N failed".
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { createRequire } from "node:module";
+
+const [attend, modules, pictures] = process.argv.slice(2);
+const require = createRequire(modules + "/");
+const puppeteer = (await import(require.resolve("puppeteer-core"))).default;
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+let passed = 0, failed = 0;
+function check(holds, what) {
+  if (holds) passed++;
+  else { failed++; console.log("FAILED: " + what); }
+}
+const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", headless: true,
+  args: ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
+// A page that remembers what went wrong on it, and where its requests went.
+async function open(path, { width = 1000, height = 900, dark = false, script = true } = {}) {
+  const page = await browser.newPage();
+  page.wrong = [];
+  page.on("pageerror", (error) => page.wrong.push(error.message));
+  page.on("console", (message) => { if (message.type() === "error") page.wrong.push(message.text()); });
+  page.on("request", (request) => { if (!request.url().startsWith(base) && !request.url().startsWith("data:") && !request.url().startsWith("blob:")) page.wrong.push("a request to " + request.url()); });
+  await page.setJavaScriptEnabled(script);
+  await page.setViewport({ width, height });
+  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }]);
+  await page.goto(base + path, { waitUntil: "load" });
+  return page;
+}
+const text = (page, selector) => page.$eval(selector, (element) => element.innerText);
+async function until(page, what, test) {
+  try { await page.waitForFunction(test, { timeout: 60000 }); check(true, what); } catch { check(false, what); }
+}
+async function sound(page, where) {
+  check(page.wrong.length === 0, `${where}: ${page.wrong.join("; ")}`);
+  page.wrong.length = 0;
+}
+async function accessible(page, where) {
+  await page.evaluate(axe); // by the debugger, which no policy of the page stops
+  const found = await page.evaluate(async () => (await window.axe.run(document, { resultTypes: ["violations"] })).violations.map((v) => `${v.id}: ${v.nodes[0].target} ${v.nodes[0].failureSummary}`));
+  check(found.length === 0, `axe on ${where}: ${found.join(" | ")}`);
+}
+async function fits(page, where) { // nothing is wider than the window
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  check(wide <= 0, `${where} is ${wide} px too wide`);
+}
+async function shot(page, where) {
+  if (pictures) await page.screenshot({ path: `${pictures}/${where.replaceAll(" ", "_")}.png`, fullPage: true });
+}
+
+const folder = mkdtempSync(tmpdir() + "/explorer-");
+const command = (...words) => execFileSync(attend, words, { cwd: folder, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+const base = "file://" + folder;
+const LENGTHS = [60, 512, 1000], VIEWS = ["matrix", "heads", "model", "pair", "difference", "beam"];
+
+writeFileSync(folder + "/lines", ["a b c", "b c", "c a b", "b b a c", "a c"].join("\n") + "\n");
+command("train", "--model", "transformer", "--source", "lines", "--target", "lines", "--layers", "2", "--heads", "2", "--hidden", "16", "--ffn", "16", "--epochs", "40",
+  "--source-vocab", "char", "--target-vocab", "char", "--quiet", "--output", "m");
+command("show", "-m", "m", "ab <c>", "--beam", "3", "-o", "page.html");
+command("train", "--model", "transformer", "--source", "lines", "--target", "lines", "--layers", "6", "--heads", "8", "--hidden", "16", "--ffn", "16", "--updates", "1",
+  "--source-vocab", "char", "--target-vocab", "char", "--quiet", "--output", "large");
+const letters = (count) => "abc ba c".repeat(count).slice(0, count);
+for (const length of LENGTHS) command("show", "-m", "large", letters(length), "--target", letters(length - 1), "-o", `p${length}.html`);
+
+const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const state = (page) => page.evaluate(() => Object.fromEntries(new URLSearchParams(location.hash.slice(1))));
+const status = (page) => text(page, "#status");
+
+try {
+  // ---- Every view, wide and light, then narrow and dark
+  for (const look of [{}, { width: 360, height: 800, dark: true }]) {
+    for (const view of VIEWS) {
+      const where = `${view} ${look.width ?? 1000}${look.dark ? " dark" : ""}`, page = await open(`/page.html#view=${view}`, look);
+      check((await state(page)).view === view, `${where}: the address has ${JSON.stringify(await state(page))}`);
+      check((await page.$$("#figure svg, #figure canvas")).length > 0, `${where} draws something`);
+      await fits(page, where);
+      await accessible(page, where);
+      await sound(page, where);
+      await shot(page, `explorer ${where}`);
+      await page.close();
+    }
+  }
+
+  // ---- By the keyboard alone
+  const page = await open("/page.html");
+  for (let i = 0; i < VIEWS.length; i++) {
+    await page.keyboard.press(String(i + 1));
+    check((await state(page)).view === VIEWS[i], `key ${i + 1} opens ${VIEWS[i]}`);
+  }
+  await page.keyboard.press("1");
+  await page.keyboard.press("]");
+  check((await state(page)).head === "norms", `] chooses the next head, ${(await state(page)).head}`);
+  await page.$eval("#figure svg", (svg) => svg.focus());
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  check(/ → .*: 0\.\d{4}$/.test(await status(page)), `a cell by the keyboard: ${await status(page)}`);
+  await page.keyboard.press("7");
+  check((await state(page)).view === "matrix", "there is no seventh view");
+
+  // ---- Layers above the weights have their formulas
+  for (const [head, paper] of [["gradient", "Chefer"], ["norms", "Kobayashi"]]) {
+    await page.select("#head", head);
+    check((await text(page, "#formula")).includes(paper), `the formula of ${head}`);
+  }
+  await page.select("#kind", "encoder");
+  await page.select("#head", "rollout");
+  check((await text(page, "#formula")).includes("Abnar"), "the formula of the rollout");
+
+  // ---- The beam
+  await page.$$eval("#views button", (all) => all.at(-1).click());
+  const result = await page.$$eval("#figure .unit", (all) => all.filter((u) => u.getAttribute("aria-label").includes("part of the result")).map((u) => u.querySelector("text").textContent).join(""));
+  check(result === (await text(page, "#text b:last-of-type")).replaceAll(" ", "␣") + "</s>", `the result is ${result}`);
+  await shot(page, "explorer beam pointed at");
+
+  // ---- Save SVG: a file that stands alone
+  const client = await page.createCDPSession();
+  await client.send("Browser.setDownloadBehavior", { behavior: "allow", downloadPath: folder });
+  await page.keyboard.press("1");
+  for (const [key, name] of [["1", "encoder.rollout.svg"], ["6", "beam.svg"]]) {
+    await page.keyboard.press(key);
+    if (key === "1") await page.select("#head", "rollout");
+    await page.click("#save");
+    for (let i = 0; i < 100 && !existsSync(`${folder}/${name}`); i++) await wait(100);
+    const svg = existsSync(`${folder}/${name}`) ? readFileSync(`${folder}/${name}`, "utf8") : "";
+    check(svg.startsWith("<svg ") && svg.includes('xmlns="http://www.w3.org/2000/svg"') && !svg.includes("<script"), `${name} is ${svg.slice(0, 80)}`);
+    const drawn = await open(`/${name}`);
+    check((await drawn.$$("text")).length > 5, `${name} has text`);
+    await drawn.close();
+  }
+
+  // ---- Copy TSV: the numbers that are shown
+  await page.evaluate(() => { navigator.clipboard.writeText = async (words) => { window.copied = words; }; });
+  await page.keyboard.press("1");
+  await page.click("#copy");
+  await until(page, "a table is copied", () => window.copied);
+  const table = (await page.evaluate(() => window.copied)).trimEnd().split("\n").map((line) => line.split("\t"));
+  const names = await page.evaluate(() => JSON.parse(document.getElementById("data").textContent).levels[0].kinds.find((k) => k.name === "encoder").rows);
+  check(JSON.stringify(table[0].slice(1)) === JSON.stringify(names) && table.length === names.length + 1, `the table has ${table[0]}`);
+  check(table.slice(1).every((row) => Math.abs(row.slice(1).reduce((sum, x) => sum + Number(x), 0) - 1) < 1e-2), "rows of the rollout sum to 1");
+  await page.keyboard.press("6");
+  await page.click("#copy");
+  await until(page, "the steps are copied", () => window.copied.startsWith("step\tparent\tunit\tlog_probability\tsum\tstate\tresult\n1\t0\t"));
+  await sound(page, "the explorer");
+
+  // ---- Printed: the drawing and what it says, light, without controls
+  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "dark" }]);
+  await page.keyboard.press("1");
+  await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  await page.emulateMediaType("print");
+  const printed = await page.evaluate(() => ({ hidden: ["nav", "#controls", "#status", "details"].every((q) => getComputedStyle(document.querySelector(q)).display === "none"),
+    ground: document.querySelector("#figure svg rect").getAttribute("fill"), page: getComputedStyle(document.body).backgroundColor, note: document.querySelector("footer p").innerText }));
+  check(printed.hidden, "the controls are not printed");
+  check(printed.ground === "#fff" && printed.page === "rgb(255, 255, 255)", `printed on ${printed.ground} and ${printed.page}`);
+  check(printed.note.includes("not explanations"), "the note is printed");
+  await shot(page, "explorer printed");
+  await page.evaluate(() => dispatchEvent(new Event("afterprint")));
+  await page.emulateMediaType("screen");
+  await page.close();
+
+  // ---- Without JavaScript
+  const plain = await open("/page.html", { script: false });
+  check((await text(plain, "body")).includes("switched off"), "without JavaScript the page says what to do");
+  await plain.close();
+
+  // ---- Large models and long lines. Time is the browser's own, without the start of the page's process.
+  check(statSync(folder + "/p60.html").size < 1e6, `6 + 6 layers of 8 heads and 60 units take ${statSync(folder + "/p60.html").size} bytes`);
+  for (const length of LENGTHS) {
+    const long = await open(`/p${length}.html#kind=encoder`);
+    const times = [];
+    for (let i = 0; i < 3; i++)
+      times.push(await long.evaluate(() => new Promise((resolve) => {
+        const began = performance.now();
+        addEventListener("hashchange", () => setTimeout(() => resolve(performance.now() - began)), { once: true });
+        location.hash = location.hash.includes("view=model") ? "view=matrix&kind=encoder" : "view=model&kind=encoder";
+      })));
+    check(Math.min(times[0], times[2]) < 1000, `the model view of ${length} units takes ${times[0]} and ${times[2]} ms`);
+    check((await long.$$("#figure canvas")).length === 48, `${length} units: a small map for every head`);
+    await sound(long, `${length} units`);
+    await shot(long, `explorer ${length}`);
+    console.log(`${length} units: model view ${Math.round(times[0])} ms, matrix ${Math.round(times[1])} ms`);
+    await long.close();
+  }
+} catch (error) {
+  failed++;
+  console.log("FAILED: " + error.stack);
+} finally {
+  await browser.close();
+  rmSync(folder, { recursive: true });
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(failed ? 1 : 0);
