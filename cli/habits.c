@@ -151,6 +151,7 @@ static const struct {
     {"show", "visualise visualize plot attention-map heatmap"},
     {"info", "inspect describe"},
     {"average", "average-checkpoints average-models avg"},
+    {"convert", "export import quantise quantize save-as"},
     {"encode", "embed features extract"},
     {"attention", "attend operator"},
     {"list", "ls models catalogue"},

@@ -11,7 +11,7 @@
 static const cli_command *const commands[] = {&command_list,  &command_attention, &command_train,   &command_translate,
                                               &command_align, &command_show,      &command_encode,  &command_info,
                                               &command_score, &command_average,   &command_compare, &command_demo,
-                                              &command_heads};
+                                              &command_heads, &command_convert};
 enum { COMMANDS = sizeof commands / sizeof *commands, MOST_WORDS_TYPED = 30 };
 
 static const cli_command *find(const char *name)

@@ -28,7 +28,7 @@ says_damaged() { # NAME ARGUMENTS...
         fail "attend $* says $said"
     checks=$((checks + 1))
 }
-for use in "info --verify" "info" "translate -m" "encode -o out.npy -m" "align --source lines --target lines -m" "average -o mean m" "heads --source lines --target lines --prune 50% -o pruned -m"; do
+for use in "info --verify" "info" "translate -m" "encode -o out.npy -m" "align --source lines --target lines -m" "average -o mean m" "convert -o out" "heads --source lines --target lines --prune 50% -o pruned -m"; do
     says_damaged bad $use bad
 done
 says_damaged bad.state info --verify bad.state
@@ -51,7 +51,7 @@ equal "old: no checksum" "$("$attend" info --verify old)" "what --verify says wi
 "$attend" info old >/dev/null || fail "a model without a checksum does not load"
 patch m nan source.E $((4 * 11)) '\x00\x00\xc0\x7f'
 patch m infinite source.E 8 '\x00\x00\x80\x7f'
-for use in "translate -m" "info" "encode -o out.npy -m" "align --source lines --target lines -m" "average -o mean m"; do
+for use in "translate -m" "info" "encode -o out.npy -m" "align --source lines --target lines -m" "average -o mean m" "convert -o out"; do
     refuse 1 "'nan': tensor 'source.E' holds a NaN at [1,3]; such a file is damaged and of no use" $use nan <lines
 done
 refuse 1 "'infinite': tensor 'source.E' holds an infinity at [0,2]; such a file is damaged and of no use" info infinite

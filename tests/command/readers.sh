@@ -22,6 +22,10 @@ for kind in v2:3 v2-i8:7; do
         column=$((column + 2)) checks=$((checks + 2))
     done
 done
+run convert "$models/ct2/aren-transliteration-v2" -o ours
+"$attend" translate "$models/ct2/aren-transliteration-v2" --scores --beam 4 <names >beam
+"$attend" translate ours --scores --beam 4 <names >converted
+same_file beam converted
 equal "200" "$("$attend" align -m "$models/ct2/aren-transliteration-v2" --source names --target <(sed 's/ |||.*//' greedy) | wc -l)" "aligned lines"
 "$attend" info "$models/ct2/aren-transliteration-v2" >said
 grep -q '^position-denominator half-1$' said && grep -q '^parameters       182731 ' said || fail "info says $(cat said)"

@@ -140,8 +140,7 @@ attack_two_trainings() # NAME
 
 # ---- Other commands that write files --------------------------------------------------------------------------------
 
-writers="average encode encode-mean heads attention show show-svg show-page translate align curve vocabulary"
-if "$attend" convert --help >/dev/null 2>&1; then writers="$writers convert"; fi
+writers="average convert encode encode-mean heads attention show show-svg show-page translate align curve vocabulary"
 
 writer() # NAME: sets the array $command
 {
@@ -159,7 +158,7 @@ writer() # NAME: sets the array $command
     show) command=("$attend" show "$(head -n 1 lines)" -m a -o run/weights.safetensors) ;;
     show-svg) command=("$attend" show "$(head -n 1 lines)" -m a --sums -o run/weights.svg) ;;
     show-page) command=("$attend" show "$(head -n 1 lines)" -m a -o run/weights.html) ;;
-    convert) command=("$attend" convert a -o run/converted --weights bf16) ;;
+    convert) command=("$attend" convert a -o run/converted) ;;
     esac
     rm -rf run
     cp -r old/"$1" run 2>/dev/null || mkdir run
