@@ -6,7 +6,7 @@
 
 extern const cli_command command_list, command_attention, command_train, command_translate, command_align, command_show,
     command_encode, command_info, command_score, command_average, command_convert, command_compare, command_curve,
-    command_demo, command_bench, command_vocabulary, command_serve, command_heads;
+    command_demo, command_bench, command_vocabulary, command_serve, command_heads, command_calibrate;
 
 /* A demonstration that explains itself page by page (demo/demo.h). */
 typedef struct cli_demo cli_demo;

@@ -9,10 +9,11 @@
 #include "manual.h"
 #include "program.h"
 
-static const cli_command *const table[] = {
-    &command_list,    &command_attention, &command_train, &command_translate, &command_align,      &command_show,
-    &command_heads,   &command_encode,    &command_info,  &command_score,     &command_average,    &command_convert,
-    &command_compare, &command_curve,     &command_demo,  &command_bench,     &command_vocabulary, &command_serve};
+static const cli_command *const table[] = {&command_list,    &command_attention,  &command_train, &command_translate,
+                                           &command_align,   &command_show,       &command_heads, &command_calibrate,
+                                           &command_encode,  &command_info,       &command_score, &command_average,
+                                           &command_convert, &command_compare,    &command_curve, &command_demo,
+                                           &command_bench,   &command_vocabulary, &command_serve};
 enum { COMMANDS = sizeof table / sizeof *table };
 
 static const cli_command *find(const char *name, at_error *error)

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static const cli_command *const commands[] = {&command_list,  &command_attention, &command_train,   &command_translate,
-                                              &command_align, &command_show,      &command_encode,  &command_info,
-                                              &command_score, &command_average,   &command_compare, &command_demo,
-                                              &command_heads, &command_convert};
+static const cli_command *const commands[] = {&command_list,  &command_attention, &command_train,    &command_translate,
+                                              &command_align, &command_show,      &command_encode,   &command_info,
+                                              &command_score, &command_average,   &command_compare,  &command_demo,
+                                              &command_heads, &command_convert,   &command_calibrate};
 enum { COMMANDS = sizeof commands / sizeof *commands, MOST_WORDS_TYPED = 30 };
 
 static const cli_command *find(const char *name)

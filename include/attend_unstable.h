@@ -201,6 +201,32 @@ AT_API void at_head_list_free(at_head_list *list);
 /* Removes heads from the model: their parts of the output projection become 0, so that they add nothing. The parameters stay
  * where they are. AT_UNSUPPORTED: the model has no such head, is an ensemble, or is shared with a clone. */
 AT_API bool at_translator_prune(at_translator *translator, const at_head *heads, int count, at_error *error);
+/* The confidence of a translation: the share of its units that a person's translation has, too, as it is expected from the
+ * model's own probabilities: 1 / (1 + exp(-(offset + slope x))), where x is the translation's log-probability divided by
+ * its units and the end. Calibration fits the two numbers to pairs of lines, so that the mean confidence of all their
+ * units is the share that was measured. */
+enum { AT_CONFIDENCE_BINS = 10 };
+typedef struct at_confidence_bin { /* translations with a confidence from i/10 to (i + 1)/10 */
+    int64_t pairs, units;
+    double confidence, share; /* mean over the units; what was measured */
+} at_confidence_bin;
+typedef struct at_calibration {
+    double offset, slope;
+    int64_t pairs, units;
+    int64_t empty, first_empty; /* pairs with a side without a unit are left out; the first one's line, from 1 */
+    double confidence, share;   /* of all units */
+    double error; /* expected calibration error: the mean over all units of |confidence - share| of their bin */
+    at_confidence_bin bin[AT_CONFIDENCE_BINS];
+} at_calibration;
+/* Translates the sources and compares with the targets. With `fit` the translator gets the curve that fits them, else
+ * the curve that it has is measured; use other pairs for that. The settings are those of at_translate: a confidence holds
+ * for the search that it was calibrated with. Same bits for any batch size and number of threads.
+ * AT_UNSUPPORTED: a language model, or no calibration to measure; AT_FORMAT: no pair with a unit on both sides. */
+AT_API bool at_translator_calibrate(at_translator *translator, const at_search_settings *settings,
+                                    const at_line *sources, const at_line *targets, int64_t count, bool fit,
+                                    at_calibration *report, at_error *error);
+/* Of a hypothesis by its score and count, in [0, 1]; not a number if the model was not calibrated. */
+AT_API double at_translator_confidence(const at_translator *translator, double score, int64_t units);
 /* Writes the model file, complete or not at all. AT_UNSUPPORTED: it is an ensemble. */
 AT_API bool at_translator_write(const at_translator *translator, const char *path, at_error *error);
 

@@ -65,41 +65,54 @@ static json_t *alternatives(const at_job *job, int64_t text, const json_t *best)
     return settled(list, good);
 }
 
-/* What all translations share: the texts are one value or an array, and so are the alternatives of each. */
-static char *answer_of(const at_request *request, const at_plan *plan, bool good, json_t *texts, json_t *others)
+/* With three decimal places; null if it is not known. */
+static json_t *confidence_of(double confidence)
+{
+    return isnan(confidence) ? json_null() : json_real(round(1000 * confidence) / 1000);
+}
+
+/* What all translations share: the texts are one value or an array, and so are the alternatives and the confidence of
+ * each. */
+static char *answer_of(const at_request *request, const at_plan *plan, bool good, json_t *texts, json_t *others,
+                       json_t *sure)
 {
     const bool batch = request->batch;
     json_t *answer = json_object();
     if (good && plan->detected)
         good = set(answer, "detectedLanguage", guesses(plan->detected, plan->probability, request->count, batch));
+    if (good && plan->confidence)
+        good = json_object_set(answer, "confidence", batch ? sure : json_array_get(sure, 0)) == 0;
     if (good && plan->alternatives > 0)
         good = json_object_set(answer, "alternatives", batch ? others : json_array_get(others, 0)) == 0;
     if (good)
         good = json_object_set(answer, "translatedText", batch ? texts : json_array_get(texts, 0)) == 0;
     json_decref(texts);
     json_decref(others);
+    json_decref(sure);
     return text_of(settled(answer, good));
 }
 
 char *at_answer_translation(const at_job *job, const at_request *request, const at_plan *plan)
 {
-    json_t *texts = json_array(), *others = json_array();
-    bool good = texts && others;
+    json_t *texts = json_array(), *others = json_array(), *sure = json_array();
+    bool good = texts && others && sure;
     for (int64_t i = 0; i < job->texts && good; i++) {
         json_t *best = translation(job, i, 0);
         good = best && add(others, alternatives(job, i, best));
         good = add(texts, best) && good;
+        good = good && add(sure, confidence_of(plan->then < 0 ? at_job_confidence(job, i) : NAN)); /* of one model */
     }
-    return answer_of(request, plan, good, texts, others);
+    return answer_of(request, plan, good, texts, others, sure);
 }
 
 char *at_answer_same(const at_request *request, const at_plan *plan)
 {
-    json_t *texts = json_array(), *others = json_array();
-    bool good = texts && others;
+    json_t *texts = json_array(), *others = json_array(), *sure = json_array();
+    bool good = texts && others && sure;
     for (int64_t i = 0; i < request->count && good; i++)
-        good = add(texts, json_stringn(request->text[i].text, request->text[i].size)) && add(others, json_array());
-    return answer_of(request, plan, good, texts, others);
+        good = add(texts, json_stringn(request->text[i].text, request->text[i].size)) && add(others, json_array()) &&
+               add(sure, confidence_of(1));
+    return answer_of(request, plan, good, texts, others, sure);
 }
 
 char *at_answer_detection(const char *const *code, const double *probability, int count)

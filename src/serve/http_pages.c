@@ -2,6 +2,7 @@
 #include "serve/serve_internal.h"
 
 #ifdef AT_HAVE_MICROHTTPD
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -48,6 +49,7 @@ enum MHD_Result at_answer_page(exchange *x, int status, const char *message)
         if (!fresh)
             at_buffer_free(&text[page.count]);
     }
+    page.confidence = page.count > 0 && x->plan.then < 0 ? at_job_confidence(x->job, 0) : NAN;
     char *html = at_page_text(&page, &error);
     for (int i = 0; i < page.count; i++)
         at_buffer_free(&text[i]);

@@ -378,6 +378,18 @@ void at_job_free(at_job *job)
     free(job);
 }
 
+double at_job_confidence(const at_job *job, int64_t text)
+{
+    double sum = 0;
+    int64_t units = 0;
+    for (int64_t i = job->first[text]; i < job->first[text + 1]; i++) {
+        const at_answer *answer = job->answer + i * job->best;
+        sum += (double)answer->units * answer->confidence;
+        units += answer->units;
+    }
+    return units > 0 ? sum / (double)units : 1;
+}
+
 /* What stands between the lines is kept: their ends, the blanks between sentences, and markup. */
 void at_job_text(const at_job *job, int64_t text, int64_t rank, at_buffer *out)
 {

@@ -1,5 +1,6 @@
 /* The translator's page: a frame filled with the texts of a language, the languages of the models, and, for a browser
  * without JavaScript, what its form asked for. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,7 +121,7 @@ static bool add_automatic(const at_page *page, at_buffer *out, at_error *error)
 char *at_page_text(const at_page *page, at_error *error)
 {
     at_buffer part[PARTS] = {0};
-    char most[24], characters[24], *html = NULL;
+    char most[24], characters[24], percent[24], *html = NULL;
     const int64_t limit = page->settings->max_alternatives;
     bool failed = !add_automatic(page, &part[SOURCES], error);
     add_asked(page, part);
@@ -129,6 +130,7 @@ char *at_page_text(const at_page *page, at_error *error)
         failed |= part[i].failed;
     }
     snprintf(most, sizeof most, "%lld", (long long)(limit < AT_PAGE_ALTERNATIVES ? limit : AT_PAGE_ALTERNATIVES));
+    snprintf(percent, sizeof percent, "%.0f", 100 * page->confidence);
     snprintf(characters, sizeof characters, "%lld", (long long)page->settings->max_characters);
     const at_frame_value values[] = {
         {"sources", part[SOURCES].bytes},
@@ -143,6 +145,8 @@ char *at_page_text(const at_page *page, at_error *error)
         {"line_translated", part[LINE_TRANSLATED].bytes},
         {"most", most},
         {"characters", characters},
+        {"percent", percent},
+        {"no_sure", page->count > 0 && !isnan(page->confidence) ? "" : " hidden"},
         {"no_key", page->settings->require_key ? "" : " hidden"},
         {"no_watch", page->settings->watch_count > 0 ? "" : " hidden"},
         {"no_others", page->count > 1 ? "" : " hidden"},

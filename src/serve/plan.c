@@ -39,6 +39,8 @@ bool at_plan_make(const at_served *served, const at_server_settings *settings, c
     *plan = (at_plan){.pair = -1, .then = -1};
     if (!at_request_check(request, settings, true, &plan->alternatives, refusal))
         return false;
+    plan->confidence =
+        request->confidence && (strcmp(request->confidence, "true") == 0 || strcmp(request->confidence, "1") == 0);
     if (strcmp(source, "auto") == 0) {
         if (!detect(served, request, plan, refusal))
             return false;

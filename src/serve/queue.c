@@ -98,6 +98,10 @@ static bool on_result(void *context, int64_t line, const at_result *result)
             !(answer[i].text = strndup(result->best[i].text, result->best[i].size)))
             return at_no_memory(&job->error, "a translation");
         at_marks_erase(&job->marks[index], &answer[i]);
+        const at_hypothesis *one = &result->best[i];
+        answer[i].units = one->count > 0 ? one->count : 1;
+        answer[i].confidence =
+            at_translator_confidence(job->served->pair[job->pair].translator, one->score, one->count);
     }
     return true;
 }

@@ -54,7 +54,7 @@ static void take(form *f, const char *name, const char *text, size_t size)
     } fields[] = {{"source", &r->source}, {"target", &r->target},
                   {"format", &r->format}, {"alternatives", &r->alternatives},
                   {"api_key", &r->key},   {"translation", &r->translation},
-                  {"start", &r->start}};
+                  {"start", &r->start},   {"confidence", &r->confidence}};
     if (strcmp(name, "q") == 0 && !f->q) {
         f->q = text;
         f->q_size = size;
@@ -248,6 +248,7 @@ static bool read_form(at_request *r, const char *type, const char *query, const 
     r->alternatives = checked(r->alternatives);
     r->translation = checked(r->translation);
     r->start = checked(r->start);
+    r->confidence = checked(r->confidence);
     if (!f.q)
         return true;
     size_t plain;
@@ -280,6 +281,7 @@ static bool read_json(at_request *r, const char *body, size_t size, at_refusal *
     r->key = field(r, "api_key");
     r->translation = field(r, "translation");
     r->start = field(r, "start");
+    r->confidence = json_is_true(json_object_get(r->json, "confidence")) ? "true" : field(r, "confidence");
     const json_t *alternatives = json_object_get(r->json, "alternatives");
     if (json_is_integer(alternatives))
         r->alternative_count = json_integer_value(alternatives);

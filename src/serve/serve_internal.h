@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "attend_server.h"
+#include "attend_unstable.h"
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -30,6 +31,7 @@ typedef struct at_request {
     int64_t count;
     bool batch; /* q was an array */
     const char *source, *target, *format, *alternatives, *key;
+    const char *confidence;          /* "true" or "1": it is wanted */
     const char *translation, *start; /* of the questions of the page */
     int64_t alternative_count;       /* of a JSON number */
     json_t *json;
@@ -119,6 +121,8 @@ typedef struct at_answer {
     char *text;      /* NULL: there is none */
     at_place *place; /* [places] if they are wanted */
     int64_t places;
+    double confidence; /* not a number if the model is not calibrated */
+    int64_t units;
 } at_answer;
 
 /* Writes a translation, as HTML or as text, with each tag of its line once: an element around the words that come from its
@@ -200,10 +204,10 @@ struct at_job {
     int64_t texts;
     at_marks *marks; /* [lines] */
     size_t marks_room;
-    bool aligns; /* some line has tags, or something that is kept */
-    at_answer *answer;  /* [lines, best] the first of a line has no text until it is translated */
-    int64_t open;       /* lines without an answer */
-    int64_t from;       /* those before it have one */
+    bool aligns;       /* some line has tags, or something that is kept */
+    at_answer *answer; /* [lines, best] the first of a line has no text until it is translated */
+    int64_t open;      /* lines without an answer */
+    int64_t from;      /* those before it have one */
     double deadline;
     int status; /* 0, or that of a refusal */
     at_error error;
@@ -215,6 +219,10 @@ at_job *at_job_new(at_served *served, int pair, const at_line *texts, int64_t co
 void at_job_free(at_job *job);
 /* Adds the translation of one text, by its hypotheses of this rank. */
 void at_job_text(const at_job *job, int64_t text, int64_t rank, at_buffer *out);
+/* Of the best translation of one text: the mean over its units, 1 if nothing was translated; not a number if the model is
+ * not calibrated. */
+double at_job_confidence(const at_job *job, int64_t text);
+
 /* ---- The queue (queue.c) ---------------------------------------------------------------------------------------- */
 
 typedef struct at_queue {
@@ -248,7 +256,7 @@ typedef struct at_plan {
     int pair; /* of served; -1: source and target are the same language */
     int then; /* of served: what translates its translation; -1: nothing */
     int64_t alternatives;
-    bool html;
+    bool html, confidence;
     const char *detected; /* the language, if it was "auto"; NULL: it was given */
     double probability;
 } at_plan;
@@ -373,6 +381,7 @@ typedef struct at_page {
     const char *detected;      /* the language of the text, if it was not given */
     char *const *translation;  /* [count] the best first */
     int count;
+    double confidence;   /* of the best; not a number if it is not known */
     const char *message; /* why there is none; NULL: no message */
 } at_page;
 /* Release it with free. */

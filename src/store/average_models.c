@@ -76,6 +76,7 @@ bool at_models_average(const char *const *paths, int count, const char *output, 
         free(mean->history);  /* which is that of one of them only, */
         free(mean->training); /* and so is this */
         mean->history = mean->training = NULL;
+        mean->calibrated = false;
         at_translator_save(mean, output, false, error);
     }
     free(sum);

@@ -2,11 +2,12 @@
  *   format "pt", attend.kind "model", attend.version "1", attend.checksum "xxh3-64:...",
  *   settings {"model":"bahdanau","hidden":512,...},
  *   max-length "100", source.vocabulary and target.vocabulary {"kind":...}, history [...],
- *   training {"attend":"0.1.0","settings":{...},"data":{...},"epoch":2,"update":60}.
+ *   training {"attend":"0.1.0","settings":{...},"data":{...},"epoch":2,"update":60}, confidence "1.5 2.25" if calibrated.
  * The SentencePiece model of a side is a tensor of bytes, vocabulary.source or vocabulary.target. */
 #include "store/readers_internal.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,13 +105,15 @@ bool at_translator_save(const at_translator *translator, const char *path, bool 
     at_tensors *file = at_tensors_new();
     if (!file)
         return at_no_memory(error, "the model '%s'", path);
-    char length[32];
+    char length[32], confidence[64];
     snprintf(length, sizeof length, "%lld", (long long)translator->max_length);
+    snprintf(confidence, sizeof confidence, "%.17g %.17g", translator->confidence[0], translator->confidence[1]);
     bool done = at_params_finite(model->params, path, error) && at_file_mark(file, "model", error) &&
                 store_text(file, "settings", settings_to_json(&model->settings, model->kind, error), error) &&
                 at_tensors_set_meta(file, "max-length", length, error) &&
                 store_vocabulary(translator->source, file, "source.vocabulary", SOURCE_SUBWORDS, error) &&
                 store_vocabulary(translator->target, file, "target.vocabulary", TARGET_SUBWORDS, error) &&
+                (!translator->calibrated || at_tensors_set_meta(file, "confidence", confidence, error)) &&
                 (!translator->never_empty || at_tensors_set_meta(file, "never-empty", "true", error)) &&
                 (!translator->history || at_tensors_set_meta(file, "history", translator->history, error)) &&
                 (!translator->training || at_tensors_set_meta(file, "training", translator->training, error)) &&
@@ -192,6 +195,18 @@ static bool copy_text(const char *text, char **copy)
     return !text || *copy;
 }
 
+/* Two finite numbers with a blank between, or nothing. */
+static bool read_confidence(at_translator *t, const char *text)
+{
+    char *middle, *end;
+    if (!text)
+        return true;
+    t->confidence[0] = strtod(text, &middle);
+    t->confidence[1] = strtod(middle, &end);
+    t->calibrated = middle > text && end > middle && !*end && isfinite(t->confidence[0]) && isfinite(t->confidence[1]);
+    return t->calibrated;
+}
+
 static bool load_parts(at_translator *t, const at_tensors *file, const char *path, at_error *error)
 {
     const char *settings_text = at_tensors_meta(file, "settings"), *length = at_tensors_meta(file, "max-length");
@@ -218,6 +233,8 @@ static bool load_parts(at_translator *t, const at_tensors *file, const char *pat
     if (!t->model)
         return at_fail(error, inner.code == AT_MEMORY ? AT_MEMORY : AT_FORMAT,
                        "the model in '%s' cannot be created: %s", path, inner.text);
+    if (!read_confidence(t, at_tensors_meta(file, "confidence")))
+        return at_fail(error, AT_FORMAT, "'confidence' in the metadata of '%s' should be two numbers", path);
     t->never_empty = at_tensors_meta(file, "never-empty");
     if (!copy_text(at_tensors_meta(file, "history"), &t->history) ||
         !copy_text(at_tensors_meta(file, "training"), &t->training))

@@ -52,7 +52,8 @@ bool at_translator_add(at_translator *translator, const char *path, at_error *er
     if (more) {
         translator->more = more;
         translator->more[translator->more_count++] = other->model;
-        other->model = NULL; /* it has moved */
+        other->model = NULL;            /* it has moved */
+        translator->calibrated = false; /* that was of the first alone */
     } else {
         at_no_memory(error, "another model of the ensemble");
     }
@@ -83,6 +84,8 @@ at_translator *at_translator_clone(const at_translator *translator, at_error *er
                              .max_length = translator->max_length,
                              .more = more,
                              .more_count = translator->more_count,
+                             .calibrated = translator->calibrated,
+                             .confidence = {translator->confidence[0], translator->confidence[1]},
                              .expects = translator->expects,
                              .never_empty = translator->never_empty};
     return clone;

@@ -15,8 +15,10 @@ struct at_translator {
     int64_t max_length;             /* of a source in training, in units; 0: not known */
     at_model **more;                /* the other members of an ensemble, over the same vocabularies */
     int more_count;
-    bool never_empty; /* in search the end's probability at the first step is the others', as in CTranslate2 */
-    bool expects;     /* hard attention decodes with the expected context instead of the likeliest source unit */
+    bool never_empty;     /* in search the end's probability at the first step is the others', as in CTranslate2 */
+    bool calibrated;      /* confidence is 1 / (1 + exp(-(confidence[0] + confidence[1] x))), x the mean */
+    double confidence[2]; /* log-probability of a translation's units (search/confidence.c) */
+    bool expects;         /* hard attention decodes with the expected context instead of the likeliest source unit */
 };
 
 /* Whether a reader knows the file or folder as a model, intact or not. Fails if it cannot be read. */

@@ -206,6 +206,7 @@ bool at_translator_prune(at_translator *translator, const at_head *heads, int co
             memset(O + row * d + (heads[i].head - 1) * size, 0, (size_t)size * sizeof *O);
     }
     at_params_changed(model->params);
+    translator->calibrated = false; /* that was of the model before */
     return true;
 }
 

@@ -64,7 +64,7 @@ options_of() { # COMMAND: its options, one a line
     "$attend" "$1" --help all | grep -oE '(^| )-(-[a-z][a-z0-9-]*|[a-z]( |$))' | tr -d ' ' | sort -u
 }
 commands=' '
-for name in list demo attention train translate align show heads score encode average convert info compare curve bench vocabulary serve help; do
+for name in list demo attention train translate align show heads calibrate score encode average convert info compare curve bench vocabulary serve help; do
     "$attend" "$name" --help >/dev/null 2>&1 || continue
     commands+="$name "
     options[$name]=$(options_of "$name")

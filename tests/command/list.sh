@@ -32,7 +32,7 @@ refuse 2 "no topic 'score'; did you mean 'scores'?" list score
 refuse 2 "no topic 'layers'; there are 'scores', 'normalisers', 'windows', 'positions', 'models', 'optimisers', 'schedules', 'vocabularies', 'metrics', 'demos' and 'compares'" list layers
 refuse 2 "attend list takes one name, so 'windows' is too much" list scores windows
 refuse 2 "no command 'atention'; did you mean 'attention'?" atention
-refuse 2 "no command 'fly'; there are 'list', 'attention', 'train', 'translate', 'align', 'show', 'heads', 'encode', 'info', 'score', 'average', 'convert', 'compare', 'curve', 'demo', 'bench', 'vocabulary', 'serve' and 'help'" fly
+refuse 2 "no command 'fly'; there are 'list', 'attention', 'train', 'translate', 'align', 'show', 'heads', 'calibrate', 'encode', 'info', 'score', 'average', 'convert', 'compare', 'curve', 'demo', 'bench', 'vocabulary', 'serve' and 'help'" fly
 refuse 2 "no command 'lits'; did you mean 'list'?" help lits
 refuse 2 "the command comes first, as in attend list; '--threads' is not a command" --threads 2 list
 refuse 2 "no option '--thread'; did you mean '--threads'?" list --thread 2

@@ -19,10 +19,11 @@ const small = ["--model", "bahdanau", "--embedding", "12", "--hidden", "24", "--
 const train = (source, target, output) => execFileSync(attend, ["train", "--source", file(source), "--target", file(target), "--output", file(output), ...small]);
 train("source", "target", "de-en");
 train("target", "source", "en-de");
+execFileSync(attend, ["calibrate", "-m", file("de-en"), "--source", file("source"), "--target", file("target"), "--beam", "4", "-o", file("calibrated")]);
 writeFileSync(file("keys"), "secret\n");
 const translated = (line, ...more) => execFileSync(attend, ["translate", "-m", file("de-en"), "--beam", "4", ...more], { input: line + "\n", encoding: "utf8" }).trimEnd();
 
-const { base, end } = await serve("-m", "de-en=" + file("de-en"), "-m", "en-de=" + file("en-de"));
+const { base, end } = await serve("-m", "de-en=" + file("calibrated"), "-m", "en-de=" + file("en-de"));
 const SHOWN = (all) => [...document.getElementById("output").children].map((line) => line.textContent).join("\n") === all;
 const LOOKED = () => document.querySelectorAll("#output button.word").length > 0;
 const write = async (page, words) => { await page.click("#q", { clickCount: 3 }); await page.keyboard.press("Backspace"); await page.type("#q", words); };
@@ -41,6 +42,8 @@ await run(async () => {
     await until(page, where + ": a translation while one types", SHOWN, expected);
     await until(page, where + ": words to press", () => document.querySelectorAll("#output button.word").length === 5);
     check((await page.$$("#others li")).length >= 1, where + ": other translations");
+    const percent = Number(await text(page, "#percent"));
+    check(percent > 50 && percent <= 100, `${where}: a confidence of ${percent} %`);
     await page.hover("#output button.word");
     await until(page, where + ": where it looked", () => document.querySelectorAll("#words .light").length > 0 && document.getElementById("said").innerText.includes("←"));
     const strongest = await page.$$eval("#words span", (all) => all.map((e) => [Number(e.title || 0), e.innerText]).sort((a, b) => b[0] - a[0])[0][1]);

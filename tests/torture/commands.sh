@@ -60,6 +60,7 @@ transformer="--source s/source --target s/target --hidden 2 --batch-size 1 --max
     done
     echo "s/transformer.model m heads -m m --source s/source --target s/target --prune 50% -o pruned --threads 1 --quiet"
     for model in bahdanau luong transformer subwords; do
+        echo "s/$model.model m calibrate -m m --source s/source --target s/target -o calibrated --threads 1 --quiet"
         echo "s/$model.model m align -m m --source s/source --target s/target --threads 1 --quiet"
         echo "s/$model.model m encode -m m -o out.npy --mean --threads 1 --quiet < s/source"
         echo "s/$model.model m average -o mean m s/$model.model --quiet"

@@ -43,6 +43,7 @@ show-svg: show -m t a --target b --level word --sums --gold 0-0 -o map.svg --thr
 show-page: show -m t a --target b --gold 0-0 -o map.html --threads 1
 show-array: show --weights k.npy --head all -o array.svg --threads 1
 heads: heads -m t --source lines --target lines --prune 50% --tsv heads.tsv -o pruned --threads 1
+calibrate: calibrate -m m --source lines --target lines -o calibrated --threads 1
 score: score bleu chrf++ ter wer cer accuracy --reference few --confidence 20 --compare other.few --threads 1
 score-lengths: score bleu chrf --reference few --by-length 2 --lowercase --threads 1
 score-sentences: score bleu ter --reference few --sentence --json --threads 1

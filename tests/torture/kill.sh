@@ -140,7 +140,7 @@ attack_two_trainings() # NAME
 
 # ---- Other commands that write files --------------------------------------------------------------------------------
 
-writers="average convert encode encode-mean heads attention show show-svg show-page translate align curve vocabulary"
+writers="average convert encode encode-mean heads calibrate attention show show-svg show-page translate align curve vocabulary"
 
 writer() # NAME: sets the array $command
 {
@@ -149,6 +149,7 @@ writer() # NAME: sets the array $command
     encode) command=("$attend" encode -m a -o run/features.safetensors) ;;
     encode-mean) command=("$attend" encode -m a --mean -o run/features.npy) ;;
     heads) command=("$attend" heads whole/transformer/m --source lines --target lines --prune 50% --tsv run/heads.tsv -o run/pruned) ;;
+    calibrate) command=("$attend" calibrate a --source lines --target lines -o run/calibrated) ;;
     attention) command=("$attend" attention --query q.npy --key k.npy --value k.npy --out run/o.npy --weights run/w.npy
         --summary run/s.json --grad-out q.npy --grads run/grads) ;;
     translate) command=("$attend" translate a -o run/out) ;;

@@ -121,6 +121,9 @@ also 0 convert bahdanau -o converted
 also 1 average bahdanau lm -o mean
 call 0 heads -m lm --target target --prune 50% -o pruned --tsv heads.tsv
 also 1 heads -m bahdanau --source source --target target
+call 0 calibrate -m bahdanau --source source --target target -o calibrated
+also 0 calibrate -m calibrated --source source --target target --beam 2 --check
+also 1 calibrate -m lm --source source --target target
 call 0 curve bahdanau.log.jsonl
 also 0 curve bahdanau lm -o curves.svg
 also 1 curve source

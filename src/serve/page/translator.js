@@ -36,6 +36,7 @@ async function ask(path, body) {
 // ---- The translation
 
 let said = null; // the language that was detected
+let sure = null; // the confidence of the translation; null: not known
 let lines = []; // {source, target, words: [[before, word]], sources, weights, yours: words that were forced}
 let line = -1, word = -1; // where one is
 
@@ -45,23 +46,31 @@ async function translate() {
   said = null;
   close();
   const text = q.value;
-  if (!text.trim()) { show([]); tell(""); return; }
+  if (!text.trim()) { show([]); trust(null); tell(""); return; }
   try {
     tell(say("translating"));
-    const answer = await ask("/translate", { q: text, format: "text", alternatives: most });
+    const answer = await ask("/translate", { q: text, format: "text", alternatives: most, confidence: true });
     said = answer.detectedLanguage?.language ?? null;
     tell(said ? say("detected", { language: nameOf(said) }) : "");
+    sure = answer.confidence ?? null;
     use(text, answer.translatedText, [answer.translatedText, ...(answer.alternatives ?? [])]);
   } catch (error) {
-    if (error.name !== "AbortError") { show([]); tell(error.message, true); }
+    if (error.name !== "AbortError") { show([]); trust(null); tell(error.message, true); }
   }
 }
 
 // Shows a translation, then asks where its words come from.
 async function use(text, translation, all) {
+  trust(all ? sure : null);
   const sources = text.split("\n"), targets = translation.split("\n");
   show(targets.map((line, i) => ({ source: sources[i] ?? "", target: line, yours: 0 })), all);
   await lookAll();
+}
+
+// How much of the translation is likely to be right. It is that of the best one, as the search found it.
+function trust(confidence) {
+  at("sure").hidden = confidence === null;
+  at("percent").textContent = confidence === null ? "" : String(Math.round(100 * confidence));
 }
 
 async function lookAll() {
@@ -191,6 +200,7 @@ async function force(start, forced) {
     const index = lines.indexOf(one);
     const fresh = { source: one.source, target: answer.translatedText, yours: 0 };
     close();
+    trust(null);
     const changed = lines.slice();
     changed[index] = fresh;
     show(changed);
