@@ -517,7 +517,7 @@ function beamView() {
       for (const type of ['mouseleave', 'blur']) group.addEventListener(type, () => point(-1));
     });
   });
-  draw(svg, 'text', { x: left, y: top + rows * tall + 36, 'font-size': 11, fill: colours.muted }, 'bold: the result · struck out: the best of those that were dropped · numbers: log-probability so far, without length penalty');
+  ['bold: the result · struck out: the best of those that were dropped', 'numbers: log-probability so far, without length penalty'].forEach((line, i) => draw(svg, 'text', { x: left, y: top + rows * tall + 32 + 16 * i, 'font-size': 11, fill: colours.muted }, line));
   svg.setAttribute('role', 'group');
   return svg;
 }
@@ -559,6 +559,18 @@ const fill = (select, options, value) => {
 };
 const draws = { matrix: matrixView, heads: headsView, model: modelView, pair: pairView, picture: pictureView, difference: differenceView, beam: beamView };
 
+/* What is shown, in a sentence or a formula. */
+function formulaOf() {
+  const title = name => mapNamed(name || kind().maps[0].name).title;
+  switch (state.view) {
+    case 'beam': return 'Each step of the search: the units that extend the hypotheses of the step before. Point at one, and the source shows where its hypothesis looked.';
+    case 'model': return heads().every(measured) ? importanceFormula : '';
+    case 'pair': return 'One query and one key of one head: their vectors, the products, the score, and its weight among all keys.';
+    case 'difference': return `${title(state.head)} minus ${title(state.against)}: blue where the first has the larger weight, orange where the second has.`;
+    default: return chosen().formula || '';
+  }
+}
+
 function render() {
   ramp = data.ramps[isDark() ? 'dark' : 'light'];
   $('views').replaceChildren(...views.filter(available).map(v => make('button', { type: 'button', 'aria-pressed': v === state.view, text: titles[v], onclick: () => set({ view: v }) })));
@@ -573,7 +585,7 @@ function render() {
   $('special').checked = state.special;
   $('save').hidden = !['matrix', 'heads', 'pair', 'difference', 'beam'].includes(state.view);
   for (const id of ['kind', 'head', 'words', 'special']) $(id).parentElement.hidden = state.view === 'beam' || id === 'words' && data.levels.length < 2;
-  $('formula').textContent = state.view === 'beam' ? 'Each step of the search: the units that extend the hypotheses of the step before. Point at one, and the source shows where its hypothesis looked.' : state.view === 'model' ? heads().every(measured) ? importanceFormula : '' : chosen().formula || '';
+  $('formula').textContent = formulaOf();
   $('figure').replaceChildren(draws[state.view]());
   if (state.view === 'pair') $('head').value = pairMap().name;
   if (state.view !== 'picture') tell('');

@@ -117,9 +117,10 @@ export function curves(title, lines, { log = false, labels = [], width = 560, he
   lines.forEach((line, number) => {
     if (!line.values.length) return;
     const path = line.values.map((v, i) => `${i ? "L" : "M"}${x(i).toFixed(1)} ${y(v).toFixed(1)}`).join("");
-    add("path", { class: "curve" + ["", " dashed", " dotted", " dashed"][number % 4], d: path });
+    add("path", { class: "curve" + ["", " dashed", " dotted", " dashdot"][number % 4], d: path });
     let at = y(line.values.at(-1)) + 4;
-    while (taken.some((other) => Math.abs(other - at) < 13)) at += 13;
+    const step = at > height / 2 ? -13 : 13; // away from the axes
+    while (taken.some((other) => Math.abs(other - at) < 13)) at += step;
     taken.push(at);
     add("text", { x: x(line.values.length - 1) + 6, y: at }, line.name);
   });

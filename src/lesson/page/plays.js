@@ -225,7 +225,7 @@ function learn(task, first, stop) {
     const curve = make("div"), says = row();
     let running = false, at = 0, seed = 1;
     const draw = (a) => {
-      curve.replaceChildren(make("h3", {}, say("curve")), curves(say("curve"), [{ name: a.losses.length ? a.losses.at(-1).toPrecision(3) : "", values: a.losses }], { log: true, labels: ["0", String(a.update)] }));
+      curve.replaceChildren(make("h3", {}, say("curve")), a.losses.length === 0 ? make("p", {}, say("unlearned")) : curves(say("curve"), [{ name: a.losses.length ? a.losses.at(-1).toPrecision(3) : "", values: a.losses }], { log: true, labels: ["0", String(a.update)] }));
       const table = make("table", {}, make("caption", {}, say("says")));
       for (const { source, output } of a.says) {
         const end = output.indexOf("E");
