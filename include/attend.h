@@ -95,7 +95,7 @@ AT_API const char *at_kernels_name(void);
 
 enum { AT_MAX_RANK = 8 };
 
-typedef enum at_dtype { AT_F32, AT_F64, AT_F16, AT_BF16, AT_I32, AT_I64, AT_U8 } at_dtype;
+typedef enum at_dtype { AT_F32, AT_F64, AT_F16, AT_BF16, AT_I32, AT_I64, AT_U8, AT_I8 } at_dtype;
 
 /* A dense array, last dimension contiguous. Rank 0 is a scalar (one element); a dimension may be 0. */
 typedef struct at_array {
@@ -432,7 +432,7 @@ AT_API bool at_translator_guided(const at_translator *translator, int *layer, in
 /* Settings, sizes and training history as lines of text, to release with at_text_free. NULL only with AT_MEMORY. */
 AT_API char *at_translator_info(const at_translator *translator, at_error *error);
 /* The same as a JSON object, with how the model was trained: "settings", "source", "target", "longest_line",
- * "parameters", "arrays", "training" (see doc/formats.md; null in the files of an older attend) and "history". */
+ * "parameters", "weights" (the number type of its matrices), "arrays", "training" (see doc/formats.md; null in the files of an older attend) and "history". */
 AT_API char *at_translator_info_json(const at_translator *translator, at_error *error);
 
 /* Writes the model file `output`, each parameter the mean of that parameter in the `count` models, without a history.

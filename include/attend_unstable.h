@@ -227,6 +227,11 @@ AT_API bool at_translator_calibrate(at_translator *translator, const at_search_s
                                     at_calibration *report, at_error *error);
 /* Of a hypothesis by its score and count, in [0, 1]; not a number if the model was not calibrated. */
 AT_API double at_translator_confidence(const at_translator *translator, double score, int64_t units);
+/* The number type of the matrices from now on, in memory and in the file that at_translator_write writes: "f32", "bf16",
+ * "f16" or "int8" (doc/formats.md); biases, norms and positions stay float32. Fewer bits are for using a model: it can be
+ * converted back to f32, but its numbers stay rounded. AT_USAGE: there is no such type; AT_UNSUPPORTED: the model is shared
+ * with a clone, or has a number that f16 cannot hold. */
+AT_API bool at_translator_convert(at_translator *translator, const char *weights, at_error *error);
 /* Writes the model file, complete or not at all. AT_UNSUPPORTED: it is an ensemble. */
 AT_API bool at_translator_write(const at_translator *translator, const char *path, at_error *error);
 

@@ -14,6 +14,7 @@ const at_dtype_row at_dtype_rows[AT_DTYPES] = {
     [AT_I32] = {"int32", "I32", "<i4", 4, 7},
     [AT_I64] = {"int64", "I64", "<i8", 8, 11},
     [AT_U8] = {"unsigned 8-bit integers", "U8", "|u1", 1, 1},
+    [AT_I8] = {"signed 8-bit integers", "I8", "|i1", 1, 2},
 };
 
 bool at_shape_bytes(at_dtype dtype, int rank, const int64_t *dim, size_t *count, size_t *bytes)
@@ -202,6 +203,9 @@ at_array *at_array_to_f32(const at_array *array, at_error *error)
         break;
     case AT_U8:
         CONVERT(uint8_t, from[i]);
+        break;
+    case AT_I8:
+        CONVERT(int8_t, from[i]);
         break;
     }
     return result;

@@ -15,7 +15,7 @@ typedef struct at_dtype_row {
     int order;               /* a safetensors file holds its tensors from the highest to the lowest */
 } at_dtype_row;
 
-enum { AT_DTYPES = AT_U8 + 1 };
+enum { AT_DTYPES = AT_I8 + 1 };
 extern const at_dtype_row at_dtype_rows[AT_DTYPES];
 
 /* The number type of at_real. */

@@ -1,4 +1,7 @@
 /* The choice of kernels, made once at run time: the fast set if the CPU has it, or what ATTEND_ISA names. */
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +13,9 @@
 
 #define ISA_OF(set)                                                                                                    \
     {                                                                                                                  \
-        .name = #set, .gemm = &at_gemm_kernels_##set, .rows = &at_row_kernels_##set, .tile = &at_tile_kernels_##set,   \
-        .passes = &at_pass_kernels_##set, .acts = &at_act_kernels_##set, .update = &at_update_kernels_##set,           \
-        .patches = &at_patch_kernels_##set                                                                             \
+        .name = #set, .gemm = &at_gemm_kernels_##set, .narrow = &at_narrow_kernels_##set,                              \
+        .rows = &at_row_kernels_##set, .tile = &at_tile_kernels_##set, .passes = &at_pass_kernels_##set,               \
+        .acts = &at_act_kernels_##set, .update = &at_update_kernels_##set, .patches = &at_patch_kernels_##set          \
     }
 
 /* Slowest first. */
@@ -26,11 +29,20 @@ static const isa sets[] = {
 };
 enum { SETS = sizeof sets / sizeof *sets };
 
+#if defined(__x86_64__)
+/* vcvtph2ps, which __builtin_cpu_supports of clang does not know by name. */
+static bool converts_halves(void)
+{
+    unsigned a, b, c = 0, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+#endif
+
 static bool has(const isa *set)
 {
 #if defined(__x86_64__)
     if (strcmp(set->name, "avx2") == 0)
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && converts_halves();
 #endif
     (void)set;
     return true; /* NEON is part of every aarch64 */

@@ -60,11 +60,20 @@ static void run_piece(void *context, int64_t index, int worker)
     g->c += batch * p->c_step + row * g->c_row + column;
     if (g->bias)
         g->bias += column;
-    if (g->packed)
+    if (g->narrow.numbers) { /* which every batch reads */
+        g->narrow.numbers = (const char *)g->narrow.numbers + column * g->k * (int64_t)at_number_size(g->narrow.type);
+        g->narrow.scale += g->narrow.scale ? column : 0;
+    } else if (g->packed) {
         g->packed += batch * p->b_step + column * g->k;
-    else
+    } else {
         g->b += batch * p->b_step + column * g->b_col;
-    if (!g->packed && g->m <= (g->b_col == 1 ? AT_GEMM_THIN : 1) && (g->b_col == 1 || g->b_row == 1)) {
+    }
+    if (g->narrow.numbers && g->m <= at_isa()->narrow->most_rows) {
+        at_isa()->narrow->thin(g);
+        return;
+    }
+    if (!g->packed && !g->narrow.numbers && g->m <= (g->b_col == 1 ? AT_GEMM_THIN : 1) &&
+        (g->b_col == 1 || g->b_row == 1)) {
         kernels->thin(g);
         return;
     }

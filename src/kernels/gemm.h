@@ -4,7 +4,7 @@
 #define AT_GEMM_H
 
 #include "base/arena.h"
-#include "base/real.h"
+#include "kernels/narrow.h"
 
 typedef enum at_act { AT_ACT_NONE, AT_ACT_TANH, AT_ACT_SIGMOID, AT_ACT_RELU } at_act;
 
@@ -15,6 +15,7 @@ typedef struct at_gemm {
     const at_real *b;
     int64_t b_row, b_col;  /* B[p,j] = b[p*b_row + j*b_col] */
     const at_real *packed; /* B packed by at_gemm_pack, used instead of b when not NULL */
+    at_narrow narrow;      /* the same in fewer bits, used instead of both when there are numbers; not if C accumulates */
     at_real *c;
     int64_t c_row;       /* C[i,j] = c[i*c_row + j] */
     bool accumulate;     /* start the chain from C instead of 0 */

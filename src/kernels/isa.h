@@ -16,6 +16,12 @@ typedef struct gemm_kernels {
     void (*thin)(const at_gemm *gemm); /* few rows against B by rows or columns */
 } gemm_kernels;
 
+typedef struct narrow_kernels {
+    void (*widen)(at_number_type type, const void *from, int64_t count, at_real *to); /* count: whole vectors */
+    void (*thin)(const at_gemm *gemm);                                                /* up to most_rows rows */
+    int64_t most_rows;
+} narrow_kernels;
+
 /* to = factor from, for matrices of `rows` rows with `size` numbers each. */
 typedef struct row_copy {
     at_real *to;
@@ -49,6 +55,7 @@ struct patch_kernels;
 typedef struct isa {
     const char *name;
     const gemm_kernels *gemm;
+    const narrow_kernels *narrow;
     const row_kernels *rows;
     const struct tile_kernels *tile;
     const struct pass_kernels *passes;

@@ -227,6 +227,7 @@ static void panel_rows(const at_gemm *g, const chunk *c, const row_block *r, int
     const bool ahead = g->packed && j + WIDTH < c->columns;
     at_real *out = g->c + r->from * g->c_row + c->from + j;
     const at_real *bias = complete && g->bias ? g->bias + c->from + j : NULL;
+    const at_real *scale = complete && g->narrow.scale ? g->narrow.scale + c->from + j : NULL;
     if (!whole && bias)
         bias = memcpy(padded, bias, (size_t)columns * sizeof *bias);
     if (!whole && load)
@@ -255,7 +256,8 @@ static void panel_rows(const at_gemm *g, const chunk *c, const row_block *r, int
                                        .start_row = from_c ? g->c_row : WIDTH,
                                        .c = to_c ? in_c : in_sums,
                                        .c_row = to_c ? g->c_row : WIDTH,
-                                       .bias = last ? bias : NULL};
+                                       .bias = last ? bias : NULL,
+                                       .scale = last ? scale : NULL};
             micro((int)(end - i), &block);
             if (last && complete && g->act)
                 finish(block.c, block.c_row, end - i, NULL, g->act);
@@ -265,16 +267,32 @@ static void panel_rows(const at_gemm *g, const chunk *c, const row_block *r, int
         copy_rows(out, g->c_row, sums, WIDTH, r->rows, columns);
 }
 
-/* Fills in where the panels of a chunk of B are: packed by the caller, packed here into `memory`, or, if B is small and
- * its rows are contiguous, in B itself. */
+/* The part of a chunk from k on, up to DEPTH deep, from panels of fewer bits. */
+static void widen_chunk(const at_gemm *g, const chunk *c, int64_t k, at_real *to)
+{
+    const int64_t size = number_size(g->narrow.type), depth = least(c->k0 + c->deep - k, DEPTH);
+    for (int64_t j = 0; j < c->columns; j += WIDTH)
+        at_isa()->narrow->widen(g->narrow.type,
+                                (const char *)g->narrow.numbers + ((c->from + j) * g->k + k * WIDTH) * size,
+                                depth * WIDTH, to + j / WIDTH * STEP);
+}
+
+/* Fills in where the panels of a chunk of B are: packed by the caller, packed or widened here into `memory`, or, if B is
+ * small and its rows are contiguous, in B itself. */
 static void find_panels(const at_gemm *g, chunk *c, at_real *memory)
 {
-    bool direct = g->b_col == 1 && g->n % WIDTH == 0 && g->n * g->k <= 8192 && g->m <= BLOCK;
+    const bool direct =
+        !g->narrow.numbers && g->b_col == 1 && g->n % WIDTH == 0 && g->n * g->k <= 8192 && g->m <= BLOCK;
     c->row = WIDTH;
     for (int64_t k = c->k0; k < c->k0 + c->deep || k == c->k0; k += DEPTH, c->depths++) {
         if (g->packed) {
             c->b[c->depths] = g->packed + c->from * g->k + k * WIDTH;
             c->step = g->k * WIDTH;
+        } else if (g->narrow.numbers) {
+            c->b[c->depths] = memory;
+            c->step = STEP;
+            widen_chunk(g, c, k, memory);
+            memory += (c->columns + WIDTH - 1) / WIDTH * STEP;
         } else if (direct) {
             c->b[c->depths] = g->b + k * g->b_row + c->from;
             c->step = WIDTH;

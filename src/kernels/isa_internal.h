@@ -12,6 +12,7 @@
 
 #define AT_ISA_TABLES(set)                                                                                             \
     extern const gemm_kernels at_gemm_kernels_##set;                                                                   \
+    extern const narrow_kernels at_narrow_kernels_##set;                                                               \
     extern const row_kernels at_row_kernels_##set;                                                                     \
     extern const tile_kernels at_tile_kernels_##set;                                                                   \
     extern const pass_kernels at_pass_kernels_##set;                                                                   \

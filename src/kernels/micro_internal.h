@@ -3,7 +3,7 @@
 #ifndef AT_MICRO_INTERNAL_H
 #define AT_MICRO_INTERNAL_H
 
-#include "kernels/vec_internal.h"
+#include "kernels/narrow_internal.h"
 
 enum { ROWS = 6, WIDTH = 2 * LANES }; /* 12 accumulators, 2 of B, 1 of A: 15 of 16 registers */
 
@@ -11,14 +11,15 @@ enum { ROWS = 6, WIDTH = 2 * LANES }; /* 12 accumulators, 2 of B, 1 of A: 15 of 
 typedef struct micro_block {
     int64_t k;
     const at_real *a;
-    int64_t a_row, a_col; /* A[i,k] = a[i*a_row + k*a_col] */
-    const at_real *b;
-    int64_t b_row, b_panel; /* B[k,j] = b[k*b_row + j]; micro_wide: panels are b_panel apart */
+    int64_t a_row, a_col;   /* A[i,k] = a[i*a_row + k*a_col] */
+    const void *b;          /* at_real; micro_widened: of any type */
+    int64_t b_row, b_panel; /* B[k,j] = b[k*b_row + j]; micro_wide, micro_widened: panels are b_panel apart */
     const at_real *start;   /* S, what the sums start from; NULL: 0 */
     int64_t start_row;
     at_real *c; /* may be `start` */
     int64_t c_row;
-    const at_real *bias; /* [WIDTH] or NULL */
+    const at_real *bias;  /* [WIDTH] or NULL */
+    const at_real *scale; /* [WIDTH]: a factor of the sum, before the bias; NULL: none */
 } micro_block;
 
 INLINE void micro_rows(const int rows, const micro_block *block)
@@ -42,7 +43,14 @@ INLINE void micro_rows(const int rows, const micro_block *block)
         a += block->a_col;
         b += block->b_row;
     }
-    if (block->bias) {
+    if (block->scale) {
+        vec low = block->bias ? v_load(block->bias) : v_set(0), high = block->bias ? v_load(block->bias + LANES) : low;
+#pragma GCC unroll 6
+        for (int i = 0; i < rows; i++) {
+            acc[i][0] = v_fma(acc[i][0], v_load(block->scale), low);
+            acc[i][1] = v_fma(acc[i][1], v_load(block->scale + LANES), high);
+        }
+    } else if (block->bias) {
         vec low = v_load(block->bias), high = v_load(block->bias + LANES);
 #pragma GCC unroll 6
         for (int i = 0; i < rows; i++) {
@@ -82,35 +90,58 @@ INLINE void micro(int rows, const micro_block *block)
     }
 }
 
-/* Very few rows leave most accumulators idle in one panel, so several panels run side by side: rows x (panels*WIDTH).
- * No bias. */
-INLINE void micro_wide(const int rows, const int panels, const micro_block *block)
+/* One k of micro_widened: acc += a B[k], b and the sums of `panels` panels. */
+INLINE void step_widened(const int rows, const int panels, const at_number_type type, const micro_block *block,
+                         const at_real *a, const char *b, vec (*acc)[8])
 {
-    const at_real *a = block->a, *b = block->b;
-    vec acc[3][8];
-#pragma GCC unroll 3
+    const int64_t panel = block->b_panel * (int64_t)number_size(type);
+#pragma GCC unroll 4
+    for (int j = 0; j < panels; j++) {
+        const vec low = widen(type, b + j * panel, 0), high = widen(type, b + j * panel, LANES);
+#pragma GCC unroll 6
+        for (int i = 0; i < rows; i++) {
+            const vec x = v_set(a[i * block->a_row]);
+            acc[i][2 * j] = v_fma(x, low, acc[i][2 * j]);
+            acc[i][2 * j + 1] = v_fma(x, high, acc[i][2 * j + 1]);
+        }
+    }
+}
+
+/* Very few rows leave most accumulators idle in one panel, so several panels run side by side: rows x (panels*WIDTH).
+ * No bias, no scale. B is read once, so the panels that follow are prefetched, a line of the cache at a time. */
+INLINE void micro_widened(const int rows, const int panels, const at_number_type type, const micro_block *block)
+{
+    const at_real *a = block->a;
+    const char *b = block->b;
+    const int64_t size = (int64_t)number_size(type), panel = block->b_panel * size;
+    const int steps = WIDTH * (int)size < 64 ? 64 / (WIDTH * (int)size) : 1; /* of k in a line */
+    vec acc[ROWS][8];
+#pragma GCC unroll 6
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 8
         for (int j = 0; j < 2 * panels; j++)
             acc[i][j] = block->start ? v_load(block->start + i * block->start_row + j * LANES) : v_set(0);
-    for (int64_t p = 0; p < block->k; p++) {
+    int64_t p = 0;
+    for (; p + steps <= block->k; p += steps) {
+#pragma GCC unroll 4
+        for (int j = 0; j < panels; j++)
+            __builtin_prefetch(b + (j + panels) * panel, 0, 2);
 #pragma GCC unroll 8
-        for (int j = 0; j < 2 * panels; j++) {
-            vec x = v_load(b + (j >> 1) * block->b_panel + (j & 1) * LANES);
-            if ((j & 1) == 0) /* B is read once, so prefetch the panels that follow */
-                __builtin_prefetch(b + ((j >> 1) + panels) * block->b_panel, 0, 2);
-#pragma GCC unroll 3
-            for (int i = 0; i < rows; i++)
-                acc[i][j] = v_fma(v_set(a[i * block->a_row]), x, acc[i][j]);
-        }
-        a += block->a_col;
-        b += block->b_row;
+        for (int step = 0; step < steps; step++, a += block->a_col, b += block->b_row * size)
+            step_widened(rows, panels, type, block, a, b, acc);
     }
-#pragma GCC unroll 3
+    for (; p < block->k; p++, a += block->a_col, b += block->b_row * size)
+        step_widened(rows, panels, type, block, a, b, acc);
+#pragma GCC unroll 6
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 8
         for (int j = 0; j < 2 * panels; j++)
             v_store(block->c + i * block->c_row + j * LANES, acc[i][j]);
+}
+
+INLINE void micro_wide(const int rows, const int panels, const micro_block *block)
+{
+    micro_widened(rows, panels, AT_NUMBERS_REAL, block);
 }
 
 #endif

@@ -12,12 +12,12 @@ at_cell at_cell_declare(at_params *params, const char *name, at_cell_kind kind, 
     at_cell cell = {.kind = kind, .in = in, .hidden = hidden, .w = -1, .candidate = -1};
     snprintf(full, sizeof full, "%s.W", name);
     if (in > 0)
-        cell.w = at_params_add(params, full, AT_SHAPE(at_cell_width(&cell), in), error);
+        cell.w = at_params_add_matrix(params, full, AT_SHAPE(at_cell_width(&cell), in), error);
     snprintf(full, sizeof full, "%s.U", name);
-    cell.u = at_params_add(params, full, AT_SHAPE(gates->first * hidden, hidden), error);
+    cell.u = at_params_add_matrix(params, full, AT_SHAPE(gates->first * hidden, hidden), error);
     snprintf(full, sizeof full, "%s.candidate.U", name);
     if (gates->reset)
-        cell.candidate = at_params_add(params, full, AT_SHAPE(hidden, hidden), error);
+        cell.candidate = at_params_add_matrix(params, full, AT_SHAPE(hidden, hidden), error);
     snprintf(full, sizeof full, "%s.b", name);
     cell.b = at_params_add(params, full, AT_SHAPE(at_cell_width(&cell)), error);
     return cell;
@@ -45,7 +45,7 @@ at_hidden at_hidden_zeros(at_tape *tape, const at_cell *cell, int64_t rows)
 at_tensor *at_cell_input(at_tape *tape, at_params *params, const at_cell *cell, at_tensor *x)
 {
     at_tensor *b = at_param(tape, params, cell->b);
-    return cell->w < 0 ? at_add(x, b) : at_linear(x, at_param(tape, params, cell->w), b, AT_ACT_NONE);
+    return cell->w < 0 ? at_add(x, b) : at_linear(x, at_weights(tape, params, cell->w), b, AT_ACT_NONE);
 }
 
 /* A sequence of one step. */

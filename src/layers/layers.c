@@ -13,7 +13,7 @@ at_dense at_dense_declare(at_params *params, const char *name, int64_t in, int64
     char full[120];
     at_dense layer = {.b = -1};
     snprintf(full, sizeof full, "%s.W", name);
-    layer.w = at_params_add(params, full, AT_SHAPE(out, in), error);
+    layer.w = at_params_add_matrix(params, full, AT_SHAPE(out, in), error);
     snprintf(full, sizeof full, "%s.b", name);
     if (bias)
         layer.b = at_params_add(params, full, AT_SHAPE(out), error);
@@ -23,7 +23,7 @@ at_dense at_dense_declare(at_params *params, const char *name, int64_t in, int64
 at_tensor *at_dense_apply(at_tape *tape, at_params *params, const at_dense *layer, at_tensor *x, at_act act)
 {
     at_tensor *b = layer->b < 0 ? NULL : at_param(tape, params, layer->b);
-    return at_linear(x, at_param(tape, params, layer->w), b, act);
+    return at_linear(x, at_weights(tape, params, layer->w), b, act);
 }
 
 /* ---- Initial values ---- */

@@ -5,6 +5,7 @@
  * no bit. */
 #include <string.h>
 
+#include "kernels/isa.h"
 #include "layers/gates_internal.h"
 #include "tape/block.h"
 
@@ -148,11 +149,14 @@ static bool product(at_tape *tape, const at_gemm *gemm)
     return at_gemm_run(gemm, at_tape_arena(tape)) || at_no_memory(at_tape_error(tape), "a recurrent product");
 }
 
-/* The step's h' U^T (+ extra); in the backward pass the gradient of h' by way of it. */
+/* The step's h' U^T (+ extra); in the backward pass the gradient of h' by way of it. The sum starts from `extra`, but in a
+ * product with weights of fewer bits, which starts from 0. */
 static bool recurrent_product(at_tape *tape, const sequence *s, const at_real *u, bool back)
 {
     int64_t H = s->hidden, width = s->first;
-    if (s->extra && !back)
+    const at_narrow narrow = back ? (at_narrow){0} : at_params_narrow(s->params, s->u);
+    const bool starts = s->extra && !back && !narrow.numbers, adds = s->extra && narrow.numbers;
+    if (starts)
         memcpy(s->product, s->extra, (size_t)(s->rows * width) * sizeof *s->product);
     at_gemm gemm = {.m = s->rows,
                     .n = back ? H : width,
@@ -164,10 +168,14 @@ static bool recurrent_product(at_tape *tape, const sequence *s, const at_real *u
                     .b_row = back ? H : 1,
                     .b_col = back ? 1 : H,
                     .packed = at_params_packed(s->params, s->u, !back),
+                    .narrow = narrow,
                     .c = back ? s->h_grad : s->product,
                     .c_row = back ? H : width,
-                    .accumulate = back || s->extra};
-    return product(tape, &gemm);
+                    .accumulate = back || starts};
+    const bool done = product(tape, &gemm);
+    if (done && adds)
+        at_isa()->rows->add(s->product, width, s->extra, width, s->rows, width, 1);
+    return done;
 }
 
 /* The step's (r o h') U^T of the candidate; in the backward pass the gradient of r o h'. */
@@ -184,20 +192,21 @@ static bool reset_product(at_tape *tape, const sequence *s, const at_real *u, bo
                     .b_row = back ? H : 1,
                     .b_col = back ? 1 : H,
                     .packed = at_params_packed(s->params, s->candidate, !back),
+                    .narrow = back ? (at_narrow){0} : at_params_narrow(s->params, s->candidate),
                     .c = back ? s->reset_grad : s->u_reset,
                     .c_row = H};
     return product(tape, &gemm);
 }
 
-static bool step_back(at_tape *tape, sequence *s, at_node *node)
+static bool step_back(at_tape *tape, sequence *s, const at_real *u, const at_real *candidate)
 {
     at_ranges(s->rows, s->width, backward_range, s);
     if (s->reset) {
-        if (!reset_product(tape, s, node->inputs[5]->value, true))
+        if (!reset_product(tape, s, candidate, true))
             return false;
         at_ranges(s->rows, s->width, reset_back_range, s);
     }
-    return recurrent_product(tape, s, node->inputs[1]->value, true);
+    return recurrent_product(tape, s, u, true);
 }
 
 /* Inputs x, U, first h, first c, extra, the candidate's U; outputs all h, last h, last c. */
@@ -220,9 +229,10 @@ static void sequence_backward(at_node *node)
     s.reset_grad = s.reset ? at_room(tape, (size_t)state * sizeof *s.reset_grad) : NULL;
     s.h_grad = at_keep(tape, node->outputs[1]->grad, (size_t)state * sizeof *s.h_grad);
     s.c_grad = s.c ? at_keep(tape, node->outputs[2]->grad, (size_t)state * sizeof *s.c_grad) : NULL;
+    const at_real *u_wide = at_weights_wide(u), *candidate_wide = candidate ? at_weights_wide(candidate) : NULL;
     bool ok = at_tape_ok(tape);
     for (s.step = s.steps - 1; ok && s.step >= 0; s.step--)
-        ok = step_back(tape, &s, node);
+        ok = step_back(tape, &s, u_wide, candidate_wide);
     if (ok) {
         at_grad_add(grad[2], s.h_grad, state);
         at_grad_add(grad[3], s.c_grad, state);
@@ -273,8 +283,8 @@ at_tensor *at_cell_run(at_tape *tape, at_params *params, const at_cell *cell, co
     const at_hidden first = in->first; /* which may be *last */
     at_tensor *x = in->x, *extra = in->extra;
     *last = (at_hidden){0};
-    at_tensor *u = at_param(tape, params, cell->u);
-    at_tensor *candidate = cell->candidate < 0 ? NULL : at_param(tape, params, cell->candidate);
+    at_tensor *u = at_weights(tape, params, cell->u);
+    at_tensor *candidate = cell->candidate < 0 ? NULL : at_weights(tape, params, cell->candidate);
     if (!x || !at_tape_ok(tape))
         return NULL;
     at_shape shape = x->shape;

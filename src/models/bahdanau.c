@@ -30,13 +30,13 @@ static bool declare(at_model *model, at_error *error)
     const int64_t E = s->embedding, H = s->hidden, A = s->attention, L = 2 * s->maxout;
     at_params *p = model->params;
     at_cell_kind cell = at_model_cell(model);
-    m->source_embedding = at_params_add(p, "source.E", AT_SHAPE(s->source_size, E), error);
+    m->source_embedding = at_params_add_matrix(p, "source.E", AT_SHAPE(s->source_size, E), error);
     m->forward = at_cell_declare(p, "encoder.forward", cell, E, H, error);
     m->backward = at_cell_declare(p, "encoder.backward", cell, E, H, error);
     m->W_s = at_dense_declare(p, "decoder.W_s", H, H, true, error);
     m->W_a = at_dense_declare(p, "attention.W_a", H, A, true, error);
     m->U_a = at_dense_declare(p, "attention.U_a", 2 * H, A, false, error);
-    m->target_embedding = at_params_add(p, "target.E", AT_SHAPE(s->target_size, E), error);
+    m->target_embedding = at_params_add_matrix(p, "target.E", AT_SHAPE(s->target_size, E), error);
     m->decoder = at_cell_declare(p, "decoder", cell, E, H, error);
     m->C = at_dense_declare(p, "decoder.C", 2 * H, at_cell_width(&m->decoder), false, error);
     m->U_o = at_dense_declare(p, "output.U_o", H, L, true, error);
@@ -54,7 +54,7 @@ static at_parts encode(const at_model *model, const at_pass *pass, const at_sour
     at_tape *tape = pass->tape;
     at_params *p = model->params;
     at_hidden end, first;
-    at_tensor *x = at_embedding(at_param(tape, p, m->source_embedding), source->ids,
+    at_tensor *x = at_embedding(at_weights(tape, p, m->source_embedding), source->ids,
                                 AT_SHAPE(source->rows, source->length)); /* [B,S,E] */
     x = at_drop(model, pass, x);
     at_tensor *ahead = at_cell_sequence(tape, p, &m->forward, &(at_sequence){.x = x, .lengths = source->lengths}, &end);
@@ -95,7 +95,7 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
     at_hidden s;
     at_parts_take(state, 1, &m->decoder, &s, 1);
     at_tensor **before = at_step_array(pass, n), **context = at_step_array(pass, n);
-    at_tensor *Ey = at_steps_embed(pass, at_param(tape, p, m->target_embedding), ids, B, n); /* [n,B,E] */
+    at_tensor *Ey = at_steps_embed(pass, at_weights(tape, p, m->target_embedding), ids, B, n); /* [n,B,E] */
     Ey = at_drop(model, pass, Ey);
     at_tensor *x = at_cell_input(tape, p, &m->decoder, Ey); /* [n,B,gates*H] */
     at_source_attention attention = at_source_attention_begin(model, pass, source, &m->attention, n, state);

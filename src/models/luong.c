@@ -27,9 +27,9 @@ static bool declare(at_model *model, at_error *error)
     const int layers = (int)s->layers;
     at_params *p = model->params;
     at_cell_kind cell = at_model_cell(model);
-    m->source_embedding = at_params_add(p, "source.E", AT_SHAPE(s->source_size, E), error);
+    m->source_embedding = at_params_add_matrix(p, "source.E", AT_SHAPE(s->source_size, E), error);
     m->encoder = at_stack_declare(p, "encoder", cell, layers, E, H, s->bidirectional, error);
-    m->target_embedding = at_params_add(p, "target.E", AT_SHAPE(s->target_size, E), error);
+    m->target_embedding = at_params_add_matrix(p, "target.E", AT_SHAPE(s->target_size, E), error);
     m->decoder = at_stack_declare(p, "decoder", cell, layers, E, H, false, error);
     if (s->input_feeding)
         m->feed = at_dense_declare(p, "decoder.feed", H, at_cell_width(&m->decoder.ahead[0]), false, error);
@@ -49,7 +49,7 @@ static at_parts encode(const at_model *model, const at_pass *pass, const at_sour
 {
     const luong *m = model->extra;
     at_hidden last[AT_MOST_LAYERS];
-    at_tensor *x = at_embedding(at_param(pass->tape, model->params, m->source_embedding), source->ids,
+    at_tensor *x = at_embedding(at_weights(pass->tape, model->params, m->source_embedding), source->ids,
                                 AT_SHAPE(source->rows, source->length)); /* [B,S,E] */
     at_tensor *h = at_stack_run(
         pass->tape, model->params, &m->encoder,
@@ -160,7 +160,7 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
     const bool feeds = model->settings.input_feeding;
     const int64_t B = source->rows;
     at_hidden layer[AT_MOST_LAYERS];
-    at_tensor *attentional = feeds ? state->part[1] : NULL, *table = at_param(tape, p, m->target_embedding);
+    at_tensor *attentional = feeds ? state->part[1] : NULL, *table = at_weights(tape, p, m->target_embedding);
     at_parts_take(state, feeds ? 2 : 1, &m->decoder.ahead[0], layer, m->decoder.layers);
     at_source_attention attention = at_source_attention_begin(model, pass, source, &m->attention, n, state);
     at_tensor *x = feeds ? at_steps_embed(pass, table, ids, B, n)    /* [n,B,E] */

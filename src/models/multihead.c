@@ -223,7 +223,8 @@ static at_tensor *attend(const at_model *model, const at_pass *pass, const at_mu
     at_attention_out out = at_attention_run(pass->tape, &attention, &in);
     if (gathered && out.out)
         gather(weights, w, H, Q, K, call->step);
-    if (pass->observer && out.out)
+    const at_tensor *output = pass->observer ? at_param(pass->tape, model->params, m->out.w) : NULL;
+    if (output && out.out)
         pass->observer->observe(pass->observer->context, &(at_observed){.kind = m->kind,
                                                                         .layer = m->layer,
                                                                         .batch = B,
@@ -236,7 +237,7 @@ static at_tensor *attend(const at_model *model, const at_pass *pass, const at_mu
                                                                         .q = call->q,
                                                                         .k = call->kv,
                                                                         .kv_heads = m->attention.kv_heads,
-                                                                        .out = at_params_value(model->params, m->out.w),
+                                                                        .out = output->value,
                                                                         .out_size = model->settings.hidden});
     if (guides)
         weights->guided = at_one_head(out.weights, pass->guided_head);

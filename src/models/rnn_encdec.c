@@ -24,10 +24,10 @@ static bool declare(at_model *model, at_error *error)
     const at_model_settings *s = &model->settings;
     const int64_t E = s->embedding, H = s->hidden, L = 2 * s->maxout;
     at_params *p = model->params;
-    m->source_embedding = at_params_add(p, "source.E", AT_SHAPE(s->source_size, E), error);
+    m->source_embedding = at_params_add_matrix(p, "source.E", AT_SHAPE(s->source_size, E), error);
     m->encoder = at_cell_declare(p, "encoder", at_model_cell(model), E, H, error);
     m->V = at_dense_declare(p, "encoder.V", H, H, true, error);
-    m->target_embedding = at_params_add(p, "target.E", AT_SHAPE(s->target_size, E), error);
+    m->target_embedding = at_params_add_matrix(p, "target.E", AT_SHAPE(s->target_size, E), error);
     m->V_decoder = at_dense_declare(p, "decoder.V", H, H, true, error);
     /* The decoder's reset is after the product, as in the formula, whatever the encoder's is. */
     at_cell_kind cell = at_model_cell(model);
@@ -46,7 +46,7 @@ static at_parts encode(const at_model *model, const at_pass *pass, const at_sour
     at_tape *tape = pass->tape;
     at_params *p = model->params;
     at_hidden last;
-    at_tensor *x = at_embedding(at_param(tape, p, m->source_embedding), source->ids,
+    at_tensor *x = at_embedding(at_weights(tape, p, m->source_embedding), source->ids,
                                 AT_SHAPE(source->rows, source->length)); /* [B,S,E] */
     at_cell_sequence(tape, p, &m->encoder, &(at_sequence){.x = at_drop(model, pass, x), .lengths = source->lengths},
                      &last);
@@ -80,7 +80,8 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
         return (at_decoded){0};
     at_hidden last;
     at_parts_take(state, 1, &m->decoder, &last, 1);
-    at_tensor *e = at_drop(model, pass, at_embedding(at_param(tape, p, m->target_embedding), previous, AT_SHAPE(B, n)));
+    at_tensor *e =
+        at_drop(model, pass, at_embedding(at_weights(tape, p, m->target_embedding), previous, AT_SHAPE(B, n)));
     at_tensor *x = at_cell_input(tape, p, &m->decoder, e); /* [B,n,gates*H] */
     at_tensor *h = at_cell_run(tape, p, &m->decoder,
                                &(at_sequence){.x = x, .extra = encoded->part[SUMMARY_TERMS], .first = last}, &last);

@@ -21,8 +21,8 @@ static bool declare(at_model *model, at_error *error)
     m->encoder = at_cell_declare(p, "encoder", at_model_cell(model), 0, s->hidden, error);
     m->decoder = at_cell_declare(p, "decoder", at_model_cell(model), 0, s->hidden, error);
     const int64_t width = at_cell_width(&m->encoder);
-    m->source_embedding = at_params_add(p, "source.E", AT_SHAPE(s->source_size, width), error);
-    m->target_embedding = at_params_add(p, "target.E", AT_SHAPE(s->target_size, width), error);
+    m->source_embedding = at_params_add_matrix(p, "source.E", AT_SHAPE(s->source_size, width), error);
+    m->target_embedding = at_params_add_matrix(p, "target.E", AT_SHAPE(s->target_size, width), error);
     m->W_o = at_dense_declare(p, "output", s->hidden, s->target_size, true, error);
     return error->code == AT_OK;
 }
@@ -31,7 +31,7 @@ static at_parts encode(const at_model *model, const at_pass *pass, const at_sour
 {
     const rnn_plain *m = model->extra;
     at_hidden last;
-    at_tensor *x = at_embedding(at_param(pass->tape, model->params, m->source_embedding), source->ids,
+    at_tensor *x = at_embedding(at_weights(pass->tape, model->params, m->source_embedding), source->ids,
                                 AT_SHAPE(source->rows, source->length)); /* [B,S,gates*H] */
     x = at_cell_input(pass->tape, model->params, &m->encoder, x);
     at_cell_run(pass->tape, model->params, &m->encoder, &(at_sequence){.x = x, .lengths = source->lengths}, &last);
@@ -56,7 +56,7 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
     at_hidden s;
     at_parts_take(state, 0, &m->decoder, &s, 1);
     at_tensor *y =
-        at_embedding(at_param(tape, p, m->target_embedding), ids, AT_SHAPE(source->rows, n)); /* [B,n,gates*H] */
+        at_embedding(at_weights(tape, p, m->target_embedding), ids, AT_SHAPE(source->rows, n)); /* [B,n,gates*H] */
     y = at_cell_input(tape, p, &m->decoder, y);
     at_tensor *h = at_cell_run(tape, p, &m->decoder, &(at_sequence){.x = y, .first = s}, &s); /* [B,n,H] */
     *state = (at_parts){0};

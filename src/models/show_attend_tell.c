@@ -56,7 +56,7 @@ static bool declare(at_model *model, at_error *error)
         m->W_c = at_dense_declare(p, "decoder.W_c", F ? F : m->size, H, true, error);
     m->W_a = at_dense_declare(p, "attention.W_a", H, A, true, error);
     m->U_a = at_dense_declare(p, "attention.U_a", m->size, A, false, error);
-    m->target_embedding = at_params_add(p, "target.E", AT_SHAPE(s->target_size, E), error);
+    m->target_embedding = at_params_add_matrix(p, "target.E", AT_SHAPE(s->target_size, E), error);
     m->decoder = at_cell_declare(p, "decoder", at_model_cell(model), E, H, error);
     m->Z = at_dense_declare(p, "decoder.Z", m->size, at_cell_width(&m->decoder), false, error);
     m->L_h = at_dense_declare(p, "output.L_h", H, E, true, error);
@@ -158,7 +158,7 @@ static at_tensor *embed(const at_model *model, const at_pass *pass, const int32_
     int32_t *known = at_room(pass->tape, (size_t)(rows * n) * sizeof *known);
     for (int64_t i = 0; known && i < rows * n; i++)
         known[i] = position + i % n == 0 ? -1 : ids[i];
-    return known ? at_steps_embed(pass, at_param(pass->tape, model->params, m->target_embedding), known, rows, n)
+    return known ? at_steps_embed(pass, at_weights(pass->tape, model->params, m->target_embedding), known, rows, n)
                  : NULL;
 }
 

@@ -113,19 +113,20 @@ static bool declare(at_model *model, at_error *error)
     if (sinusoidal)
         at_sinusoids(s, (int64_t)s->first_position, AT_TABLE_POSITIONS, m->sinusoids);
     m->source_embedding = m->source_positions = m->target_positions = m->output = m->output_bias = -1;
-    m->target_embedding = at_params_add(p, "target.E", AT_SHAPE(s->target_size, d), error);
+    m->target_embedding = at_params_add_matrix(p, "target.E", AT_SHAPE(s->target_size, d), error);
     if (learned)
         m->target_positions = at_params_add(p, "target.P", AT_SHAPE(s->positions, d), error);
     if (has_source) {
-        m->source_embedding = s->share_embeddings ? m->target_embedding
-                                                  : at_params_add(p, "source.E", AT_SHAPE(s->source_size, d), error);
+        m->source_embedding = s->share_embeddings
+                                  ? m->target_embedding
+                                  : at_params_add_matrix(p, "source.E", AT_SHAPE(s->source_size, d), error);
         if (learned)
             m->source_positions = at_params_add(p, "source.P", AT_SHAPE(s->positions, d), error);
         if (!declare_stack(model, &m->encoder, "encoder", (int)s->layers, false, error))
             return false;
     }
     if (!s->tie)
-        m->output = at_params_add(p, "output.W", AT_SHAPE(s->target_size, d), error);
+        m->output = at_params_add_matrix(p, "output.W", AT_SHAPE(s->target_size, d), error);
     if (s->output_bias)
         m->output_bias = at_params_add(p, "output.b", AT_SHAPE(s->target_size), error);
     const int64_t layers = s->decoder_layers ? s->decoder_layers : s->layers;
@@ -212,7 +213,7 @@ static at_tensor *leave(const stream *s)
 static at_tensor *embed(const at_model *model, const at_pass *pass, int embedding, int positions, const at_rows *rows,
                         int64_t first)
 {
-    at_tensor *x = at_embedding(at_param(pass->tape, model->params, embedding), rows->ids, AT_SHAPE(rows->total));
+    at_tensor *x = at_embedding(at_weights(pass->tape, model->params, embedding), rows->ids, AT_SHAPE(rows->total));
     if (model->settings.scale_embedding)
         x = at_scale(x, (at_real)sqrt((double)model->settings.hidden));
     at_tensor *table = at_position_vectors(model, pass, positions, first, rows->longest); /* [longest,d] or NULL */
@@ -305,7 +306,7 @@ static at_tensor *decode_cached(const at_model *model, const at_pass *pass, cons
 static at_tensor *output(const at_model *model, const at_pass *pass, at_tensor *x)
 {
     const transformer *m = model->extra;
-    at_tensor *w = at_param(pass->tape, model->params, m->output < 0 ? m->target_embedding : m->output);
+    at_tensor *w = at_weights(pass->tape, model->params, m->output < 0 ? m->target_embedding : m->output);
     at_tensor *b = m->output_bias < 0 ? NULL : at_param(pass->tape, model->params, m->output_bias);
     return at_linear(x, w, b, AT_ACT_NONE); /* [N,V] */
 }

@@ -41,9 +41,19 @@ static void add(double *sum, at_params *params)
         sum[i] += (double)values[i];
 }
 
+/* Weights of fewer bits are widened. */
+static at_translator *load_wide(const char *path, at_error *error)
+{
+    at_translator *t = at_translator_load(path, error);
+    if (t && at_params_convert(t->model->params, AT_NUMBERS_REAL, error))
+        return t;
+    at_translator_free(t);
+    return NULL;
+}
+
 static bool add_model(double *sum, const at_translator *first, const char *const *paths, int index, at_error *error)
 {
-    at_translator *t = at_translator_load(paths[index], error);
+    at_translator *t = load_wide(paths[index], error);
     const bool fits =
         t && same_settings(first, t, paths[index], paths[0], error) &&
         same_vocabulary(first->source, t->source, "source", paths[index], paths[0], error) &&
@@ -61,7 +71,7 @@ bool at_models_average(const char *const *paths, int count, const char *output, 
         return false;
     if (count < 1)
         return at_fail(error, AT_USAGE, "there is no model to average");
-    at_translator *mean = at_translator_load(paths[0], error);
+    at_translator *mean = load_wide(paths[0], error);
     const int64_t size = mean ? at_params_count(mean->model->params) : 0;
     double *sum = mean ? calloc((size_t)size + 1, sizeof *sum) : NULL;
     if (mean && !sum)

@@ -27,6 +27,19 @@ static void add_settings(at_buffer *text, const at_model *model)
     }
 }
 
+/* The number type of the matrices: "int8"; "mixed" if they have several. */
+static const char *weights_name(const at_params *params)
+{
+    int type = -1;
+    for (int i = 0; i < at_params_number(params); i++) {
+        const int own = at_params_is_matrix(params, i) ? (int)at_params_type(params, i) : type;
+        if (type >= 0 && own != type)
+            return "mixed";
+        type = own;
+    }
+    return at_number_name(type < 0 ? AT_NUMBERS_REAL : (at_number_type)type);
+}
+
 static void add_vocabulary(at_buffer *text, const char *side, const at_vocabulary *vocabulary)
 {
     char kind[80], value[160];
@@ -100,8 +113,10 @@ char *at_translator_info(const at_translator *translator, at_error *error)
     snprintf(value, sizeof value, "%lld units", (long long)translator->max_length);
     add_line(&text, !translator->source ? "longest line" : "longest source", value);
     snprintf(value, sizeof value, "%lld in %d arrays, %.1f MB", (long long)at_params_count(params),
-             at_params_number(params), (double)at_params_count(params) * sizeof(at_real) / 1e6);
+             at_params_number(params), (double)at_params_bytes(params) / 1e6);
     add_line(&text, "parameters", value);
+    if (strcmp(weights_name(params), at_number_name(AT_NUMBERS_REAL)) != 0)
+        add_line(&text, "weights", weights_name(params));
     add_training(&text, translator->training);
     add_history(&text, translator->history);
     if (text.failed) {
@@ -155,10 +170,10 @@ char *at_translator_info_json(const at_translator *translator, at_error *error)
     json_t *history = stored_json(translator->history, &no_memory);
     json_t *training = stored_json(translator->training, &no_memory);
     json_t *all =
-        json_pack("{so so so sI sI si so so}", "settings", settings_json(translator->model), "source",
+        json_pack("{so so so sI sI ss si so so}", "settings", settings_json(translator->model), "source",
                   vocabulary_json(translator->source), "target", vocabulary_json(translator->target), "longest_line",
-                  (json_int_t)translator->max_length, "parameters", (json_int_t)at_params_count(params), "arrays",
-                  at_params_number(params), "training", training, "history", history);
+                  (json_int_t)translator->max_length, "parameters", (json_int_t)at_params_count(params), "weights",
+                  weights_name(params), "arrays", at_params_number(params), "training", training, "history", history);
     char *text =
         all && !no_memory ? at_json_text(all, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(all);

@@ -106,7 +106,7 @@ bool at_params_finite(at_params *params, const char *path, at_error *error)
     char found[OFFSET_TEXT];
     for (int i = 0; i < at_params_number(params); i++) {
         const at_array array = param_array(params, i);
-        if (find_not_finite(&array, true, found, sizeof found))
+        if (array.data && find_not_finite(&array, true, found, sizeof found)) /* fewer bits are always finite */
             return at_fail(error, AT_FAILED, "'%s' is not written: tensor '%s' holds %s", path,
                            at_params_name(params, i), found);
     }
@@ -115,14 +115,81 @@ bool at_params_finite(at_params *params, const char *path, at_error *error)
 
 /* ---- Parameters ----------------------------------------------------------------------------------------------- */
 
+/* The type of a matrix in the file; int8 has a tensor NAME.scale beside it, a number for each row. */
+static const at_dtype narrow_dtypes[AT_NUMBER_TYPES] = {AT_REAL_DTYPE, AT_BF16, AT_F16, AT_I8};
+#define SCALE ".scale"
+enum { SCALE_NAME = 200 }; /* names of parameters are shorter than 120 */
+
+static const char *name_of_scale(const char *name, char full[SCALE_NAME])
+{
+    snprintf(full, SCALE_NAME, "%s" SCALE, name);
+    return full;
+}
+
+/* The type of numbers of a parameter that is stored as `dtype`; -1: it cannot be stored so. */
+static int type_of(const at_params *params, int index, at_dtype dtype)
+{
+    for (int type = AT_NUMBERS_REAL; type < AT_NUMBER_TYPES; type++)
+        if (narrow_dtypes[type] == dtype && (type == AT_NUMBERS_REAL || at_params_is_matrix(params, index)))
+            return type;
+    return -1;
+}
+
+static bool put_narrow(at_params *params, int index, at_tensors *file, at_error *error)
+{
+    const at_shape shape = at_params_shape(params, index);
+    const char *name = at_params_name(params, index);
+    at_array *rows = at_array_new(narrow_dtypes[at_params_type(params, index)], 2, shape.dim, error);
+    const at_real *scale = rows ? at_params_get_narrow(params, index, rows->data) : NULL;
+    const at_array scales = {.dtype = AT_REAL_DTYPE, .rank = 1, .dim = {shape.dim[0]}, .data = (void *)scale};
+    char scale_name[SCALE_NAME];
+    const bool done = rows && at_tensors_put(file, name, rows, error) &&
+                      (!scale || at_tensors_put(file, name_of_scale(name, scale_name), &scales, error));
+    at_array_free(rows);
+    return done;
+}
+
 bool at_params_put(at_params *params, at_tensors *file, at_error *error)
 {
     for (int i = 0; i < at_params_number(params); i++) {
         const at_array array = param_array(params, i);
-        if (!at_tensors_put(file, at_params_name(params, i), &array, error))
+        if (!(array.data ? at_tensors_put(file, at_params_name(params, i), &array, error)
+                         : put_narrow(params, i, file, error)))
             return false;
     }
     return true;
+}
+
+/* A matrix of int8 has its scale, and nothing else has one. The widened numbers have to be finite. */
+static bool scale_fits(const at_params *params, int index, const at_tensors *file, const char *path, at_error *error)
+{
+    const char *name = at_params_name(params, index);
+    char scale_name[SCALE_NAME];
+    const at_array *scale = at_tensors_get(file, name_of_scale(name, scale_name));
+    const int64_t rows = at_params_shape(params, index).dim[0];
+    if (at_tensors_get(file, name)->dtype != AT_I8)
+        return true;
+    if (!scale || scale->dtype != AT_REAL_DTYPE || scale->rank != 1 || scale->dim[0] != rows)
+        return at_fail(error, AT_FORMAT, "'%s' needs '%s', float32 [%lld]: a factor for each row of '%s'", path,
+                       scale_name, (long long)rows, name);
+    for (int64_t i = 0; i < rows; i++) {
+        const at_real s = ((const at_real *)scale->data)[i];
+        if (!(s >= 0 && isfinite(s * 128)))
+            return at_fail(error, AT_FORMAT, "'%s': number %lld of '%s' is %g; a factor is 0 or more, and finite", path,
+                           (long long)i, scale_name, (double)s);
+    }
+    return true;
+}
+
+/* Whether the name is that of the scale of a matrix of int8. */
+static bool is_scale(const at_params *params, const at_tensors *file, const char *name)
+{
+    const size_t length = strlen(name), ending = strlen(SCALE);
+    char matrix[SCALE_NAME];
+    if (length <= ending || length >= sizeof matrix || strcmp(name + length - ending, SCALE) != 0)
+        return false;
+    snprintf(matrix, sizeof matrix, "%.*s", (int)(length - ending), name);
+    return at_params_find(params, matrix) >= 0 && at_tensors_get(file, matrix)->dtype == AT_I8;
 }
 
 /* Exactly our parameters: each with its shape, and no other name but those that begin with the other prefix. */
@@ -137,32 +204,68 @@ static bool params_fit(const at_params *params, const at_tensors *file, const ch
         char is[AT_SHAPE_TEXT], needs[AT_SHAPE_TEXT];
         if (!array)
             return at_fail(error, AT_FORMAT, "'%s' lacks the parameter '%s' that its settings need", path, name);
-        if (array->dtype != AT_REAL_DTYPE)
+        if (type_of(params, i, array->dtype) < 0)
             return at_fail(error, AT_FORMAT, "the parameter '%s' of '%s' is %s, and must be %s", name, path,
                            at_dtype_rows[array->dtype].name, at_dtype_rows[AT_REAL_DTYPE].name);
         if (array->rank != shape.rank || memcmp(array->dim, shape.dim, (size_t)shape.rank * sizeof *shape.dim) != 0)
             return at_fail(error, AT_FORMAT,
                            "the parameter '%s' of '%s' is %s, and its settings and vocabularies need %s", name, path,
                            at_dims_text(array->rank, array->dim, is), at_dims_text(shape.rank, shape.dim, needs));
+        if (!scale_fits(params, i, file, path, error))
+            return false;
     }
     for (int i = 0; i < at_tensors_count(file); i++) {
         const char *name = at_tensors_name(file, i);
         bool other = other_prefix && strncmp(name, other_prefix, strlen(other_prefix)) == 0;
-        if (!other && at_params_find(params, name) < 0)
+        if (!other && at_params_find(params, name) < 0 && !is_scale(params, file, name))
             return at_fail(error, AT_FORMAT, "'%s' holds '%s', which is not a parameter of its model", path,
                            at_shown(name, shown, sizeof shown));
     }
     return true;
 }
 
+/* Refuses a matrix of 16 bits with a NaN or an infinity, which have all bits of the exponent set. */
+static bool halves_finite(const at_array *array, const char *name, const char *path, at_error *error)
+{
+    const uint16_t *half = array->data, exponent = array->dtype == AT_BF16 ? 0x7f80 : 0x7c00;
+    for (int64_t i = 0; array->dtype != AT_I8 && i < at_array_count(array); i++)
+        if ((half[i] & exponent) == exponent)
+            return at_fail(error, AT_FORMAT,
+                           "'%s': tensor '%s' holds a NaN or an infinity at [%lld,%lld]; such a file is damaged and of "
+                           "no use",
+                           path, name, (long long)(i / array->dim[1]), (long long)(i % array->dim[1]));
+    return true;
+}
+
+static bool take_narrow(at_params *params, int index, const at_tensors *file, const char *path, at_error *error)
+{
+    const char *name = at_params_name(params, index);
+    const at_array *array = at_tensors_get(file, name);
+    char scale_name[SCALE_NAME];
+    const at_array *scale = array->dtype == AT_I8 ? at_tensors_get(file, name_of_scale(name, scale_name)) : NULL;
+    if (!halves_finite(array, name, path, error))
+        return false;
+    at_params_put_narrow(params, index, array->data, scale ? scale->data : NULL);
+    return true;
+}
+
 bool at_params_take(at_params *params, const at_tensors *file, const char *path, const char *other_prefix,
                     at_error *error)
 {
-    if (error->code != AT_OK || !params_fit(params, file, path, other_prefix, error) ||
-        !at_params_fix_values(params, error))
+    if (error->code != AT_OK || !params_fit(params, file, path, other_prefix, error))
+        return false;
+    for (int i = 0; i < at_params_number(params); i++)
+        at_params_set_type(params, i,
+                           (at_number_type)type_of(params, i, at_tensors_get(file, at_params_name(params, i))->dtype));
+    if (!at_params_fix_values(params, error))
         return false;
     for (int i = 0; i < at_params_number(params); i++) {
         const at_array *array = at_tensors_get(file, at_params_name(params, i));
+        if (at_params_type(params, i) != AT_NUMBERS_REAL) {
+            if (!take_narrow(params, i, file, path, error))
+                return false;
+            continue;
+        }
         if (!at_array_finite(array, at_params_name(params, i), path, true, error))
             return false;
         memcpy(at_params_value(params, i), array->data, (size_t)at_array_count(array) * sizeof(at_real));

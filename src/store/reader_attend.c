@@ -3,7 +3,8 @@
  *   settings {"model":"bahdanau","hidden":512,...},
  *   max-length "100", source.vocabulary and target.vocabulary {"kind":...}, history [...],
  *   training {"attend":"0.1.0","settings":{...},"data":{...},"epoch":2,"update":60}, confidence "1.5 2.25" if calibrated.
- * The SentencePiece model of a side is a tensor of bytes, vocabulary.source or vocabulary.target. */
+ * Matrices may have fewer bits (model_file.c). The SentencePiece model of a side is a tensor of bytes, vocabulary.source or
+ * vocabulary.target. */
 #include "store/readers_internal.h"
 
 #include <errno.h>

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "models/kinds.h"
 #include "models/pictures.h"
 #include "text/corpus.h"
@@ -59,6 +60,25 @@ bool at_translator_add(at_translator *translator, const char *path, at_error *er
     }
     at_translator_free(other);
     return more;
+}
+
+bool at_translator_convert(at_translator *translator, const char *weights, at_error *error)
+{
+    const char *names[AT_NUMBER_TYPES];
+    int type = -1;
+    if (error->code != AT_OK)
+        return false;
+    for (int i = 0; i < AT_NUMBER_TYPES; i++) {
+        names[i] = at_number_name((at_number_type)i);
+        if (strcmp(names[i], weights) == 0)
+            type = i;
+    }
+    if (type < 0)
+        return at_unknown("number type", weights, names, AT_NUMBER_TYPES, error);
+    if (translator->more_count > 0 || translator->model->shares > 0)
+        return at_fail(error, AT_UNSUPPORTED, "the weights of a single model can be converted, not those of %s",
+                       translator->more_count > 0 ? "an ensemble" : "one that a clone shares");
+    return at_params_convert(translator->model->params, (at_number_type)type, error);
 }
 
 at_translator *at_translator_clone(const at_translator *translator, at_error *error)

@@ -1,35 +1,9 @@
-#include "tape/params.h"
-
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/grow.h"
 #include "kernels/gemm.h"
-
-typedef struct packing {
-    at_real *numbers;
-    uint64_t version; /* the values it was packed from */
-} packing;
-
-typedef struct entry {
-    char *name;
-    at_shape shape;
-    int64_t offset; /* of its first number in the block */
-    packing packed[2];
-    bool frozen;
-} entry;
-
-struct at_params {
-    at_arena *arena; /* names, the two blocks, packed weights */
-    entry *entries;
-    int number;
-    size_t room;
-    int64_t count;
-    at_real *values, *grads; /* [count]; NULL until fixed, grads also if nothing is to be trained */
-    uint64_t version;        /* counts at_params_changed, from 1 */
-    pthread_mutex_t packing; /* several threads may read the parameters; the first that needs a packing makes it */
-};
+#include "tape/params_internal.h"
 
 at_params *at_params_new(void)
 {
@@ -37,8 +11,10 @@ at_params *at_params_new(void)
     if (!params)
         return NULL;
     params->version = 1;
+    params->names = at_arena_new();
     params->arena = at_arena_new();
-    if (!params->arena || pthread_mutex_init(&params->packing, NULL) != 0) {
+    if (!params->names || !params->arena || pthread_mutex_init(&params->packing, NULL) != 0) {
+        at_arena_free(params->names);
         at_arena_free(params->arena);
         free(params);
         return NULL;
@@ -51,6 +27,7 @@ void at_params_free(at_params *params)
     if (!params)
         return;
     pthread_mutex_destroy(&params->packing);
+    at_arena_free(params->names);
     at_arena_free(params->arena);
     free(params->entries);
     free(params);
@@ -75,35 +52,68 @@ int at_params_add(at_params *params, const char *name, at_shape shape, at_error 
         return -1;
     }
     size_t length = strlen(name) + 1;
-    char *kept = at_arena_take(params->arena, length);
+    char *kept = at_arena_take(params->names, length);
     if (!kept || !AT_GROW(params->entries, params->room, (size_t)params->number + 1)) {
         at_no_memory(error, "the parameter '%s'", name);
         return -1;
     }
     params->entries[params->number] =
-        (entry){.name = memcpy(kept, name, length), .shape = shape, .offset = params->count};
+        (at_param_entry){.name = memcpy(kept, name, length), .shape = shape, .offset = params->count};
     params->count = sum;
     return params->number++;
 }
 
-static bool make_block(at_params *params, at_real **block)
+int at_params_add_matrix(at_params *params, const char *name, at_shape shape, at_error *error)
+{
+    const int index = at_params_add(params, name, shape, error);
+    if (index >= 0)
+        params->entries[index].is_matrix = true;
+    return index;
+}
+
+bool at_block_make(at_arena *arena, int64_t count, at_real **block)
 {
     size_t bytes;
-    if (!*block && !__builtin_mul_overflow((size_t)params->count, sizeof(at_real), &bytes))
-        *block = at_arena_zeros(params->arena, bytes);
+    if (!*block && !__builtin_mul_overflow((size_t)count, sizeof(at_real), &bytes))
+        *block = at_arena_zeros(arena, bytes);
     return *block;
+}
+
+bool at_param_entry_make(at_param_entry *e, at_arena *arena, int64_t *count)
+{
+    e->offset = *count;
+    e->packed[0] = e->packed[1] = (at_packing){0};
+    e->narrow = e->scale = NULL;
+    if (e->type == AT_NUMBERS_REAL) {
+        *count += at_shape_count(e->shape);
+        return true;
+    }
+    const int64_t rows = e->shape.dim[0], columns = e->shape.dim[1];
+    e->narrow = at_arena_take(arena, (size_t)at_narrow_count(rows, columns) * at_number_size(e->type));
+    if (e->type == AT_NUMBERS_INT8) /* filled up to whole panels */
+        e->scale = at_arena_zeros(arena, (size_t)at_narrow_count(rows, 1) * sizeof *e->scale);
+    return e->narrow && (e->scale || e->type != AT_NUMBERS_INT8);
 }
 
 bool at_params_fix_values(at_params *params, at_error *error)
 {
-    return error->code == AT_OK &&
-           (make_block(params, &params->values) || at_no_memory(error, "%lld parameters", (long long)params->count));
+    int64_t count = 0;
+    bool done = true;
+    if (error->code != AT_OK || params->values)
+        return error->code == AT_OK;
+    for (int i = 0; done && i < params->number; i++)
+        done = at_param_entry_make(&params->entries[i], params->arena, &count);
+    return (done && at_block_make(params->arena, count, &params->values)) ||
+           at_no_memory(error, "%lld parameters", (long long)params->count);
 }
 
 bool at_params_fix(at_params *params, at_error *error)
 {
+    for (int i = 0; i < params->number; i++)
+        if (params->entries[i].type != AT_NUMBERS_REAL)
+            return at_fail(error, AT_USAGE, "parameters in fewer bits cannot be trained");
     return error->code == AT_OK &&
-           ((make_block(params, &params->grads) && make_block(params, &params->values)) ||
+           ((at_block_make(params->arena, params->count, &params->grads) && at_params_fix_values(params, error)) ||
             at_no_memory(error, "%lld parameters and their gradients", (long long)params->count));
 }
 
@@ -139,7 +149,8 @@ at_shape at_params_shape(const at_params *params, int index)
 
 at_real *at_params_value(at_params *params, int index)
 {
-    return params->values + params->entries[index].offset;
+    const at_param_entry *e = &params->entries[index];
+    return e->type == AT_NUMBERS_REAL ? params->values + e->offset : NULL;
 }
 
 int at_params_find(const at_params *params, const char *name)
@@ -161,7 +172,7 @@ bool at_params_frozen(const at_params *params, int index)
     return params->entries[index].frozen;
 }
 
-at_tensor *at_param(at_tape *tape, at_params *params, int index)
+at_tensor *at_weights(at_tape *tape, at_params *params, int index)
 {
     if (!at_tape_ok(tape))
         return NULL;
@@ -170,9 +181,9 @@ at_tensor *at_param(at_tape *tape, at_params *params, int index)
                 params->values ? params->number : 0);
         return NULL;
     }
-    entry *e = &params->entries[index];
+    at_param_entry *e = &params->entries[index];
     at_real *grad = params->grads ? params->grads + e->offset : NULL;
-    at_tensor *leaf = at_leaf(tape, e->shape, params->values + e->offset, grad, grad);
+    at_tensor *leaf = at_leaf(tape, e->shape, at_params_value(params, index), grad, grad);
     if (leaf) {
         leaf->params = params;
         leaf->param = index;
@@ -181,7 +192,7 @@ at_tensor *at_param(at_tape *tape, at_params *params, int index)
 }
 
 /* The parameter W [rows,columns] as the B of a product: B = W^T when transposed (x W^T), else B = W. */
-static const at_real *pack(at_params *params, const entry *e, packing *p, bool transposed)
+static const at_real *pack(at_params *params, const at_param_entry *e, at_packing *p, bool transposed)
 {
     int64_t rows = e->shape.dim[0], columns = e->shape.dim[1];
     int64_t k = transposed ? columns : rows, n = transposed ? rows : columns;
@@ -199,10 +210,10 @@ static const at_real *pack(at_params *params, const entry *e, packing *p, bool t
 
 const at_real *at_params_packed(at_params *params, int index, bool transposed)
 {
-    entry *e = &params->entries[index];
-    if (e->shape.rank != 2 || !params->values)
+    at_param_entry *e = &params->entries[index];
+    if (e->shape.rank != 2 || !params->values || e->type != AT_NUMBERS_REAL)
         return NULL;
-    packing *p = &e->packed[transposed];
+    at_packing *p = &e->packed[transposed];
     if (__atomic_load_n(&p->version, __ATOMIC_ACQUIRE) == params->version)
         return p->numbers;
     pthread_mutex_lock(&params->packing);

@@ -373,14 +373,15 @@ static void linear_backward(at_node *node)
                         .a = gz,
                         .a_row = out,
                         .a_col = 1,
-                        .b = w->value,
+                        .b = at_weights_wide(w),
                         .b_row = in,
                         .b_col = 1,
                         .packed = at_weights_packed(w, false),
                         .c = x_grad,
                         .c_row = in,
                         .accumulate = x_add};
-        at_product(tape, &gemm);
+        if (gemm.b)
+            at_product(tape, &gemm);
     }
     at_weights_grad(tape, w, rows, gz, x->value);
 }
@@ -419,6 +420,7 @@ at_tensor *at_linear(at_tensor *x, at_tensor *w, at_tensor *b, at_act act)
                     .b_row = 1,
                     .b_col = in,
                     .packed = at_weights_packed(w, true),
+                    .narrow = w->value ? (at_narrow){0} : at_params_narrow(w->params, w->param),
                     .c = y->value,
                     .c_row = out,
                     .bias = b ? b->value : NULL,

@@ -7,6 +7,7 @@
 #include "kernels/rows.h"
 #include "tape/block.h"
 #include "tape/ops.h"
+#include "tape/params.h"
 
 /* ---- embedding: y_i = table[id_i], zeros for id -1 ---- */
 
@@ -47,9 +48,12 @@ at_tensor *at_embedding(at_tensor *table, const int32_t *ids, at_shape ids_shape
     at_tensor *y = at_tensor_make(tape, shape);
     if (!y)
         return NULL;
+    const at_narrow narrow = table->value ? (at_narrow){0} : at_params_narrow(table->params, table->param);
     for (int64_t i = 0; i < count; i++) {
         if (ids[i] < 0)
             memset(y->value + i * size, 0, (size_t)size * sizeof *y->value);
+        else if (narrow.numbers)
+            at_narrow_row(&narrow, size, ids[i], y->value + i * size);
         else
             memcpy(y->value + i * size, table->value + ids[i] * size, (size_t)size * sizeof *y->value);
     }

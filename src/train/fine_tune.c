@@ -32,6 +32,8 @@ bool at_trainer_load_initial(at_trainer *trainer, at_error *error)
 {
     if (trainer->settings->init)
         trainer->initial = load_initial(trainer->settings, error);
+    if (trainer->initial && !trainer->settings->valid_only) /* weights of fewer bits are trained as floats */
+        at_params_convert(trainer->initial->model->params, AT_NUMBERS_REAL, error);
     return error->code == AT_OK;
 }
 

@@ -199,6 +199,8 @@ bool at_translator_prune(at_translator *translator, const at_head *heads, int co
         if (projection_of(model, &heads[i]) < 0)
             return at_fail(error, AT_UNSUPPORTED, "the model has no head %d.%d of this kind", heads[i].layer,
                            heads[i].head);
+    if (!at_params_convert(model->params, AT_NUMBERS_REAL, error)) /* a part of a row of int8 cannot be changed alone */
+        return false;
     const int64_t d = model->settings.hidden, size = d / model->settings.heads;
     for (int i = 0; i < count; i++) {
         at_real *O = at_params_value(model->params, projection_of(model, &heads[i])); /* [d, H size] */

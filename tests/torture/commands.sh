@@ -64,7 +64,7 @@ transformer="--source s/source --target s/target --hidden 2 --batch-size 1 --max
         echo "s/$model.model m align -m m --source s/source --target s/target --threads 1 --quiet"
         echo "s/$model.model m encode -m m -o out.npy --mean --threads 1 --quiet < s/source"
         echo "s/$model.model m average -o mean m s/$model.model --quiet"
-        echo "s/$model.model m convert m -o converted --quiet"
+        echo "s/$model.model m convert m -o converted --weights int8 --quiet"
         echo "s/$model.model m show a -m m --quiet"
     done
     echo "s/transformer-lm.model m translate -m m --max-length 6 --threads 1 --quiet < s/target"

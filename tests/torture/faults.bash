@@ -50,7 +50,7 @@ score-sentences: score bleu ter --reference few --sentence --json --threads 1
 score-links: score aer --reference links --threads 1
 perplexity: score perplexity -m m --source lines --reference lines --threads 1
 average: average m n -o mean --threads 1
-convert: convert m -o converted --threads 1
+convert: convert m -o converted --weights int8 --threads 1
 compare: compare spec --directory runs --json table.json --html table.html --latex table.tex --csv table.csv --jobs 1 --quiet
 compare-print: compare --print luong
 curve: curve old.log.jsonl

@@ -159,7 +159,7 @@ writer() # NAME: sets the array $command
     show) command=("$attend" show "$(head -n 1 lines)" -m a -o run/weights.safetensors) ;;
     show-svg) command=("$attend" show "$(head -n 1 lines)" -m a --sums -o run/weights.svg) ;;
     show-page) command=("$attend" show "$(head -n 1 lines)" -m a -o run/weights.html) ;;
-    convert) command=("$attend" convert a -o run/converted) ;;
+    convert) command=("$attend" convert a -o run/converted --weights bf16) ;;
     esac
     rm -rf run
     cp -r old/"$1" run 2>/dev/null || mkdir run
