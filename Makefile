@@ -7,6 +7,7 @@
 #   make test-page  deps, build, then the pages of attend serve in a real browser (installs chromium, npm, puppeteer-core,
 #                   axe-core); ATTEND=FILE tests the command of another build
 #   make test-clients  six npm clients of LibreTranslate and Debian's dialect against attend serve; ATTEND=FILE as above
+#   make test-python   the Python package, with pytest; LIBRARY=FILE tests it with the libattend.so of another build
 #   make load       attend serve under load for LOAD_SECONDS (600): LOAD_MODEL, from de to en, and LOAD_LINES, source lines
 #   make check-long the tests on the optimised release build, with more models and a million lines, the ABI
 #                   against the stored one, the unit tests on aarch64 under qemu, and make torture
@@ -17,7 +18,7 @@
 #   make fuzz       20 seconds of each fuzzer (FUZZ_SECONDS), or FUZZ_RUNS inputs, built with clang in build/fuzz
 #   make bench      times matrix products, attention, convolutions, and a recurrent layer against attention
 #   make peers      installs the libraries that they are compared with
-#   make install    PREFIX=/usr/local, DESTDIR honoured
+#   make install    PREFIX=/usr/local, DESTDIR honoured; PYTHON_DIR=FOLDER installs the Python package there
 #   make format     clang-format over the whole tree
 #   make clean
 #
@@ -38,6 +39,10 @@ LONG_PACKAGES = abigail-tools gcc-aarch64-linux-gnu qemu-user
 TORTURE_PACKAGES = valgrind
 # Debian packages npm separately; other distributions include it in nodejs.
 PAGE_PACKAGES = chromium nodejs $(if $(shell command -v npm),,npm)
+
+PYTHON_PACKAGES = python3-pytest python3-numpy
+# Debian's packages are for Debian's Python, whichever comes first in the path.
+PYTHON       ?= $(firstword $(wildcard /usr/bin/python3) python3)
 
 # A build with nothing to do prints nothing.
 MAKEFLAGS += --no-print-directory
@@ -81,6 +86,11 @@ test-clients: deps
 	@[ -n "$(ATTEND)" ] || $(MAKE) build
 	@bash tests/clients/run.sh $(or $(ATTEND),build/attend) build/clients
 
+test-python: deps
+	@bash cmake/packages.sh $(PYTHON_PACKAGES)
+	@[ -n "$(LIBRARY)" ] || $(MAKE) build
+	@ATTEND_LIBRARY=$$(realpath $(or $(LIBRARY),build/libattend.so)) $(PYTHON) -m pytest -q -rs -p no:cacheprovider tests/python
+
 load: deps
 	@bash cmake/packages.sh nodejs wrk curl
 	@[ -n "$(ATTEND)" ] || $(MAKE) build
@@ -123,7 +133,7 @@ peers: build
 	@bash bench/peers.sh
 
 install: tools
-	@$(CONFIGURE) -B build -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
+	@$(CONFIGURE) -B build -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DAT_PYTHON_DIR=$(PYTHON_DIR) >/dev/null
 	@cmake --build build -j $(JOBS)
 	@DESTDIR=$(DESTDIR) cmake --install build
 
@@ -133,4 +143,4 @@ format:
 clean:
 	@rm -rf build
 
-.PHONY: all tools deps test-deps build demo test test-page test-clients load check-long abi clang fuzz torture bench peers install format clean
+.PHONY: all tools deps test-deps build demo test test-page test-clients test-python load check-long abi clang fuzz torture bench peers install format clean

@@ -13,6 +13,12 @@ if(AT_BENCH)
 endif()
 install(FILES include/attend.h include/attend_unstable.h include/attend_server.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
+# The Python package has nothing to compile; it is for a folder that Python searches.
+set(AT_PYTHON_DIR "" CACHE STRING "Install the Python package into this folder; empty: not at all")
+if(AT_PYTHON_DIR)
+  install(DIRECTORY python/attend DESTINATION ${AT_PYTHON_DIR} PATTERN __pycache__ EXCLUDE)
+endif()
+
 # For systemd, which looks there in every prefix that it knows.
 configure_file(cmake/attend-serve.service.in attend-serve.service @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/attend-serve.service DESTINATION lib/systemd/system)
