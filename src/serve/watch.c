@@ -54,7 +54,7 @@ static void add_point(training_run *r, const char *name, double update, double v
             json_array_remove(list, i);
 }
 
-/* The share of the run that is done by its nearest limit; 0: no limit is known. */
+/* The share of the run that is done by its nearest limit of updates or epochs; 0: there is none. */
 static double done_share(const training_run *r)
 {
     const double updates = number(r->start, "updates"), epochs = number(r->start, "epochs");
@@ -62,6 +62,15 @@ static double done_share(const training_run *r)
     const double part = r->sentences > 0 ? fmin(1, r->in_epoch / r->sentences) : 0;
     const double by_epochs = epochs > 0 && r->sentences > 0 ? (r->epoch - 1 + part) / epochs : 0;
     return fmin(1, fmax(by_updates, by_epochs));
+}
+
+/* The seconds that are left until the nearest limit; not a number if none is known. */
+static double seconds_left(const training_run *r)
+{
+    const double share = done_share(r), fresh = share - r->share_since, minutes = number(r->start, "minutes");
+    const double by_share = fresh > 0 && r->seconds > 0 ? r->seconds * (1 - share) / fresh : NAN;
+    return fmin(by_share,
+                minutes > 0 ? fmax(0, 60 * minutes - r->seconds) : NAN); /* fmin leaves out what is no number */
 }
 
 static void read_line(training_run *r, const json_t *line)
@@ -129,15 +138,15 @@ static json_t *describe(const char *path, const char *name)
     struct stat status = {0};
     json_t *answer = read_log(&r, path) ? json_object() : NULL;
     if (answer) {
-        const double share = done_share(&r), fresh = share - r.share_since;
-        const bool known = fresh > 0 && r.seconds > 0 && !r.reason;
+        const double left = r.reason ? NAN : seconds_left(&r);
         const double quiet = stat(path, &status) == 0 ? difftime(time(NULL), status.st_mtime) : 0;
-        const bool good =
-            set(answer, "name", json_string(name)) && set(answer, "update", json_real(r.update)) &&
-            set(answer, "epoch", json_real(r.epoch)) && set(answer, "share", json_real(r.reason ? 1 : share)) &&
-            set(answer, "left", known ? json_real(round(r.seconds * (1 - share) / fresh)) : json_null()) &&
-            set(answer, "ended", r.reason ? json_string(r.reason) : json_null()) &&
-            set(answer, "quiet", json_real(fmax(0, quiet))) && json_object_set(answer, "series", r.series) == 0;
+        const bool good = set(answer, "name", json_string(name)) && set(answer, "update", json_real(r.update)) &&
+                          set(answer, "epoch", json_real(r.epoch)) &&
+                          set(answer, "share", json_real(r.reason ? 1 : done_share(&r))) &&
+                          set(answer, "left", isnan(left) ? json_null() : json_real(round(left))) &&
+                          set(answer, "ended", r.reason ? json_string(r.reason) : json_null()) &&
+                          set(answer, "quiet", json_real(fmax(0, quiet))) &&
+                          json_object_set(answer, "series", r.series) == 0;
         answer = settled(answer, good);
     }
     json_decref(r.series);

@@ -82,9 +82,11 @@ end
 # ---- Runs of training
 mkdir runs
 cp model.log.jsonl runs/first.log.jsonl
+grep -v '"event":"end"' model.log.jsonl | sed '1s/"run":{/"run":{"minutes":"10",/; 1s/"epochs":[^,]*,//; s/"seconds":[0-9.e-]*/"seconds":20/' >runs/minutes.log.jsonl
 start --watch other.log.jsonl --watch runs
 got=$(curl -sS "$at/watch/runs")
 [[ $got == '[{"name":"other","update":60.0,"epoch":3.0,"share":1.0,"left":null,"ended":"epochs",'*'{"name":"first",'* ]] || fail "/watch/runs says $got"
+grep -qE '"name":"minutes","update":60[.]0,"epoch":3[.]0,"share":[0-9.]*,"left":(580|560|540)[.]0,"ended":null' <<<"$got" || fail "a run of ten minutes: /watch/runs says $got"
 grep -q '<tr><th scope="row">first</th><td>60</td>' <<<"$(curl -sS "$at/watch/en")" || fail "/watch has no table of runs"
 asked 404 '{"error":"There is nothing at this address"}' "$at/watch/other"
 asked 404 '{"error":"There is nothing at this address"}' "$at/translator/en"

@@ -78,7 +78,7 @@ function malformed() {
   return Buffer.concat([draw(5) ? Buffer.from(head) : mutate(Buffer.from(head)), body]);
 }
 
-// Each connection sends requests until it is closed, or half a second passes without an answer; then the next one is opened.
+// Each connection sends requests until it is closed, by either side, or a tenth of a second passes without an answer; then the next one is opened.
 async function broken(source, expected, count, connections) {
   const statuses = {}, wrong = [];
   let sent = 0;
@@ -93,10 +93,10 @@ async function broken(source, expected, count, connections) {
     const end = () => { if (!done) { done = true; clearTimeout(timer); socket.destroy(); resolve(); } };
     const next = () => {
       clearTimeout(timer);
-      if (sent >= count) return end();
+      if (sent >= count || socket.writableEnded) return end();
       sent++;
-      socket.write(malformed());
-      timer = setTimeout(end, 500);
+      socket[draw(2) ? "write" : "end"](malformed());
+      timer = setTimeout(end, 100);
     };
     socket.on("connect", next).on("error", end).on("close", end);
     socket.on("data", (bytes) => {
