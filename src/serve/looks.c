@@ -274,19 +274,22 @@ char *at_look_alternatives(const at_look *look, at_error *error)
 
 /* ---- The explorer ----------------------------------------------------------------------------------------------- */
 
+/* With the search step by step, as wide as the page's own at least. */
 char *at_look_explorer(const at_look *look, at_error *error)
 {
-    const at_search_settings settings = {
-        .stop = look->stop, .beam = look->beam, .length_penalty = look->length_penalty};
+    at_search_settings settings = {.stop = look->stop, .beam = look->beam, .length_penalty = look->length_penalty};
     char *source = strndup(look->source.text, look->source.size), *html = NULL;
     at_maps *maps = source ? at_maps_new(look->translator, &settings, &look->source,
                                          look->target.size > 0 ? &look->target : NULL, error)
                            : NULL;
-    const at_explorer page = {.title = look->title, .source = source};
-    if (maps)
+    settings.beam = look->beam > AT_PAGE_ALTERNATIVES ? look->beam : AT_PAGE_ALTERNATIVES + 1;
+    at_beams *beams = maps ? at_beams_new(look->translator, &settings, &look->source, error) : NULL;
+    const at_explorer page = {.title = look->title, .source = source, .beams = beams};
+    if (beams)
         html = at_explorer_line(&page, maps, NULL, NULL, error);
     else if (!source)
         at_no_memory(error, "the explorer's page");
+    at_beams_free(beams);
     at_maps_free(maps);
     free(source);
     return html;

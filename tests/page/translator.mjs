@@ -100,6 +100,8 @@ await run(async () => {
   const explorer = await opened(base, () => page.click("#explore button"));
   await until(explorer, "the explorer draws", () => document.querySelector("#figure svg, #figure canvas, #figure table"));
   check((await text(explorer, "body")).includes("a <b c"), "the explorer has the text");
+  await explorer.$$eval("#views button", (all) => all.at(-1).click());
+  check((await explorer.$$("#figure .unit")).length > 4, "the explorer has the search");
   await sound(explorer, "the explorer");
   await shot(explorer, "explorer");
   await explorer.close();
