@@ -62,18 +62,21 @@ static void check_values(const at_pictures *pictures, int64_t index, uint64_t se
     free(changed);
 }
 
-static void add(at_pictures *pictures, const char *line, size_t length, uint64_t seed)
+/* With `joined`, the picture x.png beside the one of the line. */
+static void add(at_pictures *pictures, const char *line, size_t length, uint64_t seed, bool joined)
 {
     at_error error = {0};
     const int64_t count = at_pictures_count(pictures);
     int64_t index;
-    const size_t before = length > 0 ? sizeof folder : 0; /* an empty line stays one */
-    char *path = malloc(before + length + 1);             /* the line in the folder */
-    if (before > 0) {
-        memcpy(path, folder, sizeof folder - 1);
-        path[sizeof folder - 1] = '/';
-        memcpy(path + before, line, length);
-    }
+    char first[80] = "";
+    if (joined)
+        snprintf(first, sizeof first, "%s/x.png" AT_PICTURE_BAR, folder);
+    if (length > 0) /* an empty line stays one */
+        snprintf(first + strlen(first), sizeof first - strlen(first), "%s/", folder);
+    const size_t before = strlen(first);
+    char *path = malloc(before + length + 1); /* the line in the folder */
+    memcpy(path, first, before);
+    memcpy(path + before, line, length);
     const bool done = at_pictures_add(pictures, path, before + length, &index, &error);
     free(path);
     expect_message(done, &error);
@@ -87,7 +90,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (size < 2)
         return 0;
     const uint8_t *line = bytes + 2, *end = memchr(line, '\n', size - 2);
-    if (!end || memchr(line, '/', (size_t)(end - line))) /* other files than the two names are not for us */
+    const size_t bar = strlen(AT_PICTURE_BAR);
+    if (!end || memchr(line, '/', (size_t)(end - line)) ||
+        memmem(line, (size_t)(end - line), AT_PICTURE_BAR, bar)) /* other files than the two names are not for us */
         return 0;
     at_picture_form form = {bytes[0] & 15, bytes[0] >> 4, bytes[1] & 1 ? 3 : 1, bytes[1] & 2};
     if (form.features)
@@ -98,10 +103,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     at_error error = {0};
     at_pictures *pictures = at_pictures_new(&form, &error);
     expect_message(pictures, &error);
-    add(pictures, (const char *)line, (size_t)(end - line), bytes[1]);
+    add(pictures, (const char *)line, (size_t)(end - line), bytes[1], false);
+    add(pictures, (const char *)line, (size_t)(end - line), bytes[1], true);
     at_pictures_clear(pictures);
-    add(pictures, "x.npy[0]", 8, bytes[0]);
-    add(pictures, "x.png", 5, bytes[0]);
+    add(pictures, "x.npy[0]", 8, bytes[0], false);
+    add(pictures, "x.png", 5, bytes[0], false);
     at_pictures_free(pictures);
     close(file);
     return 0;

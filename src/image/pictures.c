@@ -177,11 +177,8 @@ static bool take_item(char *path, int64_t *item)
     return true;
 }
 
-bool at_pictures_add(at_pictures *pictures, const char *line, size_t length, int64_t *index, at_error *error)
+static bool add_part(at_pictures *pictures, const char *line, size_t length, at_error *error)
 {
-    *index = -1;
-    if (error->code != AT_OK)
-        return false;
     if (length == 0)
         return at_fail(error, AT_FORMAT,
                        "it is empty; it should be the path of a picture, or an item of an array such as x.npy[0]");
@@ -194,7 +191,27 @@ bool at_pictures_add(at_pictures *pictures, const char *line, size_t length, int
     const bool done =
         take_item(path, &item) ? at_pictures_add_item(pictures, path, item, error) : add_file(pictures, path, error);
     free(path);
-    if (done)
-        *index = (int64_t)pictures->count - 1;
     return done;
+}
+
+bool at_pictures_add(at_pictures *pictures, const char *line, size_t length, int64_t *index, at_error *error)
+{
+    enum { BAR = sizeof AT_PICTURE_BAR - 1 };
+    const size_t count = pictures->count, used = pictures->used;
+    const char *end = line + length, *bar;
+    *index = -1;
+    if (error->code != AT_OK)
+        return false;
+    bool done = true;
+    for (; done && (bar = length ? memmem(line, (size_t)(end - line), AT_PICTURE_BAR, BAR) : NULL); line = bar + BAR)
+        done = add_part(pictures, line, (size_t)(bar - line), error);
+    done = done && add_part(pictures, line, (size_t)(end - line), error) &&
+           (pictures->count == count + 1 || at_pictures_join(pictures, count, error));
+    if (!done) {
+        pictures->count = count;
+        pictures->used = used;
+        return false;
+    }
+    *index = (int64_t)count;
+    return true;
 }

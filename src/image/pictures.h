@@ -18,6 +18,9 @@ typedef struct at_picture_form {
 /* A picture that keeps its size, or gets one from its proportions, may have this many pixels. */
 enum { AT_PICTURE_PIXELS = 1 << 22 };
 
+/* Between the names of pictures that are joined to one. */
+#define AT_PICTURE_BAR " | "
+
 typedef struct at_pictures at_pictures; /* by index from 0 */
 at_pictures *at_pictures_new(const at_picture_form *form, at_error *error);
 void at_pictures_free(at_pictures *pictures);
@@ -27,7 +30,7 @@ void at_pictures_clear(at_pictures *pictures); /* forgets the pictures, keeps th
 at_picture_form at_pictures_form(const at_pictures *pictures);
 
 /* Adds the picture that a source line names: the path of a PNG or JPEG file, or PATH.npy[INDEX], an item from 0 of an array: uint8 [N,H,W] or [N,H,W,3] of pictures, float16, float32 or float64 [N,L,D]
- * of features. *index is its number, or -1 with an error that names the file. Nothing is added then. */
+ * of features. Several of them with AT_PICTURE_BAR between are one picture, side by side. *index is its number, or -1 with an error that names the file. Nothing is added then. */
 bool at_pictures_add(at_pictures *pictures, const char *line, size_t length, int64_t *index, at_error *error);
 
 int64_t at_pictures_count(const at_pictures *pictures);

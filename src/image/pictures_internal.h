@@ -37,5 +37,7 @@ bool at_pictures_add_image(at_pictures *pictures, at_image *image, const char *n
 /* Room for a picture with `size` bytes of values, which the caller writes before at_pictures_keep. */
 uint8_t *at_pictures_room(at_pictures *pictures, size_t size, const char *name, at_error *error);
 void at_pictures_keep(at_pictures *pictures, int64_t height, int64_t width, size_t size);
+/* Makes one picture of those from number `first` on, side by side. */
+bool at_pictures_join(at_pictures *pictures, size_t first, at_error *error);
 
 #endif

@@ -23,25 +23,53 @@ static bool list_items(at_line_list *list, const char *path, at_error *error)
     return true;
 }
 
+/* The end of the name at `name`, before the bar that joins it to the next, or `end`. */
+static const char *name_end(const char *name, const char *end)
+{
+    const char *bar = memmem(name, (size_t)(end - name), AT_PICTURE_BAR, sizeof AT_PICTURE_BAR - 1);
+    return bar ? bar : end;
+}
+
+/* Bytes of a line whose names get a folder before them. */
+static size_t size_with(at_line line, size_t folder)
+{
+    const char *end = line.text + line.size;
+    size_t size = line.size + folder;
+    for (const char *at = line.text; line.size && (at = name_end(at, end)) < end; at += sizeof AT_PICTURE_BAR - 1)
+        size += folder;
+    return size;
+}
+
+/* Writes the line with the folder before each relative name, and returns the end of it. */
+static char *put_with(char *to, at_line line, const char *path, size_t folder)
+{
+    const char *end = line.text + line.size;
+    for (const char *name = line.text; line.size && name <= end;) {
+        const char *stop = name_end(name, end), *next = stop < end ? stop + sizeof AT_PICTURE_BAR - 1 : end + 1;
+        const size_t before = name < stop && *name != '/' ? folder : 0;
+        const size_t size = (size_t)((next < end ? next : end) - name);
+        memcpy(to, path, before);
+        memcpy(to + before, name, size);
+        to += before + size;
+        name = next;
+    }
+    return to;
+}
+
 char *at_picture_paths(at_line *lines, int64_t count, const char *path, at_error *error)
 {
     const char *slash = strrchr(path, '/');
     const size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
     size_t size = 1;
     for (int64_t i = 0; i < count; i++)
-        size += lines[i].size + folder;
+        size += size_with(lines[i], folder);
     char *bytes = malloc(size), *at = bytes;
     if (!bytes)
         at_no_memory(error, "the lines of '%s'", path);
     for (int64_t i = 0; bytes && i < count; i++) {
-        const at_line line = lines[i];
-        const size_t before = line.size > 0 && line.text[0] != '/' ? folder : 0;
-        lines[i] = (at_line){at, before + line.size};
-        memcpy(at, path, before);
-        at += before;
-        if (line.size)
-            memcpy(at, line.text, line.size);
-        at += line.size;
+        char *end = put_with(at, lines[i], path, folder);
+        lines[i] = (at_line){at, (size_t)(end - at)};
+        at = end;
     }
     return bytes;
 }

@@ -1,6 +1,7 @@
 #include "train/loss_internal.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "tape/block.h"
 #include "tape/ops.h"
@@ -83,6 +84,22 @@ static at_tensor *doubly_stochastic_loss(const at_loss *loss, const at_batch *ba
     return at_scale(at_sum(at_mul(missing, missing), -1), (at_real)loss->options.doubly_stochastic);
 }
 
+/* The previous target tokens [B,T] of a batch, each unknown with a probability, so that the decoder has to look at the source.
+ * The first, which begins every target, stays, and so does padding. */
+static const int32_t *drop_words(at_loss *loss, const at_batch *batch, at_tape *tape)
+{
+    const int64_t T = batch->target_length;
+    int32_t *ids = at_room(tape, (size_t)(batch->rows * T) * sizeof *ids);
+    if (!ids)
+        return NULL;
+    memcpy(ids, batch->input, (size_t)(batch->rows * T) * sizeof *ids);
+    for (int64_t b = 0; b < batch->rows; b++)
+        for (int64_t t = 1; t < batch->target_lengths[b]; t++)
+            if (at_rng_uniform(&loss->rng) < loss->options.word_dropout)
+                ids[b * T + t] = AT_UNKNOWN;
+    return ids;
+}
+
 /* The targets [B,T] without padding, in the order of packed logits. */
 static const int32_t *packed_targets(at_tape *tape, const at_batch *batch)
 {
@@ -135,9 +152,13 @@ bool at_batch_loss(at_loss *loss, const at_batch *batch, bool learn, double *sum
                               .lengths = batch->source_lengths,
                               .pictures = loss->pictures,
                               .augment = loss->augment};
+    const bool drops = learn && options->word_dropout > 0;
+    const int32_t *input = drops ? drop_words(loss, batch, tape) : batch->input;
+    if (!input)
+        return at_no_memory(error, "a batch");
     at_parts encoded = at_model_encode(model, &pass, &source);
     at_parts state = at_model_start(model, &pass, &source, &encoded);
-    at_decoded decoded = at_model_decode(model, &pass, &source, &encoded, &state, batch->input, batch->target_length);
+    at_decoded decoded = at_model_decode(model, &pass, &source, &encoded, &state, input, batch->target_length);
     const int32_t *targets = batch->target;
     at_tensor *flat = decoded.logits; /* [sum of lengths, V] */
     if (decoded.packed)

@@ -108,6 +108,10 @@ static const at_setting after[] = {
     OF_UPDATES(NUMBER, "label-smoothing", label_smoothing, SAME, .argument = "SHARE", .fallback = "0", .most = 1,
                .limits = AT_BELOW_MOST,
                .help = "share of the target probability that is spread over the whole vocabulary"),
+    OF_UPDATES(NUMBER, "word-dropout", word_dropout, SAME, .argument = "SHARE", .fallback = "0", .most = 1,
+               .limits = AT_BELOW_MOST,
+               .help = "probability that a previous target token is unknown to the decoder in training, so that it "
+                       "relies less on what it wrote and more on the source"),
     OF_UPDATES(NUMBER, "guided-weight", guided_weight, SAME, .argument = "FACTOR", .fallback = "0.1",
                .help = "weight in the loss of the alignments' cross-entropy"),
     OF_UPDATES(

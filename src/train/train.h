@@ -43,6 +43,7 @@ typedef struct at_train_settings {
     const char *guided_alignment; /* file of links between the words of the training pairs, or NULL */
     double guided_weight;         /* factor of their cross-entropy */
     double baseline, expectation; /* hard attention: decay of the mean reward; share of batches without samples */
+    double word_dropout;          /* probability that a previous target token is unknown to the decoder */
     double augment;               /* how much pictures are changed in training; 0: not */
     double doubly_stochastic;     /* factor of the penalty for uneven attention to the source units */
     double reinforce, entropy;    /* hard attention: lambda_r and lambda_e of its gradient (loss.c) */

@@ -80,6 +80,7 @@ static bool prepare_model(at_trainer *trainer, at_error *error)
                               .pictures = at_picture_source_pictures(trainer->pictures),
                               .augment = s->augment,
                               .options = {.label_smoothing = s->label_smoothing,
+                                          .word_dropout = s->word_dropout,
                                           .reinforce = s->reinforce,
                                           .entropy = s->entropy,
                                           .baseline = s->baseline,

@@ -4,6 +4,7 @@
 #include "base/rng.h"
 #include "model_cases.h"
 #include "models/kinds.h"
+#include "train/loss_internal.h"
 
 enum { HEADS = 3, SIZE = 8, WIDTH = HEADS * SIZE };
 
@@ -164,6 +165,50 @@ static void test_models_drop(void **state)
     assert_true(loss_of("transformer layers=1 heads=2 dropout=0.3 ffn-dropout=0", true) != standard);
 }
 
+/* Word dropout: the loss is that of a batch whose previous tokens are unknown where the same draws say so; the first of each target
+ * and padding are not drawn for, and without `learn` nothing is dropped. */
+static void test_words(void **state)
+{
+    (void)state;
+    static const int64_t lengths[ROWS] = {3, 2, 3};
+    static const char *const models[] = {"bahdanau", "luong", "rnn-encdec", "transformer layers=1 heads=2 dropout=0",
+                                         "show-attend-tell " PICTURES};
+    for (int i = 0; i < 5; i++) {
+        at_model *model = case_model(models[i], 8, 3);
+        int32_t dropped[ROWS * TARGET];
+        memcpy(dropped, target_in, sizeof dropped);
+        at_rng rng = {.seed = 6};
+        for (int b = 0; b < ROWS; b++)
+            for (int t = 1; t < lengths[b]; t++)
+                if (at_rng_uniform(&rng) < 0.5)
+                    dropped[b * TARGET + t] = AT_UNKNOWN;
+        assert_memory_not_equal(dropped, target_in, sizeof dropped);
+        double sum[4];
+        for (int variant = 0; variant < 4; variant++) { /* drawn, by hand, nothing dropped, not learning */
+            at_loss loss = {.model = model, .arena = at_arena_new(), .rng = {.seed = 6}, .pictures = case_pictures};
+            loss.options.word_dropout = variant == 0 || variant == 3 ? 0.5 : 0;
+            const at_batch batch = {.rows = ROWS,
+                                    .source_length = SOURCE,
+                                    .target_length = TARGET,
+                                    .source = source_ids,
+                                    .source_lengths = source_lengths,
+                                    .input = variant == 1 ? dropped : target_in,
+                                    .target = target_out,
+                                    .target_lengths = lengths,
+                                    .source_tokens = 8,
+                                    .target_tokens = 8};
+            at_error error = {0};
+            if (!at_batch_loss(&loss, &batch, variant != 3, &sum[variant], &error))
+                fail_msg("%s: %s", models[i], error.text);
+            at_arena_free(loss.arena);
+        }
+        assert_true(sum[0] == sum[1]);
+        assert_true(sum[0] != sum[2]);
+        assert_true(sum[3] == sum[2]);
+        at_model_free(model);
+    }
+}
+
 /* What a model file stores of the settings, so that files written before they existed load unchanged. */
 static void test_settings(void **state)
 {
@@ -229,7 +274,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_factors),  cmocka_unit_test(test_bits),     cmocka_unit_test(test_models_drop),
-        cmocka_unit_test(test_settings), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_settings), cmocka_unit_test(test_refusals), cmocka_unit_test(test_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

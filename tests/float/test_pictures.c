@@ -138,6 +138,51 @@ static void items(void **state)
     at_pictures_free(NULL);
 }
 
+/* Side by side, the lower ones in the middle of the height, on paper of the first one's first pixel. */
+static void joined(void **state)
+{
+    (void)state;
+    const uint8_t low[2] = {200, 201};
+    write_array("low.npy", AT_U8, 3, (const int64_t[]){1, 1, 2}, low);
+    at_pictures *pictures = new_store(0, 0, 1, false);
+    add(pictures, "low.npy[0]");
+    assert_int_equal(add(pictures, "../grey.npy[0] | low.npy[0] | ../grey.npy[1]"), 1);
+    assert_int_equal(add(pictures, "low.npy[0] | ../grey.npy[0]"), 2);
+    assert_int_equal(at_pictures_bytes(pictures), 2 + 3 * 10 + 3 * 6);
+    uint8_t wide[3 * 10], paper[3 * 6];
+    for (int y = 0; y < 3; y++) {
+        memcpy(wide + 10 * y, grey + 4 * y, 4);
+        memcpy(wide + 10 * y + 4, y == 1 ? low : (const uint8_t[]){grey[0], grey[0]}, 2);
+        memcpy(wide + 10 * y + 6, grey + 12 + 4 * y, 4);
+        memcpy(paper + 6 * y, y == 1 ? low : (const uint8_t[]){200, 200}, 2);
+        memcpy(paper + 6 * y + 2, grey + 4 * y, 4);
+    }
+    expect_pixels(pictures, 0, 1, 2, low);
+    expect_pixels(pictures, 1, 3, 10, wide);
+    expect_pixels(pictures, 2, 3, 6, paper);
+    refuse(pictures, "low.npy[0] | none.npy[0]", AT_FILE, "cannot read 'none.npy': No such file or directory");
+    refuse(pictures, " | low.npy[0]", AT_FORMAT,
+           "it is empty; it should be the path of a picture, or an item of an array such as x.npy[0]");
+    at_pictures_free(pictures);
+    pictures = new_store(0, 0, 3, false);
+    add(pictures, "../colours.npy[0] | ../colours.npy[1]");
+    for (int y = 0; y < 3; y++) {
+        int64_t count;
+        at_real *values = values_of(pictures, 0, NULL, &count);
+        for (int i = 0; i < 24; i++)
+            assert_true(values[24 * y + i] == (at_real)colours[(i < 12 ? 12 * y + i : 36 + 12 * y + i - 12)] / 255);
+        free(values);
+    }
+    at_pictures_free(pictures);
+    pictures = new_store(0, 5, 1, false);
+    refuse(pictures, "low.npy[0] | low.npy[0]", AT_USAGE,
+           "pictures that all get one width cannot be joined; they can if they keep it, or get it from their height");
+    at_pictures_free(pictures);
+    pictures = new_store(0, 0, 0, true);
+    refuse(pictures, "../features.npy[0] | ../features.npy[1]", AT_USAGE, "features cannot be joined as pictures can");
+    at_pictures_free(pictures);
+}
+
 /* RGB to grey, grey to RGB, and other sizes, as the functions for one image make them. */
 static void forms(void **state)
 {
@@ -477,7 +522,7 @@ static void changes_by_hand(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(items),           cmocka_unit_test(forms),
+        cmocka_unit_test(items),           cmocka_unit_test(joined),        cmocka_unit_test(forms),
 #ifdef AT_HAVE_PNG
         cmocka_unit_test(files),           cmocka_unit_test(large_file),
 #endif
