@@ -8,9 +8,11 @@
 # (half of dev does, other people having written the same formula, and 28 of the 986 in test); test is scored once, at the end.
 # ExpRate is the percentage of formulas with every token right, <= 1 and <= 2 that of those with at most so many edits, WER
 # the edits over all tokens. Options after DATA replace the settings below, as in: formulas.sh data/formulas --minutes 20
-# Short formulas come first: formulas of up to 8 tokens, then of up to 20, then all. Attention that has to find its way through a
-# long formula from the beginning learns for many epochs next to nothing. SHORT=1 trains a smaller model:
-# 23 minutes of one core (doc/results.md). Without it 40,000 updates are planned for 120; they were not run yet.
+# Short formulas come first: single symbols, then formulas of up to 3, 7 and 15 tokens, then all. A model that begins with long ones
+# does not find what to look at for many epochs, and learns the texts by heart in the meantime. Pairs and triples of short formulas
+# side by side are added from 7 tokens on, so that what follows cannot be told from what was written. The gate is off: it closes
+# in the first updates, when the context says nothing yet, and then the encoder learns next to nothing (doc/results.md).
+# SHORT=1 trains a smaller model for a shorter time.
 . "$(dirname "$0")/recipe.bash"
 [ $# -ge 1 ] || usage
 beam=10
@@ -37,21 +39,44 @@ paste "$work/dev.source" "$work/dev.target" | awk -F '\t' 'NR == FNR { known[$0]
 [ -s "$work/new.tsv" ] || paste "$work/dev.source" "$work/dev.target" >"$work/new.tsv"
 data=(--source "$work/train.source" --target "$work/train.target" --valid-tsv "$work/new.tsv"
     --valid-metric accuracy,wer,loss)
-shape=(--model show-attend-tell --image-channels 1 --position sinusoidal --coverage 16 --coverage-width 7 --doubly-stochastic 0)
-settings=(--augment 0.5 --dropout 0.2 --label-smoothing 0.1 --batch-size 8 --learning-rate 0.001 --ema 0.999)
+shape=(--model show-attend-tell --image-channels 1 --position sinusoidal --coverage 16 --coverage-width 7 --doubly-stochastic 0 --gate false)
+settings=(--augment 0.5 --dropout 0.2 --label-smoothing 0.1 --word-dropout 0.1 --batch-size 16 --learning-rate 0.002 --ema 0.999)
 if [ -z "${SHORT:-}" ]; then
     shape+=(--conv 32x5s2,48x3s2,64x3,96x3s2,96x3,96x3 --hidden 256 --embedding 128 --attention 128)
-    updates=40000
+    updates=18000
 else
     shape+=(--conv 16x5s2,32x3s2,64x3s2,64x3,64x3 --hidden 192 --embedding 96 --attention 96)
-    updates=20000
+    updates=4500
 fi
-limits=(--schedule cosine --warmup 100 --valid-every 2500 --updates $updates)
+limits=(--schedule cosine --warmup 100 --valid-every 1500 --updates $updates)
 
-# short_first OPTIONS...: trains on formulas of up to 8 tokens, then of up to 20, for a tenth and for three twentieths as long; the
-# training that follows begins with that model. A training that is continued has one already.
+# joined COUNT MOST <TSV: pairs and triples of its lines with up to MOST tokens together. The random numbers are those of Park and Miller.
+joined() {
+    awk -F '\t' -v count="$1" -v most="$2" '
+        function draw(below) { state = state * 16807 % 2147483647; return int(state / 2147483647 * below) }
+        { path[NR] = $1; text[NR] = $2; size[NR] = split($2, token, " ") }
+        END {
+            state = 1
+            for (tries = 100 * count; NR > 0 && count > 0 && tries > 0; tries--) {
+                line = ""; words = ""; tokens = 0
+                for (parts = 2 + draw(2); parts > 0; parts--) {
+                    k = 1 + draw(NR)
+                    line = line (line == "" ? "" : " | ") path[k]; words = words (words == "" ? "" : " ") text[k]; tokens += size[k]
+                }
+                if (tokens <= most) { print line "\t" words; count-- }
+            }
+        }'
+}
+
+# up_to TOKENS: the pairs of training that are no longer
+up_to() {
+    paste "$work/train.source" "$work/train.target" | awk -F '\t' -v most="$1" 'split($2, token, " ") <= most'
+}
+
+# short_first OPTIONS...: trains on formulas of up to so many tokens, for so many 45ths as long as on all, with a learning rate; the training
+# that follows begins with that model. A training that is continued has one already.
 short_first() {
-    local limit=--updates amount=$updates others=() begin=(--target-vocab "$work/words.txt") stage most
+    local limit=--updates amount=$updates others=() begin=(--target-vocab "$work/words.txt") stage most parts rate
     [ -e "$output${SEEDS:+.${SEEDS%% *}}.state" ] && [[ " $* " != *' --overwrite '* ]] && return
     while [ $# -gt 0 ]; do
         case $1 in
@@ -62,17 +87,23 @@ short_first() {
         esac
     done
     "$attend" vocabulary make "$work/train.target" -o "$work/words.txt"
-    for stage in 8:0.1 20:0.15; do
-        most=${stage%:*}
-        paste "$work/train.source" "$work/train.target" | awk -F '\t' -v most="$most" 'split($2, token, " ") <= most' >"$work/short.tsv"
+    for stage in 1:4:0.003 3:6:0.002 7:12:0.002 15:15:0.002; do
+        IFS=: read -r most parts rate <<<"$stage"
+        up_to "$most" >"$work/short.tsv"
+        [ "$most" -lt 7 ] || up_to 3 | joined $((pairs / 2)) "$most" >>"$work/short.tsv"
+        [ -s "$work/short.tsv" ] || continue
         "$attend" train --tsv "$work/short.tsv" "${shape[@]}" "${settings[@]}" "${others[@]}" "${begin[@]}" --dropout 0.1 --ema 0 \
-            --schedule constant --warmup 100 --overwrite --output "$work/short$most" \
-            $limit "$(awk -v all="$amount" -v share="${stage#*:}" -v whole="${limit/--minutes/}" 'BEGIN { print whole ? int(all * share) + 1 : all * share }')"
+            --learning-rate "$rate" --schedule constant --warmup 50 --overwrite --output "$work/short$most" \
+            $limit "$(awk -v all="$amount" -v parts="$parts" -v whole="${limit/--minutes/}" 'BEGIN { n = all * parts / 45; print whole ? int(n + 0.5) + (n < 0.5) : n }')"
         begin=(--init "$work/short$most")
     done
     settings+=("${begin[@]}")
 }
+pairs=$(wc -l <"$work/train.target")
 short_first "$@"
+up_to 7 | joined $((pairs * 3 / 8)) 16 >"$work/joined.tsv"
+cut -f1 "$work/joined.tsv" >>"$work/train.source"
+cut -f2 "$work/joined.tsv" >>"$work/train.target"
 train_models "$@"
 
 # Edits of a formula are its WER times the tokens of its reference.
