@@ -119,7 +119,7 @@ static void write_lines(decoding *d, const model_case *c)
     }
 }
 
-static bool decoding_make(decoding *d, const model_case *c)
+static bool decoding_make(decoding *d, const model_case *c, at_number_type weights)
 {
     at_error error = {0};
     *d = (decoding){.rows = c->rows};
@@ -137,10 +137,11 @@ static bool decoding_make(decoding *d, const model_case *c)
         at_params *params = d->translator.model->params;
         const char *bias = c->heads > 0 ? "output.b" : "output.W_o.b";
         at_params_value(params, at_params_find(params, bias))[AT_END] = -1e9f;
-        at_params_changed(params);
+        at_params_convert(params, weights, &error); /* float32, too: as a model that was loaded, without gradients */
         write_lines(d, c);
-        return true;
     }
+    if (good && error.code == AT_OK)
+        return true;
     if (error.code != AT_OK)
         fprintf(stderr, "attend: bench: %s\n", error.text);
     decoding_free(d);
@@ -232,22 +233,35 @@ static void encoding_free(encoding *e)
 typedef struct field {
     race r;
     int alone, beam, encoder, limit; /* their indices; -1: not measured */
+    int narrow[AT_NUMBER_TYPES];     /* greedy with weights of fewer bits; [AT_NUMBERS_REAL]: not used */
     int rivals, end;                 /* the first of them, and past the last */
+    int end_f32;                     /* rivals from here on have weights of int8 */
     int steps;                       /* ours without the encoder: greedy decoding minus encoding, in each round */
 } field;
 
-/* How many times as fast as this contestant our greedy decoding is; the steps alone if that is all it does. One
- * sentence is bound by memory, not by the peak. */
+static bool is_narrow(const field *f, int entry)
+{
+    for (int type = AT_NUMBERS_BF16; type < AT_NUMBER_TYPES; type++)
+        if (f->narrow[type] == entry)
+            return true;
+    return false;
+}
+
+/* How many times as fast as this contestant our greedy decoding is; the steps alone if that is all it does. Against int8 it
+ * is ours with int8, the encoder included. One sentence is bound by memory, not by the peak. */
 static double over(const field *f, const model_case *c, int entry)
 {
-    const int ours = strcmp(f->r.entry[entry].who, "onnxruntime") == 0 ? f->steps : 0;
+    const int ours = entry >= f->end_f32                                 ? f->narrow[AT_NUMBERS_INT8]
+                     : strcmp(f->r.entry[entry].who, "onnxruntime") == 0 ? f->steps
+                                                                         : 0;
     return c->rows == 1 ? race_plain_ratio(&f->r, entry, ours) : race_ratio(&f->r, entry, ours);
 }
 
 static row row_for(const field *f, const model_case *c, int entry, double flops, double bytes)
 {
     const race *r = &f->r;
-    const bool counts = entry != f->beam && entry != f->encoder;
+    const bool counts =
+        entry != f->beam && entry != f->encoder && !is_narrow(f, entry) && (entry < f->end_f32 || entry >= f->end);
     row line = row_of(r, entry, BENCH, c->name, f->limit < 0 && counts ? flops : 0);
     if (entry != f->limit && entry != f->encoder)
         line.tokens_per_second = (double)(c->rows * c->length) / race_seconds(r, entry);
@@ -255,12 +269,14 @@ static row row_for(const field *f, const model_case *c, int entry, double flops,
         line.gb_per_second = 1e-9 * bytes / race_seconds(r, entry);
         line.percent_of_bandwidth = 100 * race_plain_ratio(r, f->limit, entry);
     }
+    if (is_narrow(f, entry))
+        line.speedup_over_f32 = c->rows == 1 ? race_plain_ratio(r, 0, entry) : race_ratio(r, 0, entry);
     if (entry == f->beam)
         line.ratio_to_greedy = race_ratio(r, entry, 0);
     if (entry >= f->rivals && entry < f->end)
         line.attend_over_it = over(f, c, entry);
     if (entry == 0) {
-        for (int i = f->rivals; i < f->end; i++)
+        for (int i = f->rivals; i < f->end_f32; i++)
             line.ratio_to_best_rival =
                 r->entry[i].failed ? line.ratio_to_best_rival : fmin(line.ratio_to_best_rival, over(f, c, i));
         if (f->alone >= 0)
@@ -313,14 +329,15 @@ static void report(const field *f, const decoding *d, const model_case *c, doubl
 
 static void run_case(const model_case *c)
 {
-    decoding made;
-    if (!bench_wants(c->name) || !decoding_make(&made, c))
+    decoding made, narrow[AT_NUMBER_TYPES];
+    if (!bench_wants(c->name) || !decoding_make(&made, c, AT_NUMBERS_REAL))
         return;
     const int threads = bench_options.threads;
     const bool is_transformer = c->heads > 0;
     weights read = weights_of(c, made.translator.model);
     double bytes = (double)(c->length * (read.encoder.count + read.decoder.count)) * sizeof(float);
     way greedy = {&made, 1, threads, 0}, alone = {&made, 1, 1, 0}, beam = {&made, 4, threads, 0};
+    way fewer_bits[AT_NUMBER_TYPES];
     encoding encoder = encoding_new(&made, c);
     field f = {.alone = -1, .beam = -1, .encoder = -1, .limit = -1, .steps = -1};
     race_add(&f.r, "attend", NULL, decoding_turn, &greedy);
@@ -330,12 +347,23 @@ static void run_case(const model_case *c)
         f.encoder = race_add(&f.r, "attend", "encoder only", encoding_turn, &encoder);
         f.beam = race_add(&f.r, "attend", "beam 4", decoding_turn, &beam);
     }
+    for (int type = AT_NUMBERS_BF16; type < AT_NUMBER_TYPES; type++) {
+        f.narrow[type] = -1;
+        if (!decoding_make(&narrow[type], c, (at_number_type)type))
+            continue;
+        fewer_bits[type] = (way){&narrow[type], 1, threads, 0};
+        f.narrow[type] =
+            race_add(&f.r, "attend", at_number_name((at_number_type)type), decoding_turn, &fewer_bits[type]);
+    }
     /* A batch reads the weights once for all its rows, so they bound only the single sentence. */
     if (c->rows == 1)
         f.limit = race_add(&f.r, "machine", "read", weights_turn, &read);
     f.rivals = f.r.count;
     if (bench_options.rivals && is_transformer)
         workers_add_decoding(&f.r, c, model_case_flops(c, made.translator.model));
+    f.end_f32 = f.r.count;
+    if (bench_options.rivals && is_transformer && f.narrow[AT_NUMBERS_INT8] >= 0)
+        workers_add_decoding_int8(&f.r, c, model_case_flops(c, made.translator.model));
     f.end = f.r.count;
     race_run(&f.r);
     if (is_transformer)
@@ -345,6 +373,9 @@ static void run_case(const model_case *c)
     encoding_free(&encoder);
     numbers_free(&read.encoder);
     numbers_free(&read.decoder);
+    for (int type = AT_NUMBERS_BF16; type < AT_NUMBER_TYPES; type++)
+        if (f.narrow[type] >= 0)
+            decoding_free(&narrow[type]);
     decoding_free(&made);
 }
 
@@ -356,6 +387,8 @@ void bench_decode(void)
         TRANSFORMER_CASE("transformer 256/1024 V=8000 20 tokens B=1", 3, 256, 1024, 4, "sinusoidal", 8000, 1, 20, true),
         TRANSFORMER_CASE("transformer 256/1024 V=8000 20 tokens B=64", 3, 256, 1024, 4, "sinusoidal", 8000, 64, 20,
                          true),
+        TRANSFORMER_CASE("transformer 512/2048 V=32000 20 tokens B=1", 6, 512, 2048, 8, "sinusoidal", 32000, 1, 20,
+                         true),
     };
     static const model_case QUICK[] = {
         RECURRENT_CASE("bahdanau 32/64 V=200 20 tokens B=1", "bahdanau", 32, 64, 64, 32, 200, 1, 20),
@@ -363,6 +396,7 @@ void bench_decode(void)
         TRANSFORMER_CASE("transformer 32/64 V=200 20 tokens B=1", 2, 32, 64, 2, "sinusoidal", 200, 1, 20, true),
         TRANSFORMER_CASE("transformer 32/64 V=200 20 tokens B=8", 2, 32, 64, 2, "sinusoidal", 200, 8, 20, true),
     };
-    for (int i = 0; i < 4; i++)
+    const int count = bench_options.quick ? sizeof QUICK / sizeof *QUICK : sizeof FULL / sizeof *FULL;
+    for (int i = 0; i < count; i++)
         run_case(bench_options.quick ? &QUICK[i] : &FULL[i]);
 }

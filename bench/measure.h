@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { MAX_ROUNDS = 99, MAX_CONTESTANTS = 12 };
+enum { MAX_ROUNDS = 99, MAX_CONTESTANTS = 16 };
 
 typedef struct options {
     bool json, quick, rivals;
@@ -63,7 +63,7 @@ typedef struct row {
     int threads;
     double ms, gflops, percent_of_peak, ratio_to_best_rival;
     double gb_per_second, percent_of_bandwidth, billion_per_second, percent_of_tanh_bound;
-    double ratio_to_plain, ratio_to_greedy, attend_over_it, speedup_over_one_thread;
+    double ratio_to_plain, ratio_to_greedy, attend_over_it, speedup_over_one_thread, speedup_over_f32;
     double extra_mb, extra_rss_mb, peak_rss_mb;
     double us_per_token, sequential_steps;
     double tokens_per_second, allocations;

@@ -15,7 +15,7 @@ const threads = Number(process.argv[3] || 1);
 
 // ---- Models, written as protocol-buffer bytes ---------------------------------------------------------------------
 
-const FLOAT = 1, INT32 = 6, INT64 = 7, ATTRIBUTE_INT = 2, ATTRIBUTE_INTS = 7;
+const FLOAT = 1, INT8 = 3, INT32 = 6, INT64 = 7, ATTRIBUTE_INT = 2, ATTRIBUTE_INTS = 7;
 
 function varint(n)
 {
@@ -53,7 +53,7 @@ function node({op, domain, attributes, names, outputs})
 function constant({name, dims, values})
 {
     const raw = Buffer.from(values.buffer, values.byteOffset, values.byteLength);
-    return message(5, ...dims.map((d) => number(1, d)), number(2, FLOAT), text(8, name), bytes(9, raw));
+    return message(5, ...dims.map((d) => number(1, d)), number(2, values instanceof Int8Array ? INT8 : FLOAT), text(8, name), bytes(9, raw));
 }
 
 function model({nodes, constants, inputs, output, opset})
@@ -202,7 +202,8 @@ function prepareConvolution(words)
 // ---- A decoder's step --------------------------------------------------------------------------------------------
 
 // One step of a Transformer's decoder over keys and values that are stored per head: the source's, and as many target
-// tokens as there are on average. `together`: q, k and v come from one product.
+// tokens as there are on average. `together`: q, k and v come from one product. With int8 the weights have a scale per
+// column, and the input of a product is rounded to 8 bits, too, as in ONNX Runtime's dynamic quantisation.
 function decoderStep(c, together)
 {
     const {rows: B, length: S, hidden: d, heads: H, ffn, layers, words: V} = c;
@@ -218,10 +219,18 @@ function decoderStep(c, together)
         nodes.push({op, names, ...more, outputs});
         return name;
     };
-    const linear = (x, from, to) => {
-        flops += 2 * B * from * to;
-        return apply('Add', [apply('MatMul', [x, weight(0.05, from, to)]), weight(0.05, to)]);
+    const whole = (from, to) => {
+        const name = 'w' + seed, values = Int8Array.from(data(seed++, from * to), (x) => Math.round(x * 73));
+        constants.push({name, dims: [from, to], values});
+        constants.push({name: name + 'scale', dims: [to], values: new Float32Array(to).fill(0.05 / 73)});
+        return [name, name + 'scale', ''];
     };
+    const product = (x, from, to) => {
+        flops += 2 * B * from * to;
+        return c.weights === 'int8' ? apply('DynamicQuantizeMatMul', [x, ...whole(from, to)], {domain: 'com.microsoft'})
+                                    : apply('MatMul', [x, weight(0.05, from, to)]);
+    };
+    const linear = (x, from, to) => apply('Add', [product(x, from, to), weight(0.05, to)]);
     const norm = (x, y) => apply('LayerNormalization', [apply('Add', [x, y]), weight(1, d), weight(0.05, d)],
                                  {attributes: {axis: 2}});
     const look = (q, keys, length) => {
@@ -246,8 +255,7 @@ function decoderStep(c, together)
         x = norm(x, linear(look(linear(x, d, d), 'source' + l, S), d, d));
         x = norm(x, linear(apply('Relu', [linear(x, d, ffn)]), ffn, d));
     }
-    flops += 2 * B * d * V;
-    const logits = apply('MatMul', [x, weight(0.05, d, V)]);
+    const logits = product(x, d, V);
     nodes.push({op: 'ArgMax', names: [logits], outputs: ['y'], attributes: {axis: 2, keepdims: 1}});
     const feeds = Object.fromEntries(inputs.map(({name, dims}, i) => [
         name, new Tensor('float32', data(1000 + i, dims.reduce((a, b) => a * b, 1)), dims)]));
@@ -265,8 +273,9 @@ function prepareDecoding(words)
     const c = Object.fromEntries(words.map((word) => word.split('=')).map(([k, v]) => [k, isNaN(v) ? v : Number(v)]));
     if (c.model !== 'transformer' || c.position !== 'sinusoidal')
         return 'none only the transformer is written here';
-    return fastest({'step only, q k v apart': () => decoderStep(c, false),
-                    'step only, q k v together': () => decoderStep(c, true)});
+    const kind = c.weights === 'int8' ? 'int8 step' : 'step';
+    return fastest({[kind + ' only, q k v apart']: () => decoderStep(c, false),
+                    [kind + ' only, q k v together']: () => decoderStep(c, true)});
 }
 
 // ---- The protocol -------------------------------------------------------------------------------------------------

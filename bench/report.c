@@ -27,6 +27,7 @@ static const struct {
     {"ratio_to_greedy", offsetof(row, ratio_to_greedy), "%.2fx greedy"},
     {"attend_over_it", offsetof(row, attend_over_it), "attend is %.2fx as fast"},
     {"speedup_over_one_thread", offsetof(row, speedup_over_one_thread), "%.2fx one thread"},
+    {"speedup_over_f32", offsetof(row, speedup_over_f32), "%.2fx f32"},
     {"extra_mb", offsetof(row, extra_mb), "%.1f MB extra"},
     {"extra_rss_mb", offsetof(row, extra_rss_mb), "%.1f MB more resident"},
     {"peak_rss_mb", offsetof(row, peak_rss_mb), "%.0f MB resident at most"},

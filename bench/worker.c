@@ -189,17 +189,19 @@ static void add(race *r, worker *w, const attention_case *what, double checksum,
 
 /* A whole model, its work being `verb`. The parameters differ, so there is no result to compare; the work must be the
  * same, within `tolerance` times the flops. */
-static void add_model(race *r, worker *w, const char *verb, const model_case *what, double flops, double tolerance)
+static void add_model(race *r, worker *w, const char *verb, const char *weights, const model_case *what, double flops,
+                      double tolerance)
 {
     char words[MAX_LINE - 32];
     snprintf(words, sizeof words,
              "model=%s embedding=%lld hidden=%lld attention=%lld maxout=%lld words=%lld rows=%lld length=%lld "
-             "layers=%lld heads=%lld ffn=%lld position=%s conv=%s height=%lld width=%lld coverage=%lld window=%lld",
+             "layers=%lld heads=%lld ffn=%lld position=%s conv=%s height=%lld width=%lld coverage=%lld window=%lld "
+             "weights=%s",
              what->model, (long long)what->embedding, (long long)what->hidden, (long long)what->attention,
              (long long)what->maxout, (long long)what->words, (long long)what->rows, (long long)what->length,
              (long long)what->layers, (long long)what->heads, (long long)what->ffn,
              what->position ? what->position : "none", what->conv ? what->conv : "none", (long long)what->height,
-             (long long)what->width, (long long)what->coverage, (long long)what->window);
+             (long long)what->width, (long long)what->coverage, (long long)what->window, weights);
     slot *s = prepare(w, verb, words);
     if (!s)
         return;
@@ -215,13 +217,18 @@ static void add_model(race *r, worker *w, const char *verb, const model_case *wh
 
 void workers_add_training(race *r, const model_case *what, double flops)
 {
-    add_model(r, &torch, "train", what, flops, 0.05);
+    add_model(r, &torch, "train", "f32", what, flops, 0.05);
 }
 
 void workers_add_decoding(race *r, const model_case *what, double flops)
 {
-    add_model(r, &torch, "decode", what, flops, 0.05);
-    add_model(r, &onnxruntime, "decode", what, flops, 0.5); /* without the encoder */
+    add_model(r, &torch, "decode", "f32", what, flops, 0.05);
+    add_model(r, &onnxruntime, "decode", "f32", what, flops, 0.5); /* without the encoder */
+}
+
+void workers_add_decoding_int8(race *r, const model_case *what, double flops)
+{
+    add_model(r, &onnxruntime, "decode", "int8", what, flops, 0.5);
 }
 
 double workers_flops(const contestant *c)

@@ -31,8 +31,10 @@ void workers_add_convolution(race *r, const conv_case *what, double checksum, do
 /* The same for a training step of a model. A worker whose step does another number of flops is left out and named. */
 void workers_add_training(race *r, const model_case *what, double flops);
 /* The same for greedy decoding of the batch: each of a call's length x rows tokens. ONNX Runtime does the decoder's
- * steps alone, without the encoder and the search around them. */
+ * steps alone, without the encoder and the search around them; the second is the same with weights of int8, the first
+ * with float32. */
 void workers_add_decoding(race *r, const model_case *what, double flops);
+void workers_add_decoding_int8(race *r, const model_case *what, double flops);
 /* Flops of one call of a contestant added so, as it counts them itself. */
 double workers_flops(const contestant *c);
 /* MB that the whole process of a contestant added here had at most, over two more calls; NAN if it does not report

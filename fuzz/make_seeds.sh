@@ -37,6 +37,9 @@ for model in rnn-plain rnn-encdec rnn-attention bahdanau luong transformer trans
     fi
     cp $model "$seeds/$model.model"
 done
+"$attend" convert transformer --weights int8 -o "$seeds/int8.model"
+"$attend" convert luong --weights bf16 -o "$seeds/bf16.model"
+"$attend" convert rnn-encdec --weights f16 -o "$seeds/f16.model"
 printf '%s\n' "$seeds"/{rgb.png,grey.jpeg} >pictures
 "$attend" train --source pictures --target target --model show-attend-tell --image-size 6x6 --conv 2x3s2 --embedding 2 \
     --hidden 2 --attention 2 --coverage 1 --batch-size 1 --updates 1 --quiet --output show-attend-tell

@@ -17,7 +17,7 @@ typedef struct gemm_kernels {
 } gemm_kernels;
 
 typedef struct narrow_kernels {
-    void (*widen)(at_number_type type, const void *from, int64_t count, at_real *to); /* count: whole vectors */
+    void (*widen)(at_number_type type, const void *from, int64_t count, at_real *to); /* count: whole panels */
     void (*thin)(const at_gemm *gemm);                                                /* up to most_rows rows */
     int64_t most_rows;
 } narrow_kernels;

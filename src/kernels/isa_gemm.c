@@ -216,12 +216,25 @@ static void copy_rows(at_real *to, int64_t to_row, const at_real *from, int64_t 
         memcpy(to + i * to_row, from + i * from_row, (size_t)columns * sizeof *to);
 }
 
+/* Part d of the panel of columns j of a chunk, from numbers of fewer bits. It goes into L1, where all rows of a block read
+ * it; the same part of the next panel is prefetched. */
+static const at_real *widen_part(const at_gemm *g, const chunk *c, int64_t j, int d, at_real *to)
+{
+    const int64_t size = number_size(g->narrow.type), count = depth_of(c, d) * WIDTH;
+    const char *from = (const char *)g->narrow.numbers + ((c->from + j) * g->k + (c->k0 + d * DEPTH) * WIDTH) * size;
+    for (int64_t at = 0; j + WIDTH < c->columns && at < count * size; at += 64)
+        __builtin_prefetch(from + g->k * WIDTH * size + at, 0, 2);
+    at_isa()->narrow->widen(g->narrow.type, from, count, to);
+    return to;
+}
+
 /* One panel of C, columns [j, j + WIDTH) of the chunk, for a block of rows and the parts [d0, d1) of k. From part to
  * part the sums are kept in a block of their own, not in C: the rows of C may be a power of two apart, where they would
  * evict each other and the panel of B from L1. A panel of fewer than WIDTH columns is there from beginning to end. */
 static void panel_rows(const at_gemm *g, const chunk *c, const row_block *r, int64_t j, int d0, int d1)
 {
     at_real sums[BLOCK * WIDTH] __attribute__((aligned(64))), padded[WIDTH] = {0};
+    at_real widened[DEPTH * WIDTH] __attribute__((aligned(64)));
     const int64_t columns = least(c->columns - j, WIDTH);
     const bool whole = columns == WIDTH, load = c->load || d0 > 0, complete = c->last && d1 == c->depths;
     const bool ahead = g->packed && j + WIDTH < c->columns;
@@ -234,7 +247,7 @@ static void panel_rows(const at_gemm *g, const chunk *c, const row_block *r, int
         copy_rows(sums, WIDTH, out, g->c_row, r->rows, columns);
     for (int d = d0; d < d1; d++) {
         const bool from_c = d == d0 && whole, last = d == d1 - 1, to_c = last && whole;
-        const at_real *b = c->b[d] + j / WIDTH * c->step;
+        const at_real *b = g->narrow.numbers ? widen_part(g, c, j, d, widened) : c->b[d] + j / WIDTH * c->step;
         const int64_t depth = depth_of(c, d);
         for (int64_t group = 0; group < r->groups; group++) {
             const int64_t i = r->rows * group / r->groups, end = r->rows * (group + 1) / r->groups;
@@ -267,17 +280,7 @@ static void panel_rows(const at_gemm *g, const chunk *c, const row_block *r, int
         copy_rows(out, g->c_row, sums, WIDTH, r->rows, columns);
 }
 
-/* The part of a chunk from k on, up to DEPTH deep, from panels of fewer bits. */
-static void widen_chunk(const at_gemm *g, const chunk *c, int64_t k, at_real *to)
-{
-    const int64_t size = number_size(g->narrow.type), depth = least(c->k0 + c->deep - k, DEPTH);
-    for (int64_t j = 0; j < c->columns; j += WIDTH)
-        at_isa()->narrow->widen(g->narrow.type,
-                                (const char *)g->narrow.numbers + ((c->from + j) * g->k + k * WIDTH) * size,
-                                depth * WIDTH, to + j / WIDTH * STEP);
-}
-
-/* Fills in where the panels of a chunk of B are: packed by the caller, packed or widened here into `memory`, or, if B is
+/* Fills in where the panels of a chunk of B are: packed by the caller, packed here into `memory`, or, if B is
  * small and its rows are contiguous, in B itself. */
 static void find_panels(const at_gemm *g, chunk *c, at_real *memory)
 {
@@ -288,11 +291,8 @@ static void find_panels(const at_gemm *g, chunk *c, at_real *memory)
         if (g->packed) {
             c->b[c->depths] = g->packed + c->from * g->k + k * WIDTH;
             c->step = g->k * WIDTH;
-        } else if (g->narrow.numbers) {
-            c->b[c->depths] = memory;
-            c->step = STEP;
-            widen_chunk(g, c, k, memory);
-            memory += (c->columns + WIDTH - 1) / WIDTH * STEP;
+        } else if (g->narrow.numbers) { /* widened by panel_rows */
+            c->b[c->depths] = NULL;
         } else if (direct) {
             c->b[c->depths] = g->b + k * g->b_row + c->from;
             c->step = WIDTH;
@@ -326,8 +326,9 @@ static int64_t chunk_size(const at_gemm *g, bool pack_a)
 /* A product that packs A may have pieces that do not. */
 static int64_t scratch(const at_gemm *g)
 {
-    int64_t with = packs_a(g) ? A_SCRATCH + (g->packed ? 0 : chunk_size(g, true)) : 0;
-    int64_t without = g->packed ? 0 : chunk_size(g, false);
+    const bool ready = g->packed || g->narrow.numbers;
+    int64_t with = packs_a(g) ? A_SCRATCH + (ready ? 0 : chunk_size(g, true)) : 0;
+    int64_t without = ready ? 0 : chunk_size(g, false);
     return with > without ? with : without;
 }
 

@@ -1,13 +1,17 @@
 /* Products with weights of fewer bits (narrow.h). Few rows are bound by reading the weights: they are widened in registers.
- * With more rows a chunk of them is widened once for all rows (isa_gemm.c). */
+ * With more rows a panel is widened for a block of them (isa_gemm.c). */
 #include "kernels/activate_internal.h"
 #include "kernels/isa_internal.h"
 #include "kernels/micro_internal.h"
 
 INLINE void widen_as(const at_number_type type, const void *from, int64_t count, at_real *to)
 {
-    for (int64_t at = 0; at < count; at += LANES)
-        v_store(to + at, widen(type, from, at));
+    for (int64_t at = 0; at < count; at += WIDTH) {
+        vec low, high;
+        widen(type, (const char *)from + at * number_size(type), &low, &high);
+        v_store(to + at, low);
+        v_store(to + at + LANES, high);
+    }
 }
 
 static void widen_all(at_number_type type, const void *from, int64_t count, at_real *to)

@@ -97,7 +97,8 @@ INLINE void step_widened(const int rows, const int panels, const at_number_type 
     const int64_t panel = block->b_panel * (int64_t)number_size(type);
 #pragma GCC unroll 4
     for (int j = 0; j < panels; j++) {
-        const vec low = widen(type, b + j * panel, 0), high = widen(type, b + j * panel, LANES);
+        vec low, high;
+        widen(type, b + j * panel, &low, &high);
 #pragma GCC unroll 6
         for (int i = 0; i < rows; i++) {
             const vec x = v_set(a[i * block->a_row]);

@@ -93,10 +93,12 @@ int64_t at_narrow_count(int64_t n, int64_t k)
     return at_gemm_packed_size(k, n);
 }
 
-/* Where W_ij is among the panels. */
-static size_t place(int64_t width, int64_t k, int64_t i, int64_t j)
+/* Where W_ij is among the panels. With bf16 the columns c and c + width/2 of a panel are neighbours, so that they are widened
+ * by a shift and a mask. */
+static size_t place(at_number_type type, int64_t width, int64_t k, int64_t i, int64_t j)
 {
-    return (size_t)((i / width * k + j) * width + i % width);
+    const int64_t c = i % width, half = width / 2;
+    return (size_t)((i / width * k + j) * width + (type == AT_NUMBERS_BF16 ? c % half * 2 + c / half : c));
 }
 
 void at_narrow_pack(at_number_type type, const void *rows, int64_t n, int64_t k, void *panels)
@@ -106,9 +108,9 @@ void at_narrow_pack(at_number_type type, const void *rows, int64_t n, int64_t k,
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < k; j++) {
             if (type == AT_NUMBERS_INT8)
-                ((int8_t *)panels)[place(width, k, i, j)] = ((const int8_t *)rows)[i * k + j];
+                ((int8_t *)panels)[place(type, width, k, i, j)] = ((const int8_t *)rows)[i * k + j];
             else
-                ((uint16_t *)panels)[place(width, k, i, j)] = ((const uint16_t *)rows)[i * k + j];
+                ((uint16_t *)panels)[place(type, width, k, i, j)] = ((const uint16_t *)rows)[i * k + j];
         }
 }
 
@@ -118,9 +120,9 @@ void at_narrow_unpack(at_number_type type, const void *panels, int64_t n, int64_
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < k; j++) {
             if (type == AT_NUMBERS_INT8)
-                ((int8_t *)rows)[i * k + j] = ((const int8_t *)panels)[place(width, k, i, j)];
+                ((int8_t *)rows)[i * k + j] = ((const int8_t *)panels)[place(type, width, k, i, j)];
             else
-                ((uint16_t *)rows)[i * k + j] = ((const uint16_t *)panels)[place(width, k, i, j)];
+                ((uint16_t *)rows)[i * k + j] = ((const uint16_t *)panels)[place(type, width, k, i, j)];
         }
 }
 
@@ -130,7 +132,7 @@ void at_narrow_row(const at_narrow *narrow, int64_t k, int64_t i, at_real *to)
     const uint16_t *halves = narrow->numbers;
     const int8_t *bytes = narrow->numbers;
     for (int64_t j = 0; j < k; j++) {
-        const size_t at = place(width, k, i, j);
+        const size_t at = place(narrow->type, width, k, i, j);
         to[j] = narrow->type == AT_NUMBERS_INT8   ? bytes[at] * narrow->scale[i]
                 : narrow->type == AT_NUMBERS_BF16 ? (at_real)at_float_of_bfloat(halves[at])
                                                   : (at_real)at_float_of_half(halves[at]);

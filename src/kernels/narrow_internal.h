@@ -8,13 +8,6 @@
 #ifdef AT_DOUBLE
 #include "io/dtype.h"
 
-INLINE vec widen_bf16(const uint16_t *from)
-{
-    vec x;
-    for (int l = 0; l < LANES; l++)
-        x[l] = at_float_of_bfloat(from[l]);
-    return x;
-}
 INLINE vec widen_f16(const uint16_t *from)
 {
     vec x;
@@ -29,14 +22,27 @@ INLINE vec widen_int8(const int8_t *from)
         x[l] = from[l];
     return x;
 }
-
-#elif defined(__AVX2__)
-
-/* A bfloat is the upper half of a float. */
-INLINE vec widen_bf16(const uint16_t *from)
+INLINE void widen_bf16(const uint16_t *from, vec *low, vec *high)
 {
-    return (vec)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i_u *)from)), 16);
+    for (int l = 0; l < LANES; l++) {
+        (*low)[l] = at_float_of_bfloat(from[2 * l]);
+        (*high)[l] = at_float_of_bfloat(from[2 * l + 1]);
+    }
 }
+
+#else
+
+/* A bfloat is the upper half of a float. Those of the columns j and j + LANES are the halves of one lane. */
+INLINE void widen_bf16(const uint16_t *from, vec *low, vec *high)
+{
+    typedef veci unaligned __attribute__((aligned(2), may_alias));
+    const veci both = (veci) * (const unaligned *)from;
+    *low = (vec)(both << 16);
+    *high = (vec)(both & (int32_t)0xffff0000);
+}
+
+#if defined(__AVX2__)
+
 INLINE vec widen_f16(const uint16_t *from)
 {
     return (vec)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i_u *)from));
@@ -51,10 +57,6 @@ INLINE vec widen_int8(const int8_t *from)
 typedef uint16_t lanes16 __attribute__((vector_size(2 * AT_LANES), aligned(2), may_alias));
 typedef int8_t lanes8 __attribute__((vector_size(AT_LANES), aligned(1), may_alias));
 
-INLINE vec widen_bf16(const uint16_t *from)
-{
-    return (vec)(__builtin_convertvector(*(const lanes16 *)from, veci) << 16);
-}
 /* Sign, exponent and fraction in their places of a float give h 2^-112, also where h is denormal. */
 INLINE vec widen_f16(const uint16_t *from)
 {
@@ -68,24 +70,31 @@ INLINE vec widen_int8(const int8_t *from)
 }
 
 #endif
+#endif
 
 INLINE int number_size(const at_number_type type)
 {
     return type == AT_NUMBERS_REAL ? (int)sizeof(at_real) : type == AT_NUMBERS_INT8 ? 1 : 2;
 }
 
-/* LANES numbers of a panel, from number `at` on. */
-INLINE vec widen(const at_number_type type, const void *numbers, int64_t at)
+/* The 2 LANES numbers of a panel that belong to one k: at `from`. */
+INLINE void widen(const at_number_type type, const void *from, vec *low, vec *high)
 {
     switch (type) {
     case AT_NUMBERS_BF16:
-        return widen_bf16((const uint16_t *)numbers + at);
+        widen_bf16(from, low, high);
+        break;
     case AT_NUMBERS_F16:
-        return widen_f16((const uint16_t *)numbers + at);
+        *low = widen_f16(from);
+        *high = widen_f16((const uint16_t *)from + LANES);
+        break;
     case AT_NUMBERS_INT8:
-        return widen_int8((const int8_t *)numbers + at);
+        *low = widen_int8(from);
+        *high = widen_int8((const int8_t *)from + LANES);
+        break;
     default:
-        return v_load((const at_real *)numbers + at);
+        *low = v_load(from);
+        *high = v_load((const at_real *)from + LANES);
     }
 }
 

@@ -54,12 +54,12 @@ luong="--source s/source --target s/target --hidden 2 --batch-size 1 --max-lengt
 transformer="--source s/source --target s/target --hidden 2 --batch-size 1 --max-length 4 --updates 2 --model transformer --layers 1 --heads 1 --ffn 2
     --ema 0.9 --accumulate 2 --schedule cosine --warmup 1 --quiet --output m --resume"
 {
-    for model in rnn-plain rnn-encdec rnn-attention bahdanau luong transformer subwords; do
+    for model in rnn-plain rnn-encdec rnn-attention bahdanau luong transformer subwords int8 bf16 f16; do
         echo "s/$model.model m translate -m m --beam 2 --max-length 6 --threads 1 --quiet < s/source"
         echo "s/$model.model m info m --quiet"
     done
     echo "s/transformer.model m heads -m m --source s/source --target s/target --prune 50% -o pruned --threads 1 --quiet"
-    for model in bahdanau luong transformer subwords; do
+    for model in bahdanau luong transformer subwords int8; do
         echo "s/$model.model m calibrate -m m --source s/source --target s/target -o calibrated --threads 1 --quiet"
         echo "s/$model.model m align -m m --source s/source --target s/target --threads 1 --quiet"
         echo "s/$model.model m encode -m m -o out.npy --mean --threads 1 --quiet < s/source"
