@@ -2,6 +2,7 @@
  * body. It is refused with a message, or its texts are UTF-8 without NUL; then a plan is made and the answers are JSON. */
 #include "fuzz.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +57,20 @@ static void check_job(at_served *served, const at_request *r, const at_plan *pla
     at_job_free(job);
 }
 
+/* The page shows what was asked, refused or not. */
+static void check_page(at_served *served, const at_request *r, const at_refusal *refusal)
+{
+    const at_page page = {.served = served,
+                          .settings = &settings,
+                          .request = r->text ? r : NULL,
+                          .confidence = NAN,
+                          .message = refusal->status ? refusal->text : NULL};
+    at_error error = {0};
+    char *html = at_page_text(&page, &error);
+    EXPECT(html && at_is_utf8(html));
+    free(html);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     static at_pair pairs[] = {{.source = "de", .target = "en"}, {.source = "en", .target = "fr"}};
@@ -88,6 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         else if (made)
             check_job(&served, &r, &plan);
     }
+    check_page(&served, &r, &refusal);
     at_request_free(&r);
     free(type);
     free(address);

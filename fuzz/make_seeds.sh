@@ -94,6 +94,7 @@ array halves '\x00\x02' '<f2' '2, 3, 2' 24
 # Requests: the content type, the query and the body.
 printf 'application/json\n\n{"q":["a\\nb","\\u00e4"],"source":"de","target":"en","format":"text","alternatives":2,"api_key":null}' >"$seeds/json.request"
 printf 'application/json; charset=utf-8\n\n{"q":"a","source":"auto","target":"en","alternatives":"1"}' >"$seeds/auto.request"
+printf 'application/json\n\n{"q":5,"source":"de","target":"en"}' >"$seeds/number.request"
 printf 'application/x-www-form-urlencoded\nformat=text\nq=a+%%C3%%A4%%0D%%0Ab&source=de&target=en&api_key=x' >"$seeds/form.request"
 printf '\nq=a%%00%%ff&source=en&target=en&alternatives=1\n' >"$seeds/query.request"
 printf 'multipart/form-data; boundary="x y"\n\n--x y\r\nContent-Disposition: form-data; name="q"\r\n\r\na\r\nb\r\n--x y\r\nContent-Disposition: form-data; name=source\r\n\r\nde\r\n--x y\r\nContent-Disposition: form-data; name="target"\r\n\r\nen\r\n--x y--\r\n' >"$seeds/parts.request"

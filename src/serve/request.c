@@ -295,8 +295,10 @@ static bool read_json(at_request *r, const char *body, size_t size, at_refusal *
         return false;
     for (int64_t i = 0; i < r->count; i++) {
         const json_t *text = r->batch ? json_array_get(q, (size_t)i) : q;
-        if (!json_is_string(text))
+        if (!json_is_string(text)) {
+            r->count = 0; /* the page shows the text that it refuses */
             return at_refuse(refusal, 400, "Invalid request: q parameter is not a text or an array of texts");
+        }
         r->text[i] = (at_line){json_string_value(text), json_string_length(text)};
     }
     return true;

@@ -166,6 +166,11 @@ done
 asked 404 '{"error":"There is nothing at this address"}' "$at/translator/other"
 grep -q ">$said</div>" <<<"$(curl -sS "${form[@]:0:6}" "$at/")" || fail "the form of the page does not translate"
 grep -q '<p id="status" role="status">zz is not supported</p>' <<<"$(curl -sS -d q=a -d source=zz -d target=en "$at/translator/en")" || fail "the page does not say what was wrong"
+for q in 5 '[1]' '["a",{}]' null '[]' '""'; do # what is no text ended the server
+    got=$(curl -sS -H 'Content-Type: application/json' -d "{\"q\":$q,\"source\":\"de\",\"target\":\"en\"}" "$at/translator/en")
+    grep -q '<p id="status" role="status">Invalid request: ' <<<"$got" || fail "the page does not refuse $q: $got"
+    checks=$((checks + 1))
+done
 got=$(curl -sS -d 'q=a b c' -d 'translation=c b a' -d source=de -d target=en "$at/attention")
 [[ $got == '{"source":[["","a"],[" ","b"],[" ","c"]],"target":[["","c"],[" ","b"],[" ","a"]],"weights":[[[0,'* ]] || fail "/attention says $got"
 start=$(printf 'a b c\tc\n' | "$attend" translate -m model --prefix)

@@ -60,7 +60,7 @@ function slow(connections, seconds) {
 let state = 1;
 const draw = (n) => (state = (state * 48271) % 2147483647) % n;
 const pick = (list) => list[draw(list.length)];
-const BODIES = ['{"q":"a b","source":"de","target":"en"}', '{"q":["a","b"],"source":"auto","target":"en","alternatives":3,"format":"html"}', "q=a+b&source=de&target=en&confidence=1",
+const BODIES = ['{"q":5,"source":"de","target":"en"}', '{"q":["a",null],"source":7}', '{"q":"a b","source":"de","target":"en"}', '{"q":["a","b"],"source":"auto","target":"en","alternatives":3,"format":"html"}', "q=a+b&source=de&target=en&confidence=1",
   '--x\r\nContent-Disposition: form-data; name="q"\r\n\r\na b\r\n--x--\r\n', '{"q":"<b>a</b> {x} 5 https://a.b","source":"de","target":"en","format":"html"}', '{"ask":"attend","query":[[1,2],[3,4]]}'];
 const PATHS = ["/translate", "/detect", "/languages", "/", "/lesson/answer", "/attention", "/alternatives", "/explorer", "/watch/runs", "/translator/en", "/../../etc/passwd", "/%00%ff", "/translate?q=%zz&source=de&target=en"];
 const TYPES = ["application/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "multipart/form-data; boundary=", "text/plain; charset=\"", ""];
