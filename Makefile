@@ -2,6 +2,7 @@
 #
 #   make            builds the command build/attend and the libraries in build/; names what is missing, installs nothing
 #   make deps       installs what the build needs (Debian and Ubuntu)
+#   make deps-mpi   installs Open MPI, for training by several processes; build again afterwards
 #   make demo       deps, build, then self-attention step by step and four small models that are trained on the spot
 #   make test       deps, a build with the sanitizers in build/check, every test
 #   make test-page  deps, build, then the pages of attend serve in a real browser (installs chromium, npm, puppeteer-core,
@@ -58,6 +59,9 @@ tools:
 
 deps:
 	@bash cmake/packages.sh $(PACKAGES)
+
+deps-mpi:
+	@bash cmake/packages.sh openmpi-bin $(shell sed -n 's/^[*].* //p' cmake/needs.txt)
 
 test-deps:
 	@bash cmake/packages.sh $(PACKAGES) $(TEST_PACKAGES)
@@ -143,4 +147,4 @@ format:
 clean:
 	@rm -rf build
 
-.PHONY: all tools deps test-deps build demo test test-page test-clients test-python load check-long abi clang fuzz torture bench peers install format clean
+.PHONY: all tools deps deps-mpi test-deps build demo test test-page test-clients test-python load check-long abi clang fuzz torture bench peers install format clean

@@ -110,6 +110,8 @@ static int run_train(void *options, int word_count, char **words)
     done = done && at_training_run(training, c.valid_only ? print_scores : progress_listen, &p, &stop, &result, &error);
     at_training_free(training);
     progress_clear(&p);
+    if (at_process_rank() > 0) /* rank 0 says it for all */
+        return done ? EXIT_DONE : exit_code(&error);
     if (!done)
         return report(&error);
     if (!p.quiet && !c.valid_only)

@@ -430,6 +430,12 @@ typedef struct at_scaling {
 } at_scaling;
 AT_API bool at_scaling_probe(const char *score, int64_t d, uint64_t seed, at_scaling *result, at_error *error);
 
+/* ---- Several processes ----------------------------------------------------------------------------------------- */
+
+/* The number of this process among those that mpirun started to train together, once a training began; 0: it is the first or
+ * alone. Rank 0 reports the errors of all. */
+AT_API int at_process_rank(void);
+
 /* ---- A recurrent layer ----------------------------------------------------------------------------------------- */
 
 /* One layer h_t = cell(x_t, h_{t-1}) with initial weights drawn from the seed, to be compared with attention; `cell` is

@@ -346,6 +346,17 @@ static void fill_row(at_batches *batches, const at_batch *batch, int64_t row, in
     batches->lines[row] = corpus->line[sentence];
 }
 
+int64_t at_batches_left(const at_batches *batches)
+{
+    return batches->count - batches->next;
+}
+
+void at_batches_skip(at_batches *batches, int64_t count)
+{
+    const int64_t left = at_batches_left(batches);
+    batches->next += count < left ? count : left;
+}
+
 bool at_batches_next(at_batches *batches, at_batch *batch)
 {
     if (batches->next >= batches->count)

@@ -115,5 +115,7 @@ bool at_batches_seek(at_batches *batches, int64_t epoch, int64_t index, at_error
 /* The next batch; false at the end of the epoch. */
 bool at_batches_next(at_batches *batches, at_batch *batch);
 int64_t at_batches_count(const at_batches *batches); /* in this epoch */
+int64_t at_batches_left(const at_batches *batches);  /* of them, after the last one returned */
+void at_batches_skip(at_batches *batches, int64_t count);
 
 #endif

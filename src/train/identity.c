@@ -247,8 +247,13 @@ static void show_line(const char *line, bool missing, char *out, size_t size)
     at_shown(named, out, size);
 }
 
-static bool refuse(const at_trainer *trainer, const char *was, const char *is, at_error *error)
+/* `of_rank`: the other settings are those of rank 0, not those of a state. */
+static bool refuse(const at_trainer *trainer, bool of_rank, const char *was, const char *is, at_error *error)
 {
+    if (of_rank)
+        return at_fail(error, AT_USAGE,
+                       "rank 0 trains with %s, and this rank with %s; all ranks need the same settings and data", was,
+                       is);
     return at_fail(error, AT_FAILED,
                    "cannot resume from '%s', which was written with %s and not with %s; train as before, "
                    "or from the start with `overwrite`",
@@ -270,7 +275,7 @@ static void show_value(const char *name, const char *value, size_t length, char 
 }
 
 /* Two lines differ: names the setting whose values do, or shows both lines. */
-static bool refuse_line(const at_trainer *trainer, const char *now, const char *then, at_error *error)
+static bool refuse_line(const at_trainer *trainer, bool of_rank, const char *now, const char *then, at_error *error)
 {
     const at_identity *identity = trainer->identity;
     const size_t line = (size_t)(now - identity->text.bytes);
@@ -290,14 +295,14 @@ static bool refuse_line(const at_trainer *trainer, const char *now, const char *
             continue;
         show_value(m->name, value, length, was, sizeof was);
         show_value(m->name, identity->text.bytes + m->from, m->to - m->from, is, sizeof is);
-        return refuse(trainer, was, is, error);
+        return refuse(trainer, of_rank, was, is, error);
     }
     show_line(*then ? then : now, !*then, was, sizeof was);
     show_line(*now ? now : then, !*now, is, sizeof is);
-    return refuse(trainer, was, is, error);
+    return refuse(trainer, of_rank, was, is, error);
 }
 
-bool at_trainer_same(const at_trainer *trainer, const char *then, at_error *error)
+static bool is_same(const at_trainer *trainer, bool of_rank, const char *then, at_error *error)
 {
     const char *now = trainer->identity->text.bytes;
     while (*now || *then) {
@@ -305,9 +310,19 @@ bool at_trainer_same(const at_trainer *trainer, const char *then, at_error *erro
         /* The first format lacks this line. An equal number of pairs distinguishes skip from the other rules. */
         const bool is_older = !*then && strncmp(now, "--too-long ", 11) == 0;
         if (!is_older && (n != m || memcmp(now, then, n) != 0))
-            return refuse_line(trainer, now, then, error);
+            return refuse_line(trainer, of_rank, now, then, error);
         now += n + (now[n] == '\n');
         then += m + (then[m] == '\n');
     }
     return true;
+}
+
+bool at_trainer_same(const at_trainer *trainer, const char *then, at_error *error)
+{
+    return is_same(trainer, false, then, error);
+}
+
+bool at_trainer_same_as(const at_trainer *trainer, const char *first, at_error *error)
+{
+    return is_same(trainer, true, first, error);
 }

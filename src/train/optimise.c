@@ -29,7 +29,36 @@ struct at_optimiser {
     range *trained;                    /* [ranges] what is not frozen, in order */
     int ranges;
     bool *finite; /* [chunks]: whether the parameters are, after an update */
+    at_group *group;
+    range own;     /* the chunks of this rank */
+    size_t *begin; /* [size + 1] bytes of a block where the shares begin */
 };
+
+/* Whole chunks, as many for each rank as for the others. */
+static range chunks_of(int64_t count, int rank, int size)
+{
+    const int64_t chunks = (count + CHUNK - 1) / CHUNK;
+    return (range){chunks * rank / size, chunks * (rank + 1) / size};
+}
+
+at_share at_share_of(int64_t count, int rank, int size)
+{
+    const range chunks = chunks_of(count, rank, size);
+    return (at_share){chunks.from * CHUNK < count ? chunks.from * CHUNK : count,
+                      chunks.to * CHUNK < count ? chunks.to * CHUNK : count};
+}
+
+/* Every rank gets the others' part of something that has `size` bytes for a chunk, the last of which may be shorter: there
+ * are `all` bytes. */
+static bool gather(at_optimiser *o, void *block, size_t size, size_t all, at_error *error)
+{
+    const int ranks = at_group_size(o->group);
+    for (int r = 0; o->group && r <= ranks; r++) {
+        const size_t at = (size_t)chunks_of(o->count, r, ranks).from * size;
+        o->begin[r] = r == ranks || at > all ? all : at;
+    }
+    return at_group_gather(o->group, block, o->begin, error);
+}
 
 static bool check(const at_optimiser_settings *s, at_error *error)
 {
@@ -88,6 +117,7 @@ at_optimiser *at_optimiser_new(const at_optimiser_settings *settings, at_params 
     if (allocated) {
         int64_t count = at_params_count(params), chunks = (count + CHUNK - 1) / CHUNK;
         *o = (at_optimiser){.settings = *settings, .params = params, .count = count, .chunks = chunks};
+        o->own = (range){0, chunks};
         o->squares = calloc((size_t)chunks + 1, sizeof *o->squares);
         o->finite = calloc((size_t)chunks + 1, sizeof *o->finite);
         allocated = o->squares && o->finite && find_trained(o) &&
@@ -105,6 +135,19 @@ at_optimiser *at_optimiser_new(const at_optimiser_settings *settings, at_params 
     return o;
 }
 
+bool at_optimiser_join(at_optimiser *optimiser, at_group *group, at_error *error)
+{
+    const int size = at_group_size(group);
+    size_t *begin = error->code == AT_OK ? calloc((size_t)size + 1, sizeof *begin) : NULL;
+    if (!begin)
+        return at_no_memory(error, "the shares of %d ranks", size);
+    free(optimiser->begin);
+    optimiser->begin = begin;
+    optimiser->group = group;
+    optimiser->own = chunks_of(optimiser->count, at_group_rank(group), size);
+    return true;
+}
+
 void at_optimiser_free(at_optimiser *optimiser)
 {
     if (!optimiser)
@@ -114,6 +157,7 @@ void at_optimiser_free(at_optimiser *optimiser)
     free(optimiser->average);
     free(optimiser->squares);
     free(optimiser->finite);
+    free(optimiser->begin);
     free(optimiser->trained);
     free(optimiser);
 }
@@ -142,17 +186,19 @@ static void chunk_range(const at_optimiser *o, int64_t chunk, int64_t *from, int
 static void add_squares(void *context, int64_t first, int64_t last)
 {
     at_optimiser *o = context;
-    for (int64_t chunk = first; chunk < last; chunk++) {
+    for (int64_t chunk = o->own.from + first; chunk < o->own.from + last; chunk++) {
         int64_t from, to;
         chunk_range(o, chunk, &from, &to);
         o->squares[chunk] = at_isa()->update->squares(at_params_grads(o->params) + from, to - from);
     }
 }
 
-static double gradient_norm(at_optimiser *o)
+/* The sum over chunks in their order, whichever rank they belong to. */
+static double gradient_norm(at_optimiser *o, at_error *error)
 {
-    at_ranges(o->chunks, CHUNK, add_squares, o);
+    at_ranges(o->own.to - o->own.from, CHUNK, add_squares, o);
     double sum = 0;
+    gather(o, o->squares, sizeof *o->squares, (size_t)o->chunks * sizeof *o->squares, error);
     for (int64_t i = 0; i < o->chunks; i++)
         sum += o->squares[i];
     return sqrt(sum);
@@ -221,7 +267,7 @@ static void update_chunk(const update *u, int64_t from, int64_t count)
 static void update_chunks(void *context, int64_t first, int64_t last)
 {
     const update *u = context;
-    for (int64_t chunk = first; chunk < last; chunk++) {
+    for (int64_t chunk = u->o->own.from + first; chunk < u->o->own.from + last; chunk++) {
         int64_t from, to;
         chunk_range(u->o, chunk, &from, &to);
         for (int i = 0; i < u->o->ranges; i++) {
@@ -241,8 +287,10 @@ bool at_optimiser_step(at_optimiser *optimiser, double scale, double *norm, bool
     if (error->code != AT_OK)
         return false;
     clear_frozen(o);
-    *norm = fabs(scale) * gradient_norm(o);
+    *norm = fabs(scale) * gradient_norm(o, error);
     *skipped = !isfinite(*norm);
+    if (error->code != AT_OK)
+        return false;
     if (*skipped) {
         memset(at_params_grads(o->params), 0, (size_t)o->count * sizeof(at_real));
         return true;
@@ -268,8 +316,14 @@ bool at_optimiser_step(at_optimiser *optimiser, double scale, double *norm, bool
                          .correct = (at_real)(1 / (1 - pow(s->beta2, t))),
                          .shrink = (at_real)(s->kind == AT_ADAMW ? 1 - o->rate * s->weight_decay : 1),
                          .keep = u.keep};
-    at_ranges(o->chunks, CHUNK, update_chunks, &u);
+    at_ranges(o->own.to - o->own.from, CHUNK, update_chunks, &u);
+    if (o->group) /* of which the update has cleared this rank's share only */
+        memset(at_params_grads(o->params), 0, (size_t)o->count * sizeof(at_real));
+    gather(o, o->finite, sizeof *o->finite, (size_t)o->chunks * sizeof *o->finite, error);
+    gather(o, at_params_values(o->params), CHUNK * sizeof(at_real), (size_t)o->count * sizeof(at_real), error);
     at_params_changed(o->params);
+    if (error->code != AT_OK)
+        return false;
     for (int64_t i = 0; i < o->chunks; i++)
         if (!o->finite[i])
             return at_fail(error, AT_FAILED, "update %lld makes parameters that are not finite", (long long)o->steps);
@@ -305,6 +359,29 @@ static void list_blocks(const at_optimiser *o, named_block block[BLOCKS])
     block[0] = (named_block){"training.first", o->first};
     block[1] = (named_block){"training.second", o->second};
     block[2] = (named_block){"training.average", o->average};
+}
+
+bool at_optimiser_collect(at_optimiser *optimiser, at_error *error)
+{
+    named_block block[BLOCKS];
+    list_blocks(optimiser, block);
+    for (int i = 0; optimiser->group && i < BLOCKS; i++)
+        if (block[i].values)
+            gather(optimiser, block[i].values, CHUNK * sizeof(at_real), (size_t)optimiser->count * sizeof(at_real),
+                   error);
+    return error->code == AT_OK;
+}
+
+bool at_optimiser_copy(at_optimiser *optimiser, at_error *error)
+{
+    named_block block[BLOCKS];
+    list_blocks(optimiser, block);
+    for (int i = 0; i < BLOCKS; i++)
+        if (block[i].values)
+            at_group_tell(optimiser->group, block[i].values, (size_t)optimiser->count * sizeof(at_real), error);
+    at_group_tell(optimiser->group, &optimiser->steps, sizeof optimiser->steps, error);
+    optimiser->rate = at_schedule_rate(&optimiser->settings, optimiser->steps);
+    return error->code == AT_OK;
 }
 
 bool at_optimiser_save(const at_optimiser *optimiser, at_tensors *tensors, at_error *error)

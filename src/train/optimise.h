@@ -2,6 +2,7 @@
 #ifndef AT_OPTIMISE_H
 #define AT_OPTIMISE_H
 
+#include "base/group.h"
 #include "tape/params.h"
 
 typedef enum at_optimiser_kind { AT_ADAM, AT_ADAMW, AT_ADADELTA, AT_SGD } at_optimiser_kind;
@@ -24,17 +25,29 @@ typedef struct at_optimiser_settings {
  * min(step^-0.5, step warmup^-1.5)), inverse-sqrt, or cosine. */
 double at_schedule_rate(const at_optimiser_settings *settings, int64_t step);
 
+/* The numbers from..to-1 of the block of parameters that a rank of a group updates. */
+typedef struct at_share {
+    int64_t from, to;
+} at_share;
+at_share at_share_of(int64_t count, int rank, int size);
+
 typedef struct at_optimiser at_optimiser;
 /* Frozen parameters, which must be frozen before, keep their bits. */
 at_optimiser *at_optimiser_new(const at_optimiser_settings *settings, at_params *params, at_error *error);
+/* From now on each rank of the group has the moments of its share of the parameters only, and updates these. */
+bool at_optimiser_join(at_optimiser *optimiser, at_group *group, at_error *error);
 void at_optimiser_free(at_optimiser *optimiser);
 
-/* One update from the gradients of the parameters, each multiplied by `scale` (such as 1/tokens); then they are set to
+/* One update from the gradients of the parameters (of a rank's share, and then all ranks get all parameters), each multiplied by `scale` (such as 1/tokens); then they are set to
  * zero. If they are not finite, the parameters stay as they are and *skipped is true. *norm: before clipping. Fails with
  * AT_FAILED if the update makes a parameter that is not finite; all that was computed is of no use then. */
 bool at_optimiser_step(at_optimiser *optimiser, double scale, double *norm, bool *skipped, at_error *error);
 int64_t at_optimiser_steps(const at_optimiser *optimiser);
 double at_optimiser_rate(const at_optimiser *optimiser);
+/* All ranks call it, and then each has the moments and the moving average of all. */
+bool at_optimiser_collect(at_optimiser *optimiser, at_error *error);
+/* All ranks continue from the updates, moments and moving average of rank 0. */
+bool at_optimiser_copy(at_optimiser *optimiser, at_error *error);
 at_real *at_optimiser_ema(at_optimiser *optimiser); /* the moving average of the parameters; NULL: none */
 
 /* Writes moments and moving average to a training state and reads them back, bit for bit. */

@@ -84,7 +84,7 @@ static const at_setting after[] = {
     OF_UPDATES(COUNT, "batch-tokens", batch_tokens, SAME, .argument = "N", .least = 1,
                .help = "target tokens in a batch, padding included; instead of `batch-size`"),
     OF_UPDATES(COUNT, "accumulate", accumulate, SAME, .argument = "N", .fallback = "1", .least = 1,
-               .help = "batches whose gradients are summed for one update"),
+               .help = "batches whose gradients are summed for one update; several processes share them (mpirun)"),
     OF_UPDATES(CHOICE, "optimiser", optimiser.kind, SAME, .argument = "NAME", .fallback = "adam", .choices = optimisers,
                .help = "adam | adamw | adadelta | sgd"),
     OF_UPDATES(NUMBER, "learning-rate", optimiser.learning_rate, SAME, .argument = "RATE", .limits = AT_ABOVE_LEAST,
@@ -161,6 +161,9 @@ static const at_setting after[] = {
            .help = "start again although FILE or FILE.state exists; the first save replaces them"),
     OF_END(SWITCH, "keep-previous", keep_previous, FREE,
            .help = "keep what each save replaces as FILE.previous and FILE.state.previous"),
+    OF_END(NUMBER, "rank-timeout", rank_timeout, FREE, .argument = "SECONDS", .fallback = "600",
+           .limits = AT_ABOVE_LEAST,
+           .help = "of several processes (mpirun): how long they wait for one that does not answer before all end"),
     OF_END(SEED, "seed", seed, SAME, .argument = "N", .fallback = "1",
            .help = "seed of the initial parameters, the order of the batches and dropout"),
 };

@@ -49,30 +49,74 @@ static bool stop_diverged(const at_run *run, const char *why, at_error *error)
                    why, kept);
 }
 
-/* One update from up to `accumulate` batches. *has_batch is false at the end of an epoch. */
+/* The random numbers of a slice depend on its number, not on those that other slices took. One slice per update takes them one
+ * after the other. */
+static at_rng rng_of_slice(const at_trainer *t, int64_t slice)
+{
+    const at_rng *rng = &t->loss.rng;
+    uint32_t word[4];
+    if (t->settings->accumulate <= 1)
+        return *rng;
+    at_philox(rng->seed, rng->counter + (uint64_t)slice, 1, word);
+    return (at_rng){.seed = (uint64_t)word[1] << 32 | word[0]};
+}
+
+/* Computes the slices of this rank and adds up their gradients. */
+static bool add_slices(at_trainer *t, int64_t slices, at_error *error)
+{
+    const at_branch own = at_slices_of(slices, at_group_rank(t->group), at_group_size(t->group));
+    const at_rng before = t->loss.rng;
+    const double baseline = t->loss.baseline;
+    at_rng after = before;
+    at_batches_skip(t->batches, own.from);
+    for (int64_t i = own.from; i < own.to; i++) {
+        at_batch batch;
+        at_slice_result *slice = &t->slice[i];
+        t->loss.rng = rng_of_slice(t, i);
+        t->loss.baseline = baseline;
+        if (!at_batches_next(t->batches, &batch) || !at_batch_loss(&t->loss, &batch, true, &slice->cost, error) ||
+            !at_slices_add(t->slices, slices, i, error))
+            break;
+        slice->tokens = (double)batch.target_tokens;
+        slice->rows = batch.rows;
+        slice->baseline = t->loss.baseline;
+        after = t->loss.rng;
+        t->loss.rng = before;
+    }
+    t->loss.rng = t->settings->accumulate <= 1 ? after : (at_rng){before.seed, before.counter + (uint64_t)slices};
+    t->loss.baseline = baseline;
+    at_batches_skip(t->batches, slices - own.to);
+    return at_group_agree(t->group, error) && at_slices_finish(t->slices, slices, error);
+}
+
+/* One update from up to `accumulate` batches, its slices. *has_batch is false at the end of an epoch. */
 static bool update(at_run *run, bool *has_batch, bool *skipped, at_error *error)
 {
     at_trainer *t = run->trainer;
-    int64_t most = t->settings->accumulate > 0 ? t->settings->accumulate : 1;
-    double cost = 0, tokens = 0, loss;
-    at_batch batch;
-    *has_batch = *skipped = false;
-    for (int64_t i = 0; i < most && at_batches_next(t->batches, &batch); i++) {
-        if (!at_batch_loss(&t->loss, &batch, true, &loss, error))
-            return false;
-        cost += loss;
-        tokens += (double)batch.target_tokens;
-        t->progress.batch++;
-        t->progress.sentences += batch.rows;
-        *has_batch = true;
+    const int64_t most = t->settings->accumulate > 0 ? t->settings->accumulate : 1, left = at_batches_left(t->batches);
+    const int64_t slices = left < most ? left : most;
+    double cost = 0, tokens = 0, baseline = 0;
+    *has_batch = slices > 0;
+    *skipped = false;
+    if (*has_batch && (!add_slices(t, slices, error) || !at_trainer_gather_slices(t, slices, error)))
+        return false;
+    for (int64_t i = 0; i < slices; i++) {
+        cost += t->slice[i].cost;
+        tokens += t->slice[i].tokens;
+        baseline += t->slice[i].baseline;
+        t->progress.sentences += t->slice[i].rows;
     }
+    if (*has_batch)
+        t->loss.baseline = baseline / (double)slices;
+    t->progress.batch += slices;
     if (!*has_batch)
         return true;
     run->unsaved = true;
     /* without a finite loss the gradients mean nothing, whatever they are: a factor of NaN skips them */
     at_error step = {0};
     if (!at_optimiser_step(t->optimiser, isfinite(cost) ? 1 / tokens : NAN, &t->progress.norm, skipped, &step))
-        return stop_diverged(run, step.text, error);
+        return at_group_is_lost(t->group) ? at_fail(error, AT_FAILED, "%s", step.text)
+                                          : stop_diverged(run, step.text, error);
     run->all_tokens += tokens;
     if (*skipped) {
         t->progress.skipped++;
@@ -114,6 +158,8 @@ static bool score_model(at_run *run, at_error *error)
     at_trainer *t = run->trainer;
     const double began = at_seconds_now();
     at_validation v;
+    if (!at_run_collect(run, error))
+        return false;
     bool done = at_validate(t, &v, error);
     if (done && v.diverged)
         done = stop_diverged(run, "the model's scores of the validation data are not finite", error);
@@ -157,7 +203,7 @@ static bool validate_end(at_run *run, at_error *error)
 /* `regular`: an uninterrupted run saves here, too. */
 static bool save(at_run *run, bool regular, at_error *error)
 {
-    if (!at_trainer_save(run->trainer, regular, error))
+    if (!at_run_collect(run, error) || !at_trainer_save(run->trainer, regular, error))
         return false;
     at_train_news news = at_run_news(run, AT_NEWS_SAVED);
     news.text = run->trainer->state_path;
@@ -181,8 +227,7 @@ static bool after_update(at_run *run, at_error *error)
     return (!valid_due || validate(run, error)) && (!(valid_due || save_due) || save(run, true, error));
 }
 
-/* Continues with batch `batch` of an epoch, with the subwords sampled for that epoch. */
-static bool seek(at_trainer *t, int64_t epoch, int64_t batch, at_error *error)
+bool at_trainer_seek(at_trainer *t, int64_t epoch, int64_t batch, at_error *error)
 {
     return (!t->sampling || at_subword_sampling_set_epoch(t->sampling, epoch, error)) &&
            at_batches_seek(t->batches, epoch, batch, error);
@@ -198,7 +243,8 @@ static bool after_epoch(at_run *run, at_error *error)
     run->unsaved = true;
     p->epoch++;
     p->batch = p->sentences = 0;
-    return seek(t, p->epoch, 0, error) && (!(valid_due || t->settings->save_every == 0) || save(run, true, error));
+    return at_trainer_seek(t, p->epoch, 0, error) &&
+           (!(valid_due || t->settings->save_every == 0) || save(run, true, error));
 }
 
 static bool stop_skipping(const at_run *run, at_error *error)
@@ -216,17 +262,27 @@ static bool keeps_old_files(const at_run *run)
     return run->result->interrupted && t->replaces && !t->has_begun;
 }
 
+/* On a rank that follows. */
+static bool update_along(at_run *run, at_error *error)
+{
+    bool has_batch, skipped;
+    return update(run, &has_batch, &skipped, error);
+}
+
 static bool train(at_run *run, at_error *error)
 {
     at_trainer *t = run->trainer;
     at_error place = {0};
-    if (!seek(t, t->progress.epoch, t->progress.batch, &place))
+    if (!at_trainer_seek(t, t->progress.epoch, t->progress.batch, &place))
         return place.code == AT_FORMAT
                    ? at_fail(error, AT_FORMAT, "cannot resume from '%s': %s", t->state_path, place.text)
                    : at_fail(error, place.code, "%s", place.text);
     while (!limits_reached(run)) {
         bool has_batch, skipped;
-        if (!update(run, &has_batch, &skipped, error))
+        if (!at_run_order(run, AT_ORDER_UPDATE, error))
+            return false;
+        run->dissolved = !update(run, &has_batch, &skipped, error);
+        if (run->dissolved)
             return false;
         if (t->progress.skipped >= AT_MOST_SKIPPED)
             return stop_skipping(run, error);
@@ -245,6 +301,14 @@ static bool train(at_run *run, at_error *error)
     return true;
 }
 
+/* Trains, and writes the files and the log. The other ranks learn how it ended. */
+static bool lead(at_run *run, at_error *error)
+{
+    const bool done = at_run_start(run, error) && train(run, error) && at_run_end(run, error) &&
+                      at_trainer_log_sync(run->trainer, error);
+    return (run->dissolved || at_run_order(run, AT_ORDER_END, error)) && done;
+}
+
 bool at_train(const at_train_settings *settings, at_train_listener *listener, void *context, const volatile int *stop,
               at_train_result *result, at_error *error)
 {
@@ -253,8 +317,12 @@ bool at_train(const at_train_settings *settings, at_train_listener *listener, vo
     *result = (at_train_result){.best_score = NAN, .cost = NAN, .saved = -1};
     if (settings->valid_only)
         return at_train_validate_only(settings, listener, context, result, error);
-    at_trainer trainer = {.settings = settings, .listener = listener, .context = context};
-    bool done = at_trainer_prepare(&trainer, error);
+    at_trainer trainer = {.settings = settings, .listener = listener, .context = context, .log = -1};
+    bool done = at_group_join(&trainer.group, settings->rank_timeout, stop, error);
+    if (at_group_rank(trainer.group) > 0)
+        trainer.listener = NULL;
+    done = done && at_trainer_prepare(&trainer, error);
+    done = at_trainer_join(&trainer, error) && done;
     if (done) {
         double now = at_seconds_now();
         at_run run = {.trainer = &trainer,
@@ -264,8 +332,7 @@ bool at_train(const at_train_settings *settings, at_train_listener *listener, vo
                       .timed_tokens = trainer.seconds_before > 0 ? trainer.progress.report_tokens : 0,
                       .result = result};
         run.first_update = at_optimiser_steps(trainer.optimiser);
-        done = at_run_start(&run, error) && train(&run, error) && at_run_end(&run, error) &&
-               at_trainer_log_sync(&trainer, error);
+        done = at_group_rank(trainer.group) > 0 ? at_run_follow(&run, update_along, error) : lead(&run, error);
         result->updates = at_optimiser_steps(trainer.optimiser);
         result->epochs = trainer.progress.epoch - 1;
         result->saved = trainer.saved;

@@ -56,6 +56,7 @@ typedef struct at_train_settings {
     int64_t average;          /* number of validations whose mean parameters are validated and saved; 0, 1: none */
     int64_t report_every;     /* updates between reports; 0: 100 */
     int64_t save_every;       /* updates between saves of the state; 0: with every validation and every epoch */
+    double rank_timeout;      /* seconds that ranks wait for each other */
     uint64_t seed;
     bool resume;
     bool overwrite;     /* the model and the state that are there */

@@ -9,7 +9,9 @@
  *     train_output.c   names of the files, and none is replaced by mistake
  *     fine_tune.c      starting from a model, frozen parameters      checkpoints.c  numbered models
  *     valid_only.c     a validation without training
- *     train_record.c   how a model was trained, for its file and the log */
+ *     train_record.c   how a model was trained, for its file and the log
+ *     slices.c         the gradient of an update, from several batches and ranks
+ *     train_group.c    a run of several processes: rank 0 decides and writes, the others follow */
 #ifndef AT_TRAIN_INTERNAL_H
 #define AT_TRAIN_INTERNAL_H
 
@@ -17,6 +19,7 @@
 #include "text/subword_sampling.h"
 #include "train/average_internal.h"
 #include "train/loss_internal.h"
+#include "train/slices_internal.h"
 #include "train/train.h"
 
 enum { AT_MOST_SKIPPED = 10 }; /* updates in a row; so many end the run */
@@ -64,6 +67,13 @@ typedef struct at_validation {
     bool diverged; /* what the model computes is not finite */
 } at_validation;
 
+/* What an update knows of one of its slices, whichever rank computed it. */
+typedef struct at_slice_result {
+    double cost, tokens;
+    double baseline; /* of the loss, after this slice alone */
+    int64_t rows;
+} at_slice_result;
+
 typedef struct at_trainer {
     const at_train_settings *settings;
     at_train_listener *listener;
@@ -82,9 +92,13 @@ typedef struct at_trainer {
     at_subword_sampling *sampling; /* sampled subwords; NULL: the subwords are the same in every epoch */
     at_batches *batches, *valid_batches;
     at_optimiser *optimiser;
-    at_average *average; /* of the last validations; NULL: none */
-    at_real *swapped;    /* holds the parameters while the model has their average, else NULL */
-    at_loss loss;        /* the model's, with the random numbers and the baseline of training */
+    at_group *group; /* the processes that train together; NULL: this one alone */
+    at_slices *slices;
+    at_slice_result *slice; /* [accumulate] of the current update */
+    int64_t collected;      /* the update whose moments rank 0 has; -1: none */
+    at_average *average;    /* of the last validations; NULL: none */
+    at_real *swapped;       /* holds the parameters while the model has their average, else NULL */
+    at_loss loss;           /* the model's, with the random numbers and the baseline of training */
     at_progress progress;
     at_checkpoints checkpoints;
     int64_t saved;         /* the update of the last save; -1: none */
@@ -114,6 +128,7 @@ typedef struct at_run {
     int64_t watched;
     bool has_warned;
     const char *reason; /* why the run ended */
+    bool dissolved;     /* all ranks know the error that ends the run */
     at_train_result *result;
 } at_run;
 
@@ -121,6 +136,20 @@ typedef struct at_run {
 bool at_trainer_prepare(at_trainer *trainer, at_error *error);
 bool at_trainer_check_settings(at_trainer *trainer, at_error *error);
 void at_trainer_release(at_trainer *trainer);
+
+/* train_group.c. Before the first update: refuses ranks that differ, and all of them start alike. */
+bool at_trainer_join(at_trainer *trainer, at_error *error);
+/* What rank 0 has the others do; they do it with at_run_follow, until the run ends. */
+typedef enum at_order { AT_ORDER_UPDATE, AT_ORDER_COLLECT, AT_ORDER_END } at_order;
+bool at_run_order(at_run *run, at_order order, at_error *error);
+typedef bool at_update(at_run *run, at_error *error);
+bool at_run_follow(at_run *run, at_update *update, at_error *error);
+/* Rank 0 gets the moments of all parameters, to save or validate them. */
+bool at_run_collect(at_run *run, at_error *error);
+/* Continues with batch `batch` of an epoch, with the subwords sampled for that epoch. */
+bool at_trainer_seek(at_trainer *trainer, int64_t epoch, int64_t batch, at_error *error);
+/* All ranks get what the others know of the slices of this update. */
+bool at_trainer_gather_slices(at_trainer *trainer, int64_t slices, at_error *error);
 
 /* fine_tune.c. With `init`: the settings of that model, unless those given contradict them; then the model itself, and its
  * parameters for the new one. */
@@ -215,6 +244,8 @@ void *at_training_fields(at_train_settings *settings, int index);
 /* identity.c: the settings and data that a resumed run must share; and whether a state was written with the same. */
 bool at_trainer_identify(at_trainer *trainer, at_error *error);
 bool at_trainer_same(const at_trainer *trainer, const char *then, at_error *error);
+/* The same for those of rank 0. */
+bool at_trainer_same_as(const at_trainer *trainer, const char *first, at_error *error);
 const char *at_identity_text(const at_identity *identity);
 void at_identity_free(at_identity *identity);
 

@@ -91,7 +91,11 @@ static bool prepare_model(at_trainer *trainer, at_error *error)
     if (!trainer->loss.arena)
         at_no_memory(error, "training");
     trainer->progress = (at_progress){.epoch = 1, .best = NAN};
-    trainer->saved = -1;
+    trainer->saved = trainer->collected = -1;
+    trainer->slices = trainer->optimiser ? at_slices_new(t->model->params, trainer->group, error) : NULL;
+    trainer->slice = calloc((size_t)(s->accumulate > 0 ? s->accumulate : 1), sizeof *trainer->slice);
+    if (!trainer->slice)
+        at_no_memory(error, "the slices of an update");
     return error->code == AT_OK && at_trainer_identify(trainer, error) && at_trainer_record(trainer, error);
 }
 
@@ -120,6 +124,9 @@ bool at_trainer_prepare(at_trainer *trainer, at_error *error)
 {
     const at_train_settings *s = trainer->settings;
     trainer->log = -1;
+    if (at_group_rank(trainer->group) > 0) /* rank 0 has the files and tells where to start */
+        return at_trainer_check_settings(trainer, error) && at_trainer_load_initial(trainer, error) &&
+               at_trainer_prepare_data(trainer, error) && prepare_model(trainer, error);
     return at_trainer_check_settings(trainer, error) && at_trainer_name_files(trainer, error) &&
            at_trainer_lock(trainer, error) && at_trainer_check_existing(trainer, error) &&
            at_trainer_check_numbered(trainer, error) && at_trainer_load_initial(trainer, error) &&
@@ -146,6 +153,8 @@ void at_trainer_release(at_trainer *trainer)
     at_corpus_free(trainer->valid);
     at_lines_free(trainer->valid_lines);
     at_optimiser_free(trainer->optimiser);
+    at_slices_free(trainer->slices);
+    free(trainer->slice);
     at_average_free(trainer->average);
     at_arena_free(trainer->loss.arena);
     free(trainer->last_path);

@@ -1,0 +1,332 @@
+/* Messages between the processes of a group by MPI, which is loaded when a process finds itself started by mpirun or srun. */
+#include "base/group.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attend_unstable.h"
+#include "base/error.h"
+
+/* How many processes were started together, as mpirun and srun tell; 1: this one alone. */
+static int started_together(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value && atoi(value) > 1)
+            return atoi(value);
+    }
+    return 1;
+}
+
+#ifdef AT_HAVE_MPI
+#include <dlfcn.h>
+#include <mpi.h>
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- Open MPI, loaded ------------------------------------------------------------------------------------------ */
+
+static struct {
+    int (*Init_thread)(int *, char ***, int, int *);
+    int (*Comm_rank)(MPI_Comm, int *);
+    int (*Comm_size)(MPI_Comm, int *);
+    int (*Isend)(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
+    int (*Irecv)(void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
+    int (*Test)(MPI_Request *, int *, MPI_Status *);
+    int (*Finalize)(void);
+    MPI_Comm world;
+    MPI_Datatype byte;
+} mpi;
+
+static bool find(void *library, const char *name, void *place, at_error *error)
+{
+    void *found = dlsym(library, name);
+    memcpy(place, &found, sizeof found); /* C has no conversion of an object to a function */
+    return found || at_fail(error, AT_UNSUPPORTED, "the library of MPI has no '%s': Open MPI 4 is needed", name);
+}
+
+static bool load(at_error *error)
+{
+    static const char name[] = "libmpi.so.40";
+    void *library = dlopen(name, RTLD_NOW | RTLD_GLOBAL); /* its own parts look for its names */
+    if (!library)
+        return at_fail(error, AT_UNSUPPORTED,
+                       "this process was started as one of several, which needs %s of Open MPI (Debian package "
+                       "libopenmpi3)",
+                       name);
+    return find(library, "MPI_Init_thread", &mpi.Init_thread, error) &&
+           find(library, "MPI_Comm_rank", &mpi.Comm_rank, error) &&
+           find(library, "MPI_Comm_size", &mpi.Comm_size, error) && find(library, "MPI_Isend", &mpi.Isend, error) &&
+           find(library, "MPI_Irecv", &mpi.Irecv, error) && find(library, "MPI_Test", &mpi.Test, error) &&
+           find(library, "MPI_Finalize", &mpi.Finalize, error) &&
+           find(library, "ompi_mpi_comm_world", &mpi.world, error) && find(library, "ompi_mpi_byte", &mpi.byte, error);
+}
+
+/* ---- The group --------------------------------------------------------------------------------------------------- */
+
+struct at_group {
+    int rank, size;
+    double seconds;
+    const volatile int *stop;
+    bool broken;             /* a message did not arrive: no further one can */
+    struct message *message; /* [room] under way; the first `messages` are in use */
+    int messages, room;
+};
+
+typedef struct message {
+    MPI_Request request;
+    int other; /* the rank it goes to or comes from */
+} message;
+
+static at_group *joined; /* MPI can be started once in a process */
+
+/* A group that lost a rank cannot end together: then mpirun ends the others. */
+static void leave(void)
+{
+    if (!joined->broken)
+        mpi.Finalize();
+}
+
+bool at_group_join(at_group **group, double seconds, const volatile int *stop, at_error *error)
+{
+    *group = joined;
+    if (error->code != AT_OK)
+        return false;
+    if (!joined && started_together() > 1) {
+        int level;
+        if (!load(error))
+            return false;
+        at_group *g = calloc(1, sizeof *g);
+        if (!g)
+            return at_no_memory(error, "a group of processes");
+        if (mpi.Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS ||
+            mpi.Comm_rank(mpi.world, &g->rank) != MPI_SUCCESS || mpi.Comm_size(mpi.world, &g->size) != MPI_SUCCESS) {
+            free(g);
+            return at_fail(error, AT_FAILED, "MPI did not start");
+        }
+        joined = *group = g;
+        atexit(leave);
+    }
+    if (joined) {
+        joined->seconds = seconds;
+        joined->stop = stop;
+    }
+    return true;
+}
+
+/* ---- Messages ---------------------------------------------------------------------------------------------------- */
+
+enum { MOST_BYTES = 1 << 30 }; /* in one message: MPI counts in ints */
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Begins to send or to receive a part, in messages of at most MOST_BYTES. */
+static bool post(at_group *g, bool sends, at_part part, int other, at_error *error)
+{
+    for (size_t at = 0; at < part.size; at += MOST_BYTES) {
+        const size_t left = part.size - at;
+        const int size = left < MOST_BYTES ? (int)left : MOST_BYTES;
+        if (g->messages == g->room) {
+            const int room = 2 * g->room + 16;
+            message *more = realloc(g->message, (size_t)room * sizeof *more);
+            if (!more)
+                return at_no_memory(error, "the messages between %d processes", g->size);
+            g->message = more;
+            g->room = room;
+        }
+        char *bytes = (char *)part.bytes + at;
+        message *m = &g->message[g->messages++];
+        m->other = other;
+        const int result = sends ? mpi.Isend(bytes, size, mpi.byte, other, 0, mpi.world, &m->request)
+                                 : mpi.Irecv(bytes, size, mpi.byte, other, 0, mpi.world, &m->request);
+        if (result != MPI_SUCCESS)
+            return at_fail(error, AT_FAILED, "MPI cannot exchange messages with rank %d", other);
+    }
+    return true;
+}
+
+/* Removes the messages that have arrived. */
+static bool settle(at_group *g, at_error *error)
+{
+    for (int i = 0; i < g->messages;) {
+        int done = 0;
+        if (mpi.Test(&g->message[i].request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+            return at_fail(error, AT_FAILED, "MPI lost a message from or to rank %d", g->message[i].other);
+        if (done)
+            g->message[i] = g->message[--g->messages];
+        else
+            i++;
+    }
+    return true;
+}
+
+/* Waits for all messages: busy at first, then it leaves the processor to others. `seconds` 0: without a limit. */
+static bool await(at_group *g, double seconds, at_error *error)
+{
+    enum { BUSY = 1000, IMPATIENT = 64 };
+    const double began = now();
+    double stopped = 0;
+    for (int64_t turn = 0; settle(g, error) && g->messages > 0; turn++) {
+        if (turn > BUSY)
+            sched_yield();
+        if (turn <= BUSY || turn % IMPATIENT != 0)
+            continue;
+        usleep(turn < 100 * BUSY ? 20 : 500);
+        if (g->stop && *g->stop && stopped == 0)
+            stopped = now();
+        if (stopped > 0 && now() - stopped > 1)
+            return at_fail(error, AT_FAILED, "interrupted while waiting for rank %d", g->message[0].other);
+        if (seconds > 0 && now() - began > seconds)
+            return at_fail(error, AT_FAILED, "rank %d did not answer for %g seconds", g->message[0].other, seconds);
+    }
+    return error->code == AT_OK;
+}
+
+static bool exchange(at_group *g, const at_part *out, const at_part *in, double seconds, at_error *error)
+{
+    if (error->code != AT_OK)
+        return false;
+    if (g->broken)
+        return at_fail(error, AT_FAILED, "a rank of this group was lost before");
+    bool good = true;
+    g->messages = 0;
+    for (int i = 1; good && i < g->size; i++)
+        good = post(g, false, in[(g->rank + i) % g->size], (g->rank + i) % g->size, error);
+    for (int i = 1; good && i < g->size; i++)
+        good = post(g, true, out[(g->rank + i) % g->size], (g->rank + i) % g->size, error);
+    good = good && await(g, seconds, error);
+    g->broken = !good;
+    return good;
+}
+#else
+struct at_group {
+    int rank, size;
+    double seconds;
+    bool broken;
+};
+static at_group *const joined = NULL;
+
+bool at_group_join(at_group **group, double seconds, const volatile int *stop, at_error *error)
+{
+    (void)seconds, (void)stop;
+    *group = NULL;
+    if (error->code == AT_OK && started_together() > 1)
+        at_fail(error, AT_UNSUPPORTED,
+                "this process is one of %d, and this attend was built without MPI (Debian package libopenmpi-dev)",
+                started_together());
+    return error->code == AT_OK;
+}
+
+static bool exchange(at_group *g, const at_part *out, const at_part *in, double seconds, at_error *error)
+{
+    (void)out, (void)in, (void)seconds;
+    return at_fail(error, AT_UNSUPPORTED, "a group of %d ranks needs MPI", g->size);
+}
+#endif
+
+int at_group_rank(const at_group *group)
+{
+    return group ? group->rank : 0;
+}
+
+int at_group_size(const at_group *group)
+{
+    return group ? group->size : 1;
+}
+
+bool at_group_is_lost(const at_group *group)
+{
+    return group && group->broken;
+}
+
+int at_process_rank(void)
+{
+    return at_group_rank(joined);
+}
+
+bool at_group_exchange(at_group *group, const at_part *out, const at_part *in, at_error *error)
+{
+    return !group ? error->code == AT_OK : exchange(group, out, in, group->seconds, error);
+}
+
+/* The parts of both directions for every rank; release with free. */
+static at_part *make_parts(const at_group *group, at_error *error)
+{
+    at_part *parts = calloc(2 * (size_t)group->size, sizeof *parts);
+    if (!parts)
+        at_no_memory(error, "the messages between %d processes", group->size);
+    return parts;
+}
+
+bool at_group_gather(at_group *group, void *block, const size_t *begin, at_error *error)
+{
+    if (!group)
+        return error->code == AT_OK;
+    at_part *out = make_parts(group, error), *in = out ? out + group->size : NULL;
+    for (int r = 0; out && r < group->size; r++) {
+        out[r] = (at_part){(char *)block + begin[group->rank], begin[group->rank + 1] - begin[group->rank]};
+        in[r] = (at_part){(char *)block + begin[r], begin[r + 1] - begin[r]};
+    }
+    const bool done = out && at_group_exchange(group, out, in, error);
+    free(out);
+    return done;
+}
+
+bool at_group_tell(at_group *group, void *bytes, size_t size, at_error *error)
+{
+    if (!group)
+        return error->code == AT_OK;
+    at_part *out = make_parts(group, error), *in = out ? out + group->size : NULL;
+    for (int r = 0; out && r < group->size; r++) {
+        if (group->rank == 0)
+            out[r] = (at_part){bytes, size};
+        else if (r == 0)
+            in[r] = (at_part){bytes, size};
+    }
+    const bool done = out && exchange(group, out, in, group->rank == 0 ? group->seconds : 0, error);
+    free(out);
+    return done;
+}
+
+bool at_group_agree(at_group *group, at_error *error)
+{
+    if (!group)
+        return error->code == AT_OK;
+    at_error failed = {0};
+    at_error *all = calloc((size_t)group->size, sizeof *all);
+    size_t *begin = calloc((size_t)group->size + 1, sizeof *begin);
+    if (!all || !begin)
+        at_no_memory(&failed, "the messages between %d processes", group->size);
+    for (int r = 0; failed.code == AT_OK && r <= group->size; r++)
+        begin[r] = (size_t)r * sizeof *all;
+    if (failed.code == AT_OK) {
+        all[group->rank] = *error;
+        at_group_gather(group, all, begin, &failed);
+    }
+    if (failed.code != AT_OK) {
+        if (error->code == AT_OK)
+            *error = failed;
+    } else {
+        int first = 0;
+        while (first < group->size && all[first].code == AT_OK)
+            first++;
+        if (first < group->size) {
+            *error = (at_error){0};
+            if (first > 0)
+                at_fail(error, (at_code)all[first].code, "rank %d: %s", first, all[first].text);
+            else
+                *error = all[0];
+        }
+    }
+    free(all);
+    free(begin);
+    return error->code == AT_OK;
+}
