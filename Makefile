@@ -11,7 +11,7 @@
 #   make test-python   the Python package, with pytest; LIBRARY=FILE tests it with the libattend.so of another build
 #   make load       attend serve under load for LOAD_SECONDS (600): LOAD_MODEL, from de to en, and LOAD_LINES, source lines
 #   make check-long the tests on the optimised release build, with more models and a million lines, the ABI
-#                   against the stored one, the unit tests on aarch64 under qemu, and make torture
+#                   against the stored one, the unit tests on aarch64 under qemu, make package, and make torture
 #   make abi        replaces the stored ABI (tests/abi/libattend.abi), for a new minor version
 #   make clang      builds the command and the tests with clang in build/clang
 #   make torture    attacks the command and the library for hours; TORTURE=short takes less than a minute for
@@ -20,6 +20,8 @@
 #   make bench      times matrix products, attention, convolutions, and a recurrent layer against attention
 #   make peers      installs the libraries that they are compared with
 #   make install    PREFIX=/usr/local, DESTDIR honoured; PYTHON_DIR=FOLDER installs the Python package there
+#   make dist       build/attend-VERSION.tar.gz of the last commit, the same bytes each time
+#   make package    dist, then Debian packages of it in build/package, checked by lintian, installed into a folder and run
 #   make format     clang-format over the whole tree
 #   make clean
 #
@@ -36,11 +38,12 @@ ATTACKS      ?=
 # Debian's names: the tools, and the libraries of cmake/needs.txt.
 PACKAGES      = gcc g++ make cmake pkg-config librandom123-dev $(shell sed -n 's/^[?+A-Z].* //p' cmake/needs.txt)
 TEST_PACKAGES = libcmocka-dev
-LONG_PACKAGES = abigail-tools gcc-aarch64-linux-gnu qemu-user
+LONG_PACKAGES = abigail-tools gcc-aarch64-linux-gnu qemu-user $(PACKAGE_PACKAGES)
 TORTURE_PACKAGES = valgrind
 # Debian packages npm separately; other distributions include it in nodejs.
 PAGE_PACKAGES = chromium nodejs $(if $(shell command -v npm),,npm)
 
+PACKAGE_PACKAGES = debhelper dh-python lintian fakeroot
 PYTHON_PACKAGES = python3-pytest python3-numpy
 # Debian's packages are for Debian's Python, whichever comes first in the path.
 PYTHON       ?= $(firstword $(wildcard /usr/bin/python3) python3)
@@ -141,10 +144,17 @@ install: tools
 	@cmake --build build -j $(JOBS)
 	@DESTDIR=$(DESTDIR) cmake --install build
 
+dist:
+	@bash cmake/dist.sh build
+
+package: deps
+	@bash cmake/packages.sh $(PACKAGE_PACKAGES)
+	@bash tests/package.sh build/package
+
 format:
 	@git ls-files '*.c' '*.h' '*.cc' '*.cpp' | xargs clang-format -i
 
 clean:
 	@rm -rf build
 
-.PHONY: all tools deps deps-mpi test-deps build demo test test-page test-clients test-python load check-long abi clang fuzz torture bench peers install format clean
+.PHONY: all tools deps deps-mpi test-deps build demo test test-page test-clients test-python load check-long abi clang fuzz torture bench peers install dist package format clean

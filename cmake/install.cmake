@@ -19,6 +19,11 @@ if(AT_PYTHON_DIR)
   install(DIRECTORY python/attend DESTINATION ${AT_PYTHON_DIR} PATTERN __pycache__ EXCLUDE)
 endif()
 
+# The documents and the examples, beside each other as in the tree, so that their links lead somewhere.
+install(FILES README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY doc examples DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN "*.safetensors*" EXCLUDE PATTERN "*.runs" EXCLUDE
+        PATTERN "test.out" EXCLUDE PATTERN "test.aligned" EXCLUDE PATTERN __pycache__ EXCLUDE)
+
 # For systemd, which looks there in every prefix that it knows.
 configure_file(cmake/attend-serve.service.in attend-serve.service @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/attend-serve.service DESTINATION lib/systemd/system)

@@ -14,7 +14,8 @@ version=${version#attend }
 minor=${version%.*}
 for file in "$prefix/bin/attend" "$prefix/include/attend.h" "$prefix/include/attend_unstable.h" "$prefix/include/attend_server.h" "$libraries/libattend.a" "$libraries/libattend.so.$minor" \
     "$prefix/lib/systemd/system/attend-serve.service" "$prefix/share/man/man1/attend-serve.1" "$prefix/share/man/man1/attend.1" "$prefix/share/man/man1/attend-train.1" "$prefix/share/man/man3/attend.h.3" \
-    "$prefix/share/bash-completion/completions/attend" "$prefix/share/zsh/site-functions/_attend"; do
+    "$prefix/share/bash-completion/completions/attend" "$prefix/share/zsh/site-functions/_attend" "$prefix/share/doc/attend/README.md" "$prefix/share/doc/attend/doc/python.md" \
+    "$prefix/share/doc/attend/examples/attend_once.c"; do
     [ -s "$file" ] || fail "$file is missing or empty"
 done
 if command -v systemd-analyze >/dev/null; then
