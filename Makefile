@@ -9,9 +9,11 @@
 #                   axe-core); ATTEND=FILE tests the command of another build
 #   make test-clients  six npm clients of LibreTranslate and Debian's dialect against attend serve; ATTEND=FILE as above
 #   make test-python   the Python package, with pytest; LIBRARY=FILE tests it with the libattend.so of another build
+#   make wasm       the library for browsers and node: build/wasm/page has attend.js, attend.wasm and the page of examples/wasm
+#   make test-wasm  the module in node against the plain kernels, byte by byte, and the page in chromium
 #   make load       attend serve under load for LOAD_SECONDS (600): LOAD_MODEL, from de to en, and LOAD_LINES, source lines
 #   make check-long the tests on the optimised release build, with more models and a million lines, the ABI
-#                   against the stored one, the unit tests on aarch64 under qemu, make package, and make torture
+#                   against the stored one, the unit tests on aarch64 under qemu, make package, make test-wasm, and make torture
 #   make abi        replaces the stored ABI (tests/abi/libattend.abi), for a new minor version
 #   make clang      builds the command and the tests with clang in build/clang
 #   make torture    attacks the command and the library for hours; TORTURE=short takes less than a minute for
@@ -44,6 +46,7 @@ TORTURE_PACKAGES = valgrind
 PAGE_PACKAGES = chromium nodejs $(if $(shell command -v npm),,npm)
 
 PACKAGE_PACKAGES = debhelper dh-python lintian fakeroot
+WASM_PACKAGES = emscripten nodejs
 PYTHON_PACKAGES = python3-pytest python3-numpy
 # Debian's packages are for Debian's Python, whichever comes first in the path.
 PYTHON       ?= $(firstword $(wildcard /usr/bin/python3) python3)
@@ -98,6 +101,16 @@ test-python: deps
 	@[ -n "$(LIBRARY)" ] || $(MAKE) build
 	@ATTEND_LIBRARY=$$(realpath $(or $(LIBRARY),build/libattend.so)) $(PYTHON) -m pytest -q -rs -p no:cacheprovider tests/python
 
+wasm: deps
+	@bash cmake/packages.sh $(WASM_PACKAGES)
+	@$(MAKE) build
+	@bash wasm/build.sh build/attend build/wasm
+
+test-wasm: deps
+	@bash cmake/packages.sh $(WASM_PACKAGES) chromium
+	@$(MAKE) build
+	@bash tests/wasm/run.sh build build/wasm
+
 load: deps
 	@bash cmake/packages.sh nodejs wrk curl
 	@[ -n "$(ATTEND)" ] || $(MAKE) build
@@ -109,6 +122,7 @@ check-long: test
 	@$(CONFIGURE) -B build/check-release $(CHECK) -DAT_LONG=ON >/dev/null
 	@cmake --build build/check-release -j $(JOBS)
 	@ATTEND_LONG=1 bash tests/run.sh build/check-release
+	@$(MAKE) test-wasm
 	@$(MAKE) torture
 
 abi:
@@ -157,4 +171,4 @@ format:
 clean:
 	@rm -rf build
 
-.PHONY: all tools deps deps-mpi test-deps build demo test test-page test-clients test-python load check-long abi clang fuzz torture bench peers install dist package format clean
+.PHONY: all tools deps deps-mpi test-deps build demo test test-page test-clients test-python wasm test-wasm load check-long abi clang fuzz torture bench peers install dist package format clean
