@@ -18,7 +18,8 @@
 #   make clang      builds the command and the tests with clang in build/clang
 #   make torture    attacks the command and the library for hours; TORTURE=short takes less than a minute for
 #                   each, ATTACKS='kill resume' runs only these; JOBS of them at the same time
-#   make fuzz       20 seconds of each fuzzer (FUZZ_SECONDS), or FUZZ_RUNS inputs, built with clang in build/fuzz
+#   make fuzz       20 seconds of each fuzzer (FUZZ_SECONDS), or FUZZ_RUNS inputs, built with clang in build/fuzz; FUZZ_SEED=1
+#                   repeats the same inputs
 #   make bench      times matrix products, attention, convolutions, and a recurrent layer against attention
 #   make peers      installs the libraries that they are compared with
 #   make install    PREFIX=/usr/local, DESTDIR honoured; PYTHON_DIR=FOLDER installs the Python package there
@@ -34,6 +35,7 @@ JOBS         ?= $(shell nproc 2>/dev/null || echo 2)
 WERROR       ?= OFF
 FUZZ_SECONDS ?= 20
 FUZZ_RUNS    ?=
+FUZZ_SEED    ?=
 TORTURE      ?= full
 ATTACKS      ?=
 
@@ -138,7 +140,7 @@ fuzz:
 	@bash cmake/packages.sh clang $(PACKAGES)
 	@CC=clang CXX=clang++ $(CONFIGURE) -B build/fuzz -DAT_FUZZ=ON -DAT_BENCH=OFF >/dev/null
 	@cmake --build build/fuzz -j $(JOBS) --target fuzzers
-	@FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_RUNS=$(FUZZ_RUNS) bash fuzz/run.sh build/fuzz
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_RUNS=$(FUZZ_RUNS) FUZZ_SEED=$(FUZZ_SEED) bash fuzz/run.sh build/fuzz
 
 torture: test-deps
 	@bash cmake/packages.sh $(TORTURE_PACKAGES)

@@ -77,10 +77,15 @@ static bool takes_value(const at_setting *option)
     return option->argument && !option->implied;
 }
 
+static bool is_folder(const char *argument)
+{
+    return strstr(argument, "DIR");
+}
+
 /* "" if the value is no file; else how the shell finds it. */
 static const char *files_of(const char *argument)
 {
-    if (strstr(argument, "DIR"))
+    if (is_folder(argument))
         return "directories";
     static const char *const files[] = {"FILE", "MODEL", "SPEC", "ARRAY"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
@@ -122,9 +127,9 @@ static void print_bash_words(const cli_command *command)
     printf("    %s) kind='%s' values='", command->name, command->words[0] ? files_of(command->words) : "");
     print_values(&list);
     printf("' options='");
-    for (int i = 0; option_at(command, i); i++)
-        if (option_at(command, i)->name)
-            printf("--%s ", option_at(command, i)->name);
+    for (const at_setting *option = NULL; (option = option_next(command, option));)
+        if (option->name)
+            printf("--%s ", option->name);
     puts("' ;;");
 }
 
@@ -150,9 +155,9 @@ static void print_bash(const cli_command *const *commands, int count)
          "        fi\n"
          "        case $command$previous in");
     for (int c = 0; c < count; c++)
-        for (int i = 0; option_at(commands[c], i); i++)
-            if (option_at(commands[c], i)->name && takes_value(option_at(commands[c], i)))
-                print_bash_value(commands[c], option_at(commands[c], i));
+        for (const at_setting *option = NULL; (option = option_next(commands[c], option));)
+            if (option->name && takes_value(option))
+                print_bash_value(commands[c], option);
     puts("    *)\n"
          "        case $command in");
     for (int c = 0; c < count; c++)
@@ -214,7 +219,7 @@ static void print_zsh_value(const char *argument, const values *list)
             putchar(i + 1 < list->count ? ' ' : ')');
         }
     } else {
-        fputs(strcmp(files, "directories") == 0 ? "_files -/" : *files ? "_files" : " ", stdout);
+        fputs(is_folder(argument) ? "_files -/" : *files ? "_files" : " ", stdout);
     }
 }
 
@@ -237,9 +242,9 @@ static void print_zsh_command(const cli_command *command)
 {
     values list = words_of(command);
     printf("    %s)\n        _arguments -S \\\n", command->name);
-    for (int i = 0; option_at(command, i); i++)
-        if (option_at(command, i)->name)
-            print_zsh_option(option_at(command, i));
+    for (const at_setting *option = NULL; (option = option_next(command, option));)
+        if (option->name)
+            print_zsh_option(option);
     fputs("            '*", stdout);
     print_zsh_value(command->words[0] ? command->words : "nothing", &list);
     puts("'\n        ;;");

@@ -176,8 +176,8 @@ void manual_command(const cli_command *command)
     puts("[\\fIOPTION\\fR...]\n.SH DESCRIPTION");
     print_paragraphs(help_text(command));
     puts(".SH OPTIONS");
-    for (int i = 0; option_at(command, i); i++)
-        print_option(option_at(command, i));
+    for (const at_setting *option = NULL; (option = option_next(command, option));)
+        print_option(option);
     if (command->examples) {
         puts(".SH EXAMPLES\n.nf");
         print_roff(command->examples);

@@ -47,34 +47,38 @@ const at_setting *option_after(const at_setting *own, int index)
     return NULL;
 }
 
-const at_setting *option_at(const cli_command *command, int index)
+const at_setting *option_next(const cli_command *command, const at_setting *option)
 {
-    return option_after(own_options(command), index);
+    const at_setting *last = common_options + sizeof common_options / sizeof *common_options - 1;
+    option = option ? option + 1 : own_options(command);
+    if (!option->help && option != last)
+        option = common_options;
+    return option->help ? option : NULL;
 }
 
 int option_names(const cli_command *command, const char **names)
 {
     int count = 0;
-    for (int i = 0; option_at(command, i); i++)
-        if (option_at(command, i)->name && count < MOST_OPTIONS)
-            names[count++] = option_at(command, i)->name;
+    for (const at_setting *option = NULL; (option = option_next(command, option));)
+        if (option->name && count < MOST_OPTIONS)
+            names[count++] = option->name;
     return count;
 }
 
 const at_setting *option_named(const cli_command *command, const char *name)
 {
-    for (int i = 0; option_at(command, i); i++)
-        if (option_at(command, i)->name && strcmp(option_at(command, i)->name, name) == 0)
-            return option_at(command, i);
+    for (const at_setting *option = NULL; (option = option_next(command, option));)
+        if (option->name && strcmp(option->name, name) == 0)
+            return option;
     return NULL;
 }
 
 /* The option that -m is short for; NULL if it is for none. */
 static const at_setting *option_lettered(const cli_command *command, int letter)
 {
-    for (int i = 0; option_at(command, i); i++)
-        if (option_at(command, i)->letter && option_at(command, i)->letter == letter)
-            return option_at(command, i);
+    for (const at_setting *option = NULL; (option = option_next(command, option));)
+        if (option->letter && option->letter == letter)
+            return option;
     return NULL;
 }
 
@@ -311,9 +315,9 @@ static bool is_value(const at_setting *option, const char *word)
 /* The texts of the --config file have come to their end. */
 static void settle(const cli_command *command, void *into)
 {
-    for (int i = 0; option_at(command, i); i++)
-        if (option_at(command, i)->type == AT_SETTING_TEXTS)
-            ((at_texts *)((char *)into + option_at(command, i)->offset))->settled = true;
+    for (const at_setting *option = NULL; (option = option_next(command, option));)
+        if (option->type == AT_SETTING_TEXTS)
+            ((at_texts *)((char *)into + option->offset))->settled = true;
 }
 
 /* Goes through the command line once. With `only_config` it takes nothing but the name of the --config file, which must
@@ -324,8 +328,7 @@ static bool read_line(const cli_command *command, int argc, char **argv, bool on
     const at_setting *known[MOST_OPTIONS];
     char letters[2 * MOST_OPTIONS + 3] = ":h";
     int count = 0, code, letter_count = 2;
-    for (int i = 0; option_at(command, i) && count < MOST_OPTIONS; i++) {
-        const at_setting *option = option_at(command, i);
+    for (const at_setting *option = NULL; (option = option_next(command, option)) && count < MOST_OPTIONS;) {
         if (!option->name)
             continue;
         if (option->letter) {
@@ -378,8 +381,7 @@ bool options_parse(const cli_command *command, int argc, char **argv, void *into
 {
     cli_common *shared = into;
     memset(into, 0, command->size);
-    for (int i = 0; option_at(command, i); i++) {
-        const at_setting *option = option_at(command, i);
+    for (const at_setting *option = NULL; (option = option_next(command, option));) {
         if (option->type == AT_SETTING_COUNT)
             *(int64_t *)((char *)into + option->offset) = UNSET;
         if (option->type == AT_SETTING_NUMBER)
@@ -403,7 +405,7 @@ bool options_parse(const cli_command *command, int argc, char **argv, void *into
 
 void options_free(const cli_command *command, void *options)
 {
-    for (int i = 0; option_at(command, i); i++)
-        at_setting_release(option_at(command, i), options);
+    for (const at_setting *option = NULL; (option = option_next(command, option));)
+        at_setting_release(option, options);
     free(((cli_common *)options)->config_text);
 }

@@ -52,10 +52,11 @@ extern const at_setting common_options[];
 bool options_parse(const cli_command *command, int argc, char **argv, void *into, int *first_word, at_error *error);
 void options_free(const cli_command *command, void *options);
 
-/* The command's own options, then the common ones; NULL past the last. Headings come too. */
-const at_setting *option_at(const cli_command *command, int index);
+/* The option after another one, the first after NULL: the command's own, then the common ones; NULL past the last.
+ * Headings come too. */
+const at_setting *option_next(const cli_command *command, const at_setting *option);
 const at_setting *own_options(const cli_command *command);
-const at_setting *option_after(const at_setting *own, int index); /* option_at for other options than the command's */
+const at_setting *option_after(const at_setting *own, int index); /* by index, for other options than the command's */
 
 /* One of them by its name; NULL if there is none. And the names of all, MOST_OPTIONS at most; returns their count. */
 enum { MOST_OPTIONS = 160 };

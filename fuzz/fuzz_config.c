@@ -33,8 +33,7 @@ static void read_back(const cli_command *command, const void *options)
 {
     void *other = calloc(1, command->size);
     EXPECT(other);
-    for (int i = 0; option_at(command, i); i++) {
-        const at_setting *option = option_at(command, i);
+    for (const at_setting *option = NULL; (option = option_next(command, option));) {
         char text[300], again[300];
         at_error error = {0};
         if (!is_given(option, options) || !*at_setting_text(option, options, text, sizeof text) || strlen(text) > 250)

@@ -51,6 +51,8 @@ static int near(const char *word, const char *name)
     if (longer > WORD)
         return -1;
     int most = longer < 3 ? 1 : (int)(longer / 3);
+    if (2 * longer - n - m > (size_t)most) /* one is longer by more letters, each of which is an insertion */
+        return -1;
     int d = distance(word, name);
     return d <= most && d < (int)longer ? d : -1;
 }
