@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,9 +107,7 @@ bool at_file_restore(const char *path, at_error *error)
 
 void at_file_forget(const char *path)
 {
-    at_error ignored = {0};
-    names n = names_of(path, &ignored);
-    if (ignored.code == AT_OK)
-        unlink(n.previous.bytes);
-    names_free(&n);
+    char previous[PATH_MAX]; /* of no use if it is longer, and there also when memory is not */
+    if (snprintf(previous, sizeof previous, "%s.previous", path) < (int)sizeof previous)
+        unlink(previous);
 }

@@ -68,8 +68,9 @@ bool at_trainer_record(at_trainer *trainer, at_error *error)
 
 char *at_trainer_record_text(const at_trainer *trainer, at_error *error)
 {
-    json_t *record = json_copy(trainer->record);
-    const bool whole = record && json_object_set_new(record, "epoch", json_integer(at_trainer_epoch(trainer))) == 0 &&
+    json_t *record = json_copy(trainer->record); /* without what it found no memory for */
+    const bool whole = json_object_size(record) == json_object_size(trainer->record) &&
+                       json_object_set_new(record, "epoch", json_integer(at_trainer_epoch(trainer))) == 0 &&
                        json_object_set_new(record, "update", json_integer(at_optimiser_steps(trainer->optimiser))) == 0;
     char *text = whole ? at_json_text(record, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
     json_decref(record);

@@ -126,16 +126,24 @@ clean= # not empty: run/ is the same as start/
 # disturb NAME COMMAND...: COMMAND attend ARGUMENTS in run/, a copy of start/; sets $code, and writes ./printed and ./said.
 disturb()
 {
-    local name=$1 input=few
+    local name=$1
     shift
-    [ "$name" != score-links ] || input=links
+    fresh
+    code=0
+    (cd run && exec "$@" "$attend" ${arguments[$name]} <"$(input_of "$name")" >../printed 2>../said) 2>/dev/null || code=$?
+}
+
+# fresh: makes run/ a copy of start/, which a command may change then.
+fresh()
+{
     if [ -z "$clean" ]; then
         rm -rf run
         cp -r start run
     fi
-    code=0 clean=
-    (cd run && exec "$@" "$attend" ${arguments[$name]} <$input >../printed 2>../said) 2>/dev/null || code=$?
+    clean=
 }
+
+input_of() { if [ "$1" = score-links ]; then echo links; else echo few; fi; }
 
 # undisturbed NAME COMMAND...: the same, and keeps the results in done/ and the names of the files written in $written.
 declare -A arguments written
@@ -200,8 +208,8 @@ compared()
 # the error message. If the command failed, the next one like it succeeds.
 judge()
 {
-    local name=$1 fault="$1, $2" reason=$3
-    [ "$name" != compare ] || reason="$reason|runs failed" # the run itself has said why
+    local name=$1 fault="$1, $2" reason
+    reason=$(reason_of "$1" "$3")
     case $fault in
     *', unlink '*) local -a without=(-x '*.previous' -x '*.previous.new' -x '.attend-*') ;; # they could not be removed
     esac
@@ -218,6 +226,9 @@ judge()
     *) found "$fault: exits with $code: $(cat said)" ;;
     esac
 }
+
+# reason_of NAME REASON: of a comparison, the run itself has said why.
+reason_of() { if [ "$1" = compare ]; then echo "$2|runs failed"; else echo "$2"; fi; }
 
 # one_message REASON: the last line of ./said is the only message of an error, and matches the pattern.
 one_message()
@@ -308,7 +319,9 @@ old_or_new()
     done
 }
 
-# go_on NAME FAULT: the command is run again, a training resumed, and ends as if nothing had happened.
+# go_on NAME FAULT: the command is run again, a training resumed, and ends as if nothing had happened. $through is a command
+# that runs it.
+through=()
 go_on()
 {
     local file left again=${arguments[$1]}
@@ -316,7 +329,7 @@ go_on()
     train-overwrite) cmp -s run/old.state start/old.state || again=${again/--overwrite/--resume} ;;
     train*) again="$again --resume" ;;
     esac
-    (cd run && "$attend" $again <few >../printed 2>../said) || found "$2: cannot go on: $(cat said)"
+    (cd run && "${through[@]}" "$attend" $again <few >../printed 2>../said) || found "$2: cannot go on: $(cat said)"
     left=$(find run -name '.attend-*' -o -name '*.previous.new')
     [ -z "$left" ] || found "$2: leaves $left for ever"
     if [ "$1" = compare ]; then

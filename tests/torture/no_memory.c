@@ -1,18 +1,30 @@
 /* Preloaded into a command: lets one allocation fail, as if memory had run out, or that one and all after it.
  *
- * NO_MEMORY_AT=N makes the N-th allocation since the start of main fail, NO_MEMORY_REST=1 all later ones, too. Only in the
- * process itself: programs that it starts have their memory. NO_MEMORY_COUNT=FILE receives how many there were. A process
- * that crashes prints the stack. */
+ * NO_MEMORY_COUNT=FILE receives how many there are since the start of main. NO_MEMORY_TURNS="FROM STEP TO" runs main many
+ * times, each time in a process of its own that is forked before main begins, and lets the allocations FROM, FROM + STEP and
+ * so on fail, one in each; NO_MEMORY_REST=1 all later ones, too. Only in the process itself: programs that it starts have
+ * their memory. The current folder is the same at the start of each. A process that crashes prints the stack.
+ *
+ * Most runs end like one before: with the same exit code, output and files, and one message that matches NO_MEMORY_REASON if
+ * they fail. The first that ends in another way ends the repetition and stays in the folder, to be judged, unless the file
+ * ../accepted names its end. ../turn receives
+ *   REPORTED SURVIVED ALLOCATION CODE END
+ * how many ended like others, with an error and without, and what stays; ALLOCATION is 0 if
+ * all have ended. Standard input is the file NO_MEMORY_INPUT, and the output is in ../printed and ../said. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
+#include <regex.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include "folder.h"
 
 static atomic_long count;
 static long failing; /* from 1; 0: none */
@@ -85,18 +97,105 @@ static void show_stack(int number)
 typedef int main_function(int argc, char **argv, char **environment);
 static main_function *real_main;
 
-static int counted_main(int argc, char **argv, char **environment)
+/* In the process that runs main for one allocation. */
+static void begin(long allocation)
 {
     static const int crashes[] = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
-    void *frame[1];
-    backtrace(frame, 1); /* it allocates when it is called first */
+    enum { SECONDS = 120, NEW = O_WRONLY | O_CREAT | O_TRUNC };
+    if (dup2(open(getenv("NO_MEMORY_INPUT"), O_RDONLY | O_CLOEXEC), STDIN_FILENO) < 0 ||
+        dup2(open("../printed", NEW | O_CLOEXEC, 0666), STDOUT_FILENO) < 0 ||
+        dup2(open("../said", NEW | O_CLOEXEC, 0666), STDERR_FILENO) < 0)
+        give_up("cannot redirect", "the output");
     for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
         signal(crashes[i], show_stack);
-    const char *at = getenv("NO_MEMORY_AT");
-    failing = at ? atol(at) : 0;
+    alarm(SECONDS);
+    failing = allocation;
     rest = getenv("NO_MEMORY_REST");
-    unsetenv("NO_MEMORY_AT");
+    unsetenv("NO_MEMORY_TURNS");
     counting = true;
+}
+
+/* The last line of ../said is the only message of an error, and matches. */
+static bool one_message(const regex_t *reason)
+{
+    size_t size;
+    char *said = read_whole("../said", &size), *line = said, *next;
+    int messages = 0;
+    if (size > 0 && said[size - 1] == '\n')
+        said[size - 1] = '\0';
+    for (; (next = strchr(line, '\n')); line = next + 1)
+        messages += strncmp(line, "attend: ", 8) == 0;
+    const bool good = messages == 0 && strncmp(line, "attend: ", 8) == 0 && regexec(reason, line, 0, NULL, 0) == 0;
+    free(said);
+    return good;
+}
+
+/* Whether the file ../accepted has a line with it. */
+static bool is_accepted(const char *end)
+{
+    char line[100];
+    FILE *list = fopen("../accepted", "re");
+    bool found = false;
+    while (list && !found && fgets(line, sizeof line, list))
+        found = strncmp(line, end, strlen(end)) == 0;
+    if (list)
+        fclose(list);
+    return found;
+}
+
+static int exit_code(int status)
+{
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Returns in the processes that run main. */
+static void repeat(const char *turns)
+{
+    long from, step, to, reported = 0, survived = 0;
+    regex_t reason;
+    const int turn = open("../turn", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (sscanf(turns, "%ld %ld %ld", &from, &step, &to) != 3 || turn < 0 ||
+        regcomp(&reason, getenv("NO_MEMORY_REASON"), REG_EXTENDED | REG_NOSUB) != 0)
+        give_up("cannot repeat", turns);
+    ignore_digits = getenv("NO_MEMORY_LOOSE");
+    keep_folder();
+    for (long allocation = from; allocation <= to; allocation += step) {
+        int status;
+        const pid_t process = fork();
+        if (process == 0) {
+            begin(allocation);
+            return;
+        }
+        if (process < 0 || waitpid(process, &status, 0) != process)
+            give_up("cannot start", "a process");
+        const int code = exit_code(status);
+        size_t size;
+        char *printed = read_whole("../printed", &size), end[100];
+        look_at_folder();
+        snprintf(end, sizeof end, "%d-%016llx-%016llx", code, (unsigned long long)hash_bytes(1, printed, size),
+                 (unsigned long long)folder_hash);
+        free(printed);
+        if (code > 1 || (code == 1 && !one_message(&reason)) || !is_accepted(end)) {
+            dprintf(turn, "%ld %ld %ld %d %s\n", reported, survived, allocation, code, end);
+            _exit(0);
+        }
+        reported += code == 1;
+        survived += code == 0;
+        restore_folder();
+    }
+    dprintf(turn, "%ld %ld 0 0 -\n", reported, survived);
+    _exit(0);
+}
+
+static int counted_main(int argc, char **argv, char **environment)
+{
+    void *frame[1];
+    backtrace(frame, 1); /* it allocates when it is called first */
+    const char *turns = getenv("NO_MEMORY_TURNS");
+    if (turns)
+        repeat(turns);
+    else
+        counting = getenv("NO_MEMORY_COUNT");
     return real_main(argc, argv, environment);
 }
 

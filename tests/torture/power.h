@@ -2,7 +2,9 @@
 #ifndef POWER_H
 #define POWER_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 enum {
     START = 's',       /* what stands before it was there before the command, and is on disk */
@@ -22,5 +24,12 @@ typedef struct entry {
     uint32_t path_size, other_size;
     char kind;
 } entry;
+
+/* Whether the path is that of a file that a writer has not renamed yet. */
+static inline bool is_temporary(const char *path)
+{
+    const char *folder_end = strrchr(path, '/');
+    return strncmp(folder_end ? folder_end + 1 : path, ".attend-", 8) == 0;
+}
 
 #endif

@@ -2,7 +2,8 @@
  * order, for replay.c. The exit code is the command's.
  *
  * LOG begins with the files and folders that are there. Its entries are those of power.h. A call that changes files in a
- * way that is not known here ends the recording, so that nothing is left out in silence. */
+ * way that is not known here ends the recording, so that nothing is left out in silence. So does one that reads a temporary
+ * file: replay.c takes it that the bytes of those do not matter. */
 #include "trace.h"
 
 #include <fcntl.h>
@@ -169,6 +170,14 @@ static void record_name(const call *c, char kind, int folder, uint64_t address)
         put(kind, 0, 0, 0, name, NULL);
 }
 
+static void record_read(const call *c, int file)
+{
+    struct stat status;
+    const char *path = path_of_file(c, file, &status);
+    if (path && is_temporary(path))
+        die("reads the temporary file", path);
+}
+
 /* Calls that could change a file and are not recorded: none of them may have one below the folder. */
 static void refuse(const call *c)
 {
@@ -177,6 +186,7 @@ static void refuse(const call *c)
     const char *name = NULL;
     switch (c->number) {
     case SYS_mmap:
+        record_read(c, (int)argument(c, 4));
         if ((argument(c, 3) & MAP_TYPE) == MAP_SHARED && argument(c, 2) & PROT_WRITE)
             name = path_of_file(c, (int)argument(c, 4), &status);
         break;
@@ -184,11 +194,15 @@ static void refuse(const call *c)
     case SYS_pwritev:
     case SYS_pwritev2:
     case SYS_fallocate:
+        name = path_of_file(c, (int)argument(c, 0), &status);
+        break;
     case SYS_sendfile:
+        record_read(c, (int)argument(c, 1));
         name = path_of_file(c, (int)argument(c, 0), &status);
         break;
     case SYS_copy_file_range:
     case SYS_splice:
+        record_read(c, (int)argument(c, 0));
         name = path_of_file(c, (int)argument(c, 2), &status);
         break;
     case SYS_truncate:
@@ -222,6 +236,12 @@ static bool end(call *c, void *context)
     case SYS_write:
     case SYS_pwrite64:
         record_write(c, c->number == SYS_pwrite64);
+        break;
+    case SYS_read:
+    case SYS_readv:
+    case SYS_pread64:
+    case SYS_preadv:
+        record_read(c, (int)argument(c, 0));
         break;
     case SYS_ftruncate:
         record_truncate(c);

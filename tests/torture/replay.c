@@ -1,5 +1,5 @@
-/* replay LOG: prints the states that a file system may show after the power was cut while record.c recorded, each once.
- * replay LOG brief: the same, without those that differ in the bytes of temporary files only.
+/* replay LOG: prints the states that a file system may show after the power was cut while record.c recorded, each once;
+ * those that differ in the bytes of temporary files only are one.
  * replay LOG CUT NAMES DATA FOLDER: makes one of them, whose line begins with these words, in a new folder.
  *
  * CUT is how many entries came before the cut, or `all`. Of the names that they changed, those in a folder that was synced later
@@ -291,7 +291,7 @@ static uint64_t hash_content(int id, int cut, int data)
     static struct known {
         int last; /* the last step about the file, and one more */
         uint64_t hash;
-    } *known;
+    } * known;
     if (!known)
         known = allocate((size_t)file_count * DATA_KINDS * sizeof *known);
     struct known *k = &known[id * DATA_KINDS + data];
@@ -307,17 +307,12 @@ static uint64_t hash_content(int id, int cut, int data)
     return k->hash;
 }
 
-static bool is_temporary(const char *path)
-{
-    return strncmp(path + folder_length(path) + (strchr(path, '/') != NULL), ".attend-", 8) == 0;
-}
-
-static uint64_t hash_state(int cut, int changed, int data, bool brief)
+static uint64_t hash_state(int cut, int changed, int data)
 {
     names n = names_at(cut, changed);
     uint64_t hash = FIRST_HASH;
     for (int i = 0; i < n.count; i++) {
-        const bool read = n.at[i].id >= 0 && !(brief && is_temporary(n.at[i].path));
+        const bool read = n.at[i].id >= 0 && !is_temporary(n.at[i].path);
         const uint64_t bytes = read ? hash_content(n.at[i].id, cut, data) : 0;
         hash = mix(hash, n.at[i].path, strlen(n.at[i].path) + 1);
         hash = mix(hash, &bytes, sizeof bytes);
@@ -365,16 +360,17 @@ static bool is_new(uint64_t hash)
     return true;
 }
 
-static void list_states(bool brief)
+static void list_states(void)
 {
     for (int cut = start; cut <= step_count; cut++) {
         const step *s = &steps[cut - 1];
         const int pending = count_pending(cut);
         for (int changed = -pending; changed <= pending; changed++)
             for (int data = 0; data < DATA_KINDS; data++)
-                if (is_new(hash_state(cut, changed, data, brief)))
+                if (is_new(hash_state(cut, changed, data)))
                     printf("%d %d %s after %d of %d steps, the last: %c %s %s\n", cut, changed, data_names[data],
-                           cut - start, step_count - start, s->e.kind, s->path ? s->path : "", s->other ? s->other : "");
+                           cut - start, step_count - start, s->e.kind, s->path ? s->path : "",
+                           s->other ? s->other : "");
     }
 }
 
@@ -385,14 +381,14 @@ static int number_of(const char *word)
 
 int main(int argc, char **argv)
 {
-    if (argc != 2 && argc != 3 && argc != 6) {
-        fprintf(stderr, "usage: replay LOG [brief | CUT NAMES DATA FOLDER]\n");
+    if (argc != 2 && argc != 6) {
+        fprintf(stderr, "usage: replay LOG [CUT NAMES DATA FOLDER]\n");
         return 2;
     }
     read_log(argv[1]);
     find_syncs();
-    if (argc < 6)
-        list_states(argc == 3);
+    if (argc == 2)
+        list_states();
     for (int data = 0; argc == 6 && data < DATA_KINDS; data++)
         if (strcmp(argv[4], data_names[data]) == 0)
             make_state(number_of(argv[2]), number_of(argv[3]), data, argv[5]);
