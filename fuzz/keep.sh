@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# keep.sh BUILD: minimises the corpora that the fuzzers of the build directory have collected and stores them as
+# keep.sh BUILD: minimises the corpora that the fuzzers of the build directory have collected (FUZZ_ONLY="NAME NAME": only those), and stores them as
 # fuzz/corpus/NAME.tar.gz: as few inputs as reach the same, the smallest first, up to 128 KB of them for each fuzzer.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -7,8 +7,8 @@ build=$(cd "$1" && pwd)/fuzz
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 mkdir -p "$top/fuzz/corpus"
-for fuzzer in "$build"/fuzz_*; do
-    name=${fuzzer##*/fuzz_}
+for name in ${FUZZ_ONLY:-$(cd "$build" && ls -d fuzz_* | sed "s/^fuzz_//")}; do
+    fuzzer=$build/fuzz_$name
     [ -d "$build/corpus_$name" ] && [ -x "$fuzzer" ] || continue
     rm -rf "$scratch/corpus"
     mkdir "$scratch/corpus"
