@@ -184,7 +184,7 @@ matches $'digits dev +rows [0-9.]+  CER [0-9.]+\ndigits test +rows [0-9.]+  CER 
     "$(CANVASES=20 recipe digits . --conv 4x5s4,4x3s4 --attention 8 $tiny)"
 cat >keeper <<'S' # in place of attend: keeps the canvases
 #!/usr/bin/env bash
-[ "$1" != train ] || cp "$3" "$5" "$7" "$9" .
+[ "$1 $2" != 'train --source' ] || cp "$3" "$5" "$7" "$9" .
 S
 chmod +x keeper
 CANVASES=60 ATTEND=./keeper bash "$recipes/digits.sh" digits >said.out 2>&1 || fail "the canvases: $(cat said.out)"
