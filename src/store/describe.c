@@ -117,6 +117,11 @@ char *at_translator_info(const at_translator *translator, at_error *error)
     add_line(&text, "parameters", value);
     if (strcmp(weights_name(params), at_number_name(AT_NUMBERS_REAL)) != 0)
         add_line(&text, "weights", weights_name(params));
+    if (translator->calibrated) {
+        snprintf(value, sizeof value, "1 / (1 + exp(-(%.4f + %.4f x)))", translator->confidence[0],
+                 translator->confidence[1]);
+        add_line(&text, "confidence", value);
+    }
     add_training(&text, translator->training);
     add_history(&text, translator->history);
     if (text.failed) {

@@ -32,6 +32,8 @@ counted() {
 }
 curve=$(sed -n 's/^confidence = .*(-(\(.*\) + \(.*\) x))).*/\1 \2/p' table)
 counted s t $curve >pairs
+equal "confidence       1 / (1 + exp(-(${curve% *} + ${curve#* } x)))" "$("$attend" info calibrated | grep confidence)" "the curve in the model"
+equal 0 "$("$attend" info m | grep -c confidence || true)" "a model without a curve"
 # The likelihood is at its maximum: its derivatives by offset and slope are 0, with the two units that keep it finite.
 awk '{ x[NR] = $1; n[NR] = $2; r[NR] = $3; c[NR] = $4; N += $2; m += $2 * $1 }
     END { m /= N; for (i = 1; i <= NR; i++) v += n[i] * (x[i] - m) ^ 2; d = sqrt(v / N)
