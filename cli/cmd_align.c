@@ -76,7 +76,7 @@ static bool print_line(void *context, int64_t line, const at_result *result)
     const at_hypothesis *h = &result->best[0];
     bool linked = h->links; /* none for a source without a unit */
     cli_links links = {0};
-    bool good = !linked || (j->by_unit ? links_by_unit(h, &links) : links_by_word(result, lines, &links));
+    bool good = !linked || (j->by_unit ? links_by_unit(result, h, &links) : links_by_word(result, lines, &links));
     good = good && (!linked || links_print(out, &links));
     if (good && j->options->scores)
         fprintf(out, "%s||| %.4f", linked ? " " : "", h->score);

@@ -94,7 +94,7 @@ typedef struct job {
     long_lines long_lines;
 } job;
 
-static bool print_hypothesis(job *j, int64_t line, const at_hypothesis *h)
+static bool print_hypothesis(job *j, int64_t line, const at_result *result, const at_hypothesis *h)
 {
     FILE *out = j->output.stream;
     if (j->hard && !h->links && h->count > 0)
@@ -106,11 +106,11 @@ static bool print_hypothesis(job *j, int64_t line, const at_hypothesis *h)
         fputs(" ||| ", out);
     if (j->soft)
         print_weights(out, h);
-    if (j->hard && !print_links(out, h->links, h->count))
+    if (j->hard && !print_links(out, h->links, h->count, first_unit(result)))
         return fail(j->error, AT_MEMORY, "out of memory for an alignment");
     if (j->options->coverage) {
         cli_links links;
-        bool good = links_by_unit(h, &links);
+        bool good = links_by_unit(result, h, &links);
         fputs(" ||| ", out);
         if (good)
             links_print_coverage(out, &links);
@@ -130,7 +130,7 @@ static bool print_result(void *context, int64_t line, const at_result *result)
     if (result->replaced && !j->replaced++)
         j->first_replaced = line + 1;
     for (int64_t i = 0; i < result->count; i++)
-        if (!print_hypothesis(j, line, &result->best[i]))
+        if (!print_hypothesis(j, line, result, &result->best[i]))
             return false;
     return true;
 }

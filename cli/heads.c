@@ -54,7 +54,7 @@ static bool try_line(void *context, int64_t line, const at_result *result)
             fputc('\n', t->stream);
         return true;
     }
-    bool good = t->data->by_unit ? links_by_unit(h, &links) : links_by_word(result, lines, &links);
+    bool good = t->data->by_unit ? links_by_unit(result, h, &links) : links_by_word(result, lines, &links);
     if (good && t->stream)
         good = links_print(t->stream, &links) && fputc('\n', t->stream) != EOF;
     else if (good)

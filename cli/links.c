@@ -15,7 +15,21 @@ static int by_source(const void *left, const void *right)
     return a->target < b->target ? -1 : a->target > b->target;
 }
 
-bool print_links(FILE *stream, const int32_t *links, int64_t target_units)
+int64_t first_unit(const at_result *result)
+{
+    const int32_t *offset = result->source_offsets;
+    return result->source_units > 0 && offset && offset[1] == 0;
+}
+
+/* The units of the source that are in its line: some models add one before or after them, whose span is empty. */
+static int64_t units_inside(const at_result *result, int64_t first)
+{
+    const int64_t last = result->source_units - 1;
+    const int32_t *offset = last >= 0 && result->source_offsets ? result->source_offsets + 2 * last : NULL;
+    return result->source_units - first - (offset && last > 0 && offset[0] == offset[1]);
+}
+
+bool print_links(FILE *stream, const int32_t *links, int64_t target_units, int64_t first)
 {
     pair *pairs = malloc((size_t)(target_units + 1) * sizeof *pairs);
     int64_t count = 0;
@@ -23,7 +37,7 @@ bool print_links(FILE *stream, const int32_t *links, int64_t target_units)
         return false;
     for (int64_t t = 0; t < target_units; t++)
         if (links[t] >= 0)
-            pairs[count++] = (pair){links[t], t};
+            pairs[count++] = (pair){links[t] - (int32_t)first, t};
     qsort(pairs, (size_t)count, sizeof *pairs, by_source);
     for (int64_t i = 0; i < count; i++)
         fprintf(stream, "%s%d-%lld", i ? " " : "", pairs[i].source, (long long)pairs[i].target);
@@ -31,12 +45,14 @@ bool print_links(FILE *stream, const int32_t *links, int64_t target_units)
     return true;
 }
 
-bool links_by_unit(const at_hypothesis *h, cli_links *links)
+bool links_by_unit(const at_result *result, const at_hypothesis *h, cli_links *links)
 {
-    *links = (cli_links){.rows = h->weights ? h->count : 0, .columns = h->source_units};
+    const int64_t first = first_unit(result);
+    *links = (cli_links){.rows = h->weights ? h->count : 0, .columns = units_inside(result, first)};
     links->weight = malloc((size_t)(links->rows * links->columns + 1) * sizeof *links->weight);
-    for (int64_t i = 0; links->weight && i < links->rows * links->columns; i++)
-        links->weight[i] = (double)h->weights[i];
+    for (int64_t t = 0; links->weight && t < links->rows; t++)
+        for (int64_t s = 0; s < links->columns; s++)
+            links->weight[t * links->columns + s] = (double)h->weights[t * h->source_units + first + s];
     return links->weight;
 }
 
@@ -92,7 +108,7 @@ bool links_print(FILE *stream, const cli_links *links)
     int32_t *to = malloc((size_t)(links->rows + 1) * sizeof *to);
     for (int64_t t = 0; to && t < links->rows; t++)
         to[t] = (int32_t)largest(links->weight + t * links->columns, links->columns, 1);
-    bool good = to && print_links(stream, to, links->rows);
+    bool good = to && print_links(stream, to, links->rows, 0);
     free(to);
     return good;
 }

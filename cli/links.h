@@ -4,9 +4,11 @@
 
 #include "console.h"
 
-/* "0-0 1-2 2-1": for every target unit the source unit it is linked to, ordered by source, then by target. No newline.
- * False if out of memory. */
-bool print_links(FILE *stream, const int32_t *links, int64_t target_units);
+/* 1 if the model adds a unit before those of a source, else 0: what the units of the line are counted from. */
+int64_t first_unit(const at_result *result);
+/* "0-0 1-2 2-1": for every target unit the source unit it is linked to, counted from `first`, ordered by source, then by
+ * target. No newline. False if out of memory. */
+bool print_links(FILE *stream, const int32_t *links, int64_t target_units, int64_t first);
 
 /* The weight of each target word or unit on each source word or unit. */
 typedef struct cli_links {
@@ -14,10 +16,10 @@ typedef struct cli_links {
     double *weight;        /* [rows, columns] */
 } cli_links;
 
-/* Of units: the weights without the row of the end symbol. Of words, separated by blanks: the sum over the units of the
+/* Of units: the weights without the row of the end symbol and the columns of what a model adds to a source. Of words, separated by blanks: the sum over the units of the
  * source word, the mean over those of the target word; `lines` are the source and the target that the offsets in `found`
  * refer to. False if out of memory; release with links_free either way. */
-bool links_by_unit(const at_hypothesis *hypothesis, cli_links *links);
+bool links_by_unit(const at_result *result, const at_hypothesis *hypothesis, cli_links *links);
 bool links_by_word(const at_result *result, const at_line lines[2], cli_links *links);
 void links_free(cli_links *links);
 

@@ -59,6 +59,10 @@ __attribute__((destructor)) static void free_pictures(void)
 static const char *const model_cases[] = {
     "bahdanau",
     "bahdanau reset=after",
+    "bahdanau reset=after-bias",
+    "nematus",
+    "nematus score=dot normaliser=sparsemax heads=2 window=local-m:1",
+    "rnn-plain cell=gru reset=after-bias",
     "bahdanau cell=lstm",
     "bahdanau score=dot normaliser=sparsemax heads=2",
     "bahdanau score=general normaliser=entmax15",

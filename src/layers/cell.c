@@ -9,12 +9,15 @@ at_cell at_cell_declare(at_params *params, const char *name, at_cell_kind kind, 
 {
     const at_gates *gates = at_gates_of(kind);
     char full[120];
-    at_cell cell = {.kind = kind, .in = in, .hidden = hidden, .w = -1, .candidate = -1};
+    at_cell cell = {.kind = kind, .in = in, .hidden = hidden, .w = -1, .u_bias = -1, .candidate = -1};
     snprintf(full, sizeof full, "%s.W", name);
     if (in > 0)
         cell.w = at_params_add_matrix(params, full, AT_SHAPE(at_cell_width(&cell), in), error);
     snprintf(full, sizeof full, "%s.U", name);
     cell.u = at_params_add_matrix(params, full, AT_SHAPE(gates->first * hidden, hidden), error);
+    snprintf(full, sizeof full, "%s.U.b", name);
+    if (kind == AT_CELL_GRU_BIAS)
+        cell.u_bias = at_params_add(params, full, AT_SHAPE(gates->first * hidden), error);
     snprintf(full, sizeof full, "%s.candidate.U", name);
     if (gates->reset)
         cell.candidate = at_params_add_matrix(params, full, AT_SHAPE(hidden, hidden), error);

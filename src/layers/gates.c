@@ -151,6 +151,7 @@ static const at_gates table[] = {
     [AT_CELL_GRU] = {"gru", 3, 2, 3, false, gru_forward, gru_backward, gru_reset, gru_reset_backward},
     [AT_CELL_LSTM] = {"lstm", 4, 4, 5, true, lstm_forward, lstm_backward, NULL, NULL},
     [AT_CELL_GRU_AFTER] = {"gru, reset after", 3, 3, 4, false, gru_after_forward, gru_after_backward, NULL, NULL},
+    [AT_CELL_GRU_BIAS] = {"gru, reset after a bias", 3, 3, 4, false, gru_after_forward, gru_after_backward, NULL, NULL},
 };
 
 const at_gates *at_gates_of(at_cell_kind kind)

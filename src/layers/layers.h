@@ -14,22 +14,24 @@ typedef struct at_dense {
 at_dense at_dense_declare(at_params *params, const char *name, int64_t in, int64_t out, bool bias, at_error *error);
 at_tensor *at_dense_apply(at_tape *tape, at_params *params, const at_dense *layer, at_tensor *x, at_act act);
 
-typedef enum at_cell_kind { AT_CELL_RNN, AT_CELL_GRU, AT_CELL_LSTM, AT_CELL_GRU_AFTER } at_cell_kind;
-enum { AT_CELLS = AT_CELL_GRU_AFTER + 1 };
+typedef enum at_cell_kind { AT_CELL_RNN, AT_CELL_GRU, AT_CELL_LSTM, AT_CELL_GRU_AFTER, AT_CELL_GRU_BIAS } at_cell_kind;
+enum { AT_CELLS = AT_CELL_GRU_BIAS + 1 };
 
 /* A recurrent cell (cell.c, its gates in gates.c), gates stacked in one matrix each:
  *   rnn   h = tanh(W x + U h' + b)
  *   gru   r = s(W_r x + U_r h' + b_r)  z = s(W_z x + U_z h' + b_z)  n = tanh(W x + U (r o h') + b)
  *         h = z o h' + (1-z) o n
  *         after: n = tanh(W x + b + r o (U h')), the reset after the product, which then is one for all gates
+ *         bias: U h' + b_u in place of U h', so that a bias is inside the reset, as in PyTorch
  *   lstm  i,f,o = s(...)  g = tanh(...)  c = f o c' + i o g  h = o o tanh(c) */
 typedef struct at_cell {
     at_cell_kind kind;
     int64_t in, hidden;
     int w, u, b;   /* [gates*hidden, in], [gates*hidden, hidden], [gates*hidden] */
+    int u_bias;    /* bias: b_u [gates*hidden]; else -1 */
     int candidate; /* gru: the U of r o h' [hidden, hidden], which u [2*hidden, hidden] then lacks; else -1 */
 } at_cell;
-/* NAME.W, NAME.U, NAME.b, NAME.candidate.U. `in` 0: no W, for one-hot inputs, whose W x is a row of an
+/* NAME.W, NAME.U, NAME.b, NAME.U.b, NAME.candidate.U. `in` 0: no W, for one-hot inputs, whose W x is a row of an
  * embedding table. */
 at_cell at_cell_declare(at_params *params, const char *name, at_cell_kind kind, int64_t in, int64_t hidden,
                         at_error *error);

@@ -278,6 +278,17 @@ static const int64_t *checked_lengths(at_tape *tape, const int64_t *lengths, int
     return saved;
 }
 
+/* extra + b_u: [B,gates*hidden] */
+static at_tensor *with_bias(at_tape *tape, at_params *params, const at_cell *cell, at_tensor *extra, int64_t rows)
+{
+    if (cell->u_bias < 0)
+        return extra;
+    at_tensor *sum = extra ? extra : at_tensor_make(tape, AT_SHAPE(rows, at_cell_width(cell)));
+    if (sum && !extra)
+        memset(sum->value, 0, (size_t)at_shape_count(sum->shape) * sizeof(at_real));
+    return at_add(sum, at_param(tape, params, cell->u_bias));
+}
+
 at_tensor *at_cell_run(at_tape *tape, at_params *params, const at_cell *cell, const at_sequence *in, at_hidden *last)
 {
     const at_hidden first = in->first; /* which may be *last */
@@ -303,6 +314,7 @@ at_tensor *at_cell_run(at_tape *tape, at_params *params, const at_cell *cell, co
         return AT_REFUSE(tape, AT_SHAPE, "cell_sequence: the term added to U h' is %s and must be [%lld,%lld]",
                          AT_TEXT(extra->shape), (long long)shape.dim[0], (long long)s.width);
     const int64_t B = s.rows = shape.dim[0], n = s.steps = shape.dim[1], H = s.hidden;
+    extra = with_bias(tape, params, cell, extra, B);
     if (extra && candidate) { /* W x + U (r o h') + extra: extra is added to W x */
         x = at_add(x, at_reshape(extra, AT_SHAPE(B, 1, s.width)));
         extra = NULL;

@@ -12,6 +12,7 @@
     X(at_rnn_encdec)                                                                                                   \
     X(at_rnn_attention)                                                                                                \
     X(at_bahdanau)                                                                                                     \
+    X(at_nematus)                                                                                                      \
     X(at_luong)                                                                                                        \
     X(at_show_attend_tell)                                                                                             \
     X(at_transformer)                                                                                                  \
@@ -122,6 +123,7 @@ at_cell_kind at_model_cell(const at_model *model)
     return s->cell == AT_RNN            ? AT_CELL_RNN
            : s->cell == AT_LSTM         ? AT_CELL_LSTM
            : s->reset == AT_RESET_AFTER ? AT_CELL_GRU_AFTER
+           : s->reset == AT_RESET_BIAS  ? AT_CELL_GRU_BIAS
                                         : AT_CELL_GRU;
 }
 

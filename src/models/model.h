@@ -12,7 +12,7 @@
 
 /* The settings that are one of a few names, which settings.c lists in the same order. 0: unset, or not used. */
 typedef enum at_recurrence { AT_RECURRENCE_UNSET, AT_RNN, AT_GRU, AT_LSTM } at_recurrence;
-typedef enum at_reset { AT_RESET_UNSET, AT_RESET_BEFORE, AT_RESET_AFTER } at_reset;
+typedef enum at_reset { AT_RESET_UNSET, AT_RESET_BEFORE, AT_RESET_AFTER, AT_RESET_BIAS } at_reset;
 typedef enum at_activation { AT_ACTIVATION_UNSET, AT_RELU_UNITS, AT_GELU_UNITS, AT_SWISH_UNITS } at_activation;
 typedef enum at_norm_order { AT_NORM_UNSET, AT_POST_NORM, AT_PRE_NORM } at_norm_order;
 typedef enum at_final_norm { AT_FINAL_UNSET, AT_FINAL_AUTO, AT_FINAL_TRUE, AT_FINAL_FALSE } at_final_norm;
@@ -27,7 +27,8 @@ typedef enum at_hard_training { AT_HARD_UNSET, AT_HARD_REINFORCE, AT_HARD_EXACT 
  * default in the table of settings.c, which also yields the options of training, their help and what a model does not
  * use. */
 typedef struct at_model_settings {
-    char model[24]; /* rnn-plain rnn-encdec rnn-attention bahdanau luong show-attend-tell transformer transformer-lm */
+    char model
+        [24]; /* rnn-plain rnn-encdec rnn-attention bahdanau nematus luong show-attend-tell transformer transformer-lm */
     at_recurrence cell;
     at_reset reset;                               /* of a gru; unset for other cells */
     int64_t layers, embedding, hidden, attention; /* attention: A of the additive score and of local-p */

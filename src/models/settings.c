@@ -24,7 +24,7 @@
 
 /* The names of the enums of model.h, by value. */
 static const char *const cells[] = {"", "rnn", "gru", "lstm", NULL};
-static const char *const resets[] = {"", "before", "after", NULL};
+static const char *const resets[] = {"", "before", "after", "after-bias", NULL};
 static const char *const activations[] = {"", "relu", "gelu", "swish", NULL};
 static const char *const norms[] = {"", "post", "pre", NULL};
 static const char *const final_norms[] = {"", "auto", "true", "false", NULL};
@@ -46,7 +46,9 @@ static const at_setting rows[] = {
          .help = "which model; `attend list models` shows them"),
     CHOICE("cell", cell, cells, .fallback = "gru", .help = "the recurrent cell: rnn, gru or lstm"),
     CHOICE("reset", reset, resets, .fallback = "before",
-           .help = "gru: reset the state before or after the product with U"),
+           .help = "gru: reset the state before or after the product with U; after-bias: after it and a bias of its "
+                   "own, as in "
+                   "PyTorch"),
     LAYERS("layers", layers, .fallback = "1",
            .help = "layers of encoder and decoder each; at most 4 in a recurrent model"),
     UNITS("embedding", embedding, .fallback = "256", .help = "size of the embeddings"),

@@ -60,7 +60,7 @@ static bool read_position(forced *f, int64_t r, int64_t t, const at_real *logits
         return true;
     for (int64_t s = 0; s < sentence->source.count && f->weights[r]; s++)
         f->weights[r][t * sentence->source.count + s] = (float)weights[s];
-    f->links[r][t] = at_search_link(weights, sentence->source.count);
+    f->links[r][t] = at_search_link(f->work, weights, sentence->source.count);
     f->best[r].links = f->links[r];
     f->best[r].weights = f->weights[r];
     return true;

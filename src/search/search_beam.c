@@ -98,10 +98,11 @@ static bool nodes_reserve(at_search_work *work, int64_t more)
            at_search_no_memory(work);
 }
 
-static int32_t add_node(struct at_nodes *nodes, int32_t parent, int32_t id, const at_real *weights, int64_t count)
+static int32_t add_node(at_search_work *work, int32_t parent, int32_t id, const at_real *weights, int64_t count)
 {
+    struct at_nodes *nodes = work->nodes;
     int64_t index = nodes->count++;
-    nodes->node[index] = (node){parent, id, weights ? at_search_link(weights, count) : -1};
+    nodes->node[index] = (node){parent, id, weights ? at_search_link(work, weights, count) : -1};
     for (int64_t s = 0; s < nodes->width && weights; s++)
         nodes->weights[index * nodes->width + s] = s < count ? (float)weights[s] : 0;
     return (int32_t)index;
@@ -241,7 +242,7 @@ static void extend(beam_batch *batch, beam *b, const at_real *weights)
         const at_candidate taken = batch->tasks[row].candidates[batch->heads[best]++];
         const int32_t id = taken.id;
         const double branch = alone ? b->live[best].branch : taken.log_prob;
-        int32_t added = add_node(batch->work->nodes, b->live[best].node, id,
+        int32_t added = add_node(batch->work, b->live[best].node, id,
                                  weights ? weights + row * batch->source.length : NULL, b->sentence->source.count);
         if (id == AT_END)
             add_ended(b, (ended){best_score, branches ? branch : penalise(batch, best_score, batch->step + 1), added,

@@ -45,16 +45,19 @@ static bool check_weights(at_search_work *work, const at_decoded *decoded)
                    settings->wants_weights ? "to show" : "to replace unknown words by");
 }
 
-int32_t at_search_link(const at_real *weights, int64_t count)
+int32_t at_search_link(const at_search_work *work, const at_real *weights, int64_t count)
 {
-    int64_t best = -1;
+    const at_vocabulary *source = work->translator->source;
+    int64_t best = -1, first = 0, past = count;
+    if (source)
+        at_vocabulary_inside(source, count, &first, &past);
     at_real largest = 0;
     for (int64_t s = 0; s < count; s++)
         if (weights[s] > largest) { /* never for NaN */
             largest = weights[s];
             best = s;
         }
-    return (int32_t)best;
+    return best < first || best >= past ? -1 : (int32_t)best;
 }
 
 bool at_search_pad(at_search_work *work, at_sentence *const *batch, int64_t rows, at_source *source)

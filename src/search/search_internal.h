@@ -82,8 +82,8 @@ int64_t at_search_positions(const at_search_work *work);
 at_tape *at_search_tape(at_search_work *work);
 /* Copies the tape's error, if any, to the work's. Returns whether there is none. */
 bool at_search_ok(at_search_work *work, at_tape *tape);
-/* The first of the largest weights, -1 if all are 0. */
-int32_t at_search_link(const at_real *weights, int64_t count);
+/* The first of the largest weights; -1 if all are 0, or if it is that of a unit that frames the source. */
+int32_t at_search_link(const at_search_work *work, const at_real *weights, int64_t count);
 
 /* ---- search_wording.c: from ids to text */
 

@@ -147,7 +147,7 @@ static int64_t cut_line(const at_search_work *work, at_sentence *sentence)
         return 0;
     const int64_t cut = count - most;
     if (work->has_source) {
-        sentence->source.count = most;
+        sentence->source.count = at_vocabulary_shorten(work->translator->source, sentence->source.ids, count, most);
     } else {
         at_encoded *start = &sentence->target;
         start->ids += cut;

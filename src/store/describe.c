@@ -103,6 +103,8 @@ char *at_translator_info(const at_translator *translator, at_error *error)
     char value[80];
     if (error->code != AT_OK)
         return NULL;
+    if (translator->origin)
+        add_line(&text, "read from", translator->origin);
     add_settings(&text, translator->model);
     const bool alone = !translator->model->kind->has_source;
     if (translator->source)
@@ -174,11 +176,11 @@ char *at_translator_info_json(const at_translator *translator, at_error *error)
         return NULL;
     json_t *history = stored_json(translator->history, &no_memory);
     json_t *training = stored_json(translator->training, &no_memory);
-    json_t *all =
-        json_pack("{so so so sI sI ss si so so}", "settings", settings_json(translator->model), "source",
-                  vocabulary_json(translator->source), "target", vocabulary_json(translator->target), "longest_line",
-                  (json_int_t)translator->max_length, "parameters", (json_int_t)at_params_count(params), "weights",
-                  weights_name(params), "arrays", at_params_number(params), "training", training, "history", history);
+    json_t *all = json_pack("{ss* so so so sI sI ss si so so}", "origin", translator->origin, "settings",
+                            settings_json(translator->model), "source", vocabulary_json(translator->source), "target",
+                            vocabulary_json(translator->target), "longest_line", (json_int_t)translator->max_length,
+                            "parameters", (json_int_t)at_params_count(params), "weights", weights_name(params),
+                            "arrays", at_params_number(params), "training", training, "history", history);
     char *text =
         all && !no_memory ? at_json_text(all, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(all);

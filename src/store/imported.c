@@ -4,16 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/files.h"
 #include "text/units.h"
-
-void at_row_names_free(at_row_names *names)
-{
-    for (int64_t i = 0; names->name && i < names->count; i++)
-        free(names->name[i]);
-    free(names->name);
-    *names = (at_row_names){0};
-}
 
 void at_row_ids_free(at_row_ids *ids)
 {
@@ -88,7 +80,8 @@ bool at_row_ids_make(const at_row_names *names, int64_t rows, const at_row_speci
     *ids = (at_row_ids){.row = calloc((size_t)(rows + AT_SPECIALS), sizeof *ids->row)};
     char *text = NULL;
     if (seen && units && counts && ids->row && list_units(names, rows, specials, seen, units, counts, ids)) {
-        json_t *all = json_pack("{s:s,s:O,s:O}", "kind", "word", "units", units, "counts", counts);
+        json_t *all = json_pack("{s:s,s:O,s:O}", "kind", specials->characters ? "char" : "word", "units", units,
+                                "counts", counts);
         text = all ? at_json_text(all, JSON_COMPACT) : NULL;
         json_decref(all);
     }
@@ -100,6 +93,26 @@ bool at_row_ids_make(const at_row_names *names, int64_t rows, const at_row_speci
     ids->vocabulary = at_vocabulary_from_json(text, error);
     free(text);
     return ids->vocabulary;
+}
+
+bool at_row_ids_pieces(at_row_ids *ids, const at_bundle *bundle, const char *name, bool tags, at_error *error)
+{
+    size_t size;
+    char *path = at_bundle_path(bundle, name, error);
+    unsigned char *bytes = path ? at_bundle_read(bundle, name, &size, error) : NULL;
+    const bool done = bytes && at_vocabulary_list_pieces(ids->vocabulary, bytes, size, tags, path, error);
+    if (!bytes && path)
+        at_fail(error, AT_FILE, "'%s' is missing", path);
+    free(path);
+    return done;
+}
+
+int64_t at_row_named(const at_row_names *names, const char *name)
+{
+    for (int64_t i = 0; i < names->count; i++)
+        if (names->name[i] && strcmp(names->name[i], name) == 0)
+            return i;
+    return -1;
 }
 
 void at_rows_pick(const at_row_ids *ids, const at_real *from, int64_t width, at_real missing, at_real *to)

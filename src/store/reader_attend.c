@@ -116,6 +116,7 @@ bool at_translator_save(const at_translator *translator, const char *path, bool 
                 store_vocabulary(translator->target, file, "target.vocabulary", TARGET_SUBWORDS, error) &&
                 (!translator->calibrated || at_tensors_set_meta(file, "confidence", confidence, error)) &&
                 (!translator->never_empty || at_tensors_set_meta(file, "never-empty", "true", error)) &&
+                (!translator->origin || at_tensors_set_meta(file, "origin", translator->origin, error)) &&
                 (!translator->history || at_tensors_set_meta(file, "history", translator->history, error)) &&
                 (!translator->training || at_tensors_set_meta(file, "training", translator->training, error)) &&
                 at_params_put(model->params, file, error) && at_file_replace(file, path, keep_previous, error);
@@ -238,7 +239,8 @@ static bool load_parts(at_translator *t, const at_tensors *file, const char *pat
         return at_fail(error, AT_FORMAT, "'confidence' in the metadata of '%s' should be two numbers", path);
     t->never_empty = at_tensors_meta(file, "never-empty");
     if (!copy_text(at_tensors_meta(file, "history"), &t->history) ||
-        !copy_text(at_tensors_meta(file, "training"), &t->training))
+        !copy_text(at_tensors_meta(file, "training"), &t->training) ||
+        !copy_text(at_tensors_meta(file, "origin"), &t->origin))
         return at_no_memory(error, "the history of '%s'", path);
     return at_params_take(t->model->params, file, path, SUBWORDS, error);
 }

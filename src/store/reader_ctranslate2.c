@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/buffer.h"
 #include "base/files.h"
@@ -15,7 +14,9 @@
 #include "store/imported_internal.h"
 
 typedef struct ct2_model {
-    char *folder, *path; /* path: of model.bin */
+    const at_bundle *bundle;
+    const char *inside; /* the folder of the bundle: "" or "model/" */
+    char *path;         /* of model.bin, for error messages */
     at_ct2_file file;
     json_t *config; /* config.json, or NULL */
     at_error *error;
@@ -53,6 +54,20 @@ static bool set_layer(ct2_model *f, at_params *p, const char *ours, const char *
     return true;
 }
 
+/* The tables of relative positions of one layer, if the model has them. */
+static bool set_tables(ct2_model *f, at_params *p, const char *side, int64_t layer)
+{
+    static const char *const tables[][2] = {{"w_K", "relative_position_keys"}, {"w_V", "relative_position_values"}};
+    char ours[AT_CT2_NAME], theirs[AT_CT2_NAME];
+    for (int i = 0; i < 2; i++) {
+        snprintf(ours, sizeof ours, "%s.%lld.self.%s", side, (long long)layer + 1, tables[i][0]);
+        snprintf(theirs, sizeof theirs, "%s/layer_%lld/self_attention/%s", side, (long long)layer, tables[i][1]);
+        if (at_params_find(p, ours) >= 0 && !set(f, p, ours, theirs))
+            return false;
+    }
+    return true;
+}
+
 static bool set_stack(ct2_model *f, const at_model *model, const char *side, int64_t layers)
 {
     static const char *const encoder[][2] = {{"norm1", "self_attention/layer_norm"},
@@ -75,13 +90,16 @@ static bool set_stack(ct2_model *f, const at_model *model, const char *side, int
                                              {NULL, NULL}};
     const bool decodes = strcmp(side, "decoder") == 0;
     char ours[AT_CT2_NAME], theirs[AT_CT2_NAME];
-    for (int64_t l = 0; l < layers; l++)
+    for (int64_t l = 0; l < layers; l++) {
         for (const char *const(*part)[2] = decodes ? decoder : encoder; (*part)[0]; part++) {
             snprintf(ours, sizeof ours, "%s.%lld.%s", side, (long long)l + 1, (*part)[0]);
             snprintf(theirs, sizeof theirs, "%s/layer_%lld/%s", side, (long long)l, (*part)[1]);
             if (!set_layer(f, model->params, ours, theirs))
                 return false;
         }
+        if (!set_tables(f, model->params, side, l))
+            return false;
+    }
     snprintf(ours, sizeof ours, "%s.norm", side);
     snprintf(theirs, sizeof theirs, "%s/layer_norm", side);
     return at_params_find(model->params, "encoder.norm.g") < 0 || set_layer(f, model->params, ours, theirs);
@@ -89,78 +107,34 @@ static bool set_stack(ct2_model *f, const at_model *model, const char *side, int
 
 /* ---- Words ---------------------------------------------------------------------------------------------------- */
 
-static char *path_in(ct2_model *f, const char *name)
+/* The name of a file in the bundle. */
+static const char *inside(const ct2_model *f, const char *name, char room[AT_CT2_NAME])
 {
-    at_buffer path = {0};
-    at_buffer_print(&path, "%s/%s", f->folder, name);
-    if (!path.failed)
-        return path.bytes; /* the caller frees it */
-    at_buffer_free(&path);
-    at_no_memory(f->error, "the path of '%s'", name);
-    return NULL;
-}
-
-/* FOLDER/AT_CT2_NAME if there is such a file; NULL otherwise. */
-static char *file_in(ct2_model *f, const char *name)
-{
-    struct stat about;
-    char *path = path_in(f, name);
-    if (path && stat(path, &about) == 0)
-        return path;
-    free(path);
-    return NULL;
-}
-
-static bool add_name(at_row_names *names, const char *text, size_t size)
-{
-    names->name[names->count] = strndup(text, size);
-    return names->name[names->count++];
-}
-
-static bool read_text(const char *path, at_row_names *names, at_error *error)
-{
-    at_line_list *lines = at_line_list_read(path, error);
-    bool done = lines && (names->name = calloc((size_t)lines->count + 1, sizeof *names->name));
-    for (int64_t i = 0; done && i < lines->count; i++)
-        done = add_name(names, lines->line[i].text, lines->line[i].size);
-    at_line_list_free(lines);
-    return done;
-}
-
-static bool read_json(const char *path, at_row_names *names, at_error *error)
-{
-    size_t size;
-    char *text = (char *)at_file_read(path, &size, error);
-    json_t *list = text ? at_json_read(text, size, path, error) : NULL;
-    const size_t count = json_array_size(list);
-    bool done = list && (names->name = calloc(count + 1, sizeof *names->name));
-    if (list && count == 0)
-        done = at_fail(error, AT_FORMAT, "'%s' is not a list of words", path);
-    for (size_t i = 0; done && i < count; i++) {
-        const char *word = json_string_value(json_array_get(list, i));
-        done = add_name(names, word ? word : "", word ? strlen(word) : 0);
-    }
-    json_decref(list);
-    free(text);
-    return done;
+    snprintf(room, AT_CT2_NAME, "%s%s", f->inside, name);
+    return room;
 }
 
 /* The words of a side: SIDE_vocabulary or shared_vocabulary, .txt or .json. */
 static bool read_words(ct2_model *f, const char *side, at_row_names *names)
 {
     const char *const kinds[] = {side, "shared"}, *const endings[] = {"txt", "json"};
-    char name[64];
+    char file[64], room[AT_CT2_NAME];
+    size_t size;
     for (int i = 0; i < 4 && f->error->code == AT_OK; i++) {
-        snprintf(name, sizeof name, "%s_vocabulary.%s", kinds[i / 2], endings[i % 2]);
-        char *path = file_in(f, name);
-        if (!path)
+        snprintf(file, sizeof file, "%s_vocabulary.%s", kinds[i / 2], endings[i % 2]);
+        const char *name = inside(f, file, room);
+        char *text = (char *)at_bundle_read(f->bundle, name, &size, f->error);
+        if (!text)
             continue;
-        const bool done = (i % 2 ? read_json : read_text)(path, names, f->error);
-        free(path);
-        return done || at_no_memory(f->error, "the words of '%s'", f->folder);
+        json_t *list = i % 2 ? at_json_read(text, size, name, f->error) : NULL;
+        const bool done = i % 2 ? list && at_row_names_of_json(list, name, names, f->error)
+                                : at_row_names_of_text(text, size, name, names, f->error);
+        json_decref(list);
+        free(text);
+        return done;
     }
-    return at_fail(f->error, AT_FILE, "'%s' has neither %s_vocabulary nor shared_vocabulary, .txt or .json", f->folder,
-                   side);
+    return at_fail(f->error, AT_FILE, "'%s' has neither %s_vocabulary nor shared_vocabulary, .txt or .json",
+                   f->bundle->folder, side);
 }
 
 /* A text of the settings: of config.json, or a variable of bytes. */
@@ -230,18 +204,17 @@ static bool find_start(ct2_model *f, sides *s, const at_row_names *words, const 
     const size_t size = (size_t)s->target.units * sizeof *s->target.row;
     s->input = (at_row_ids){.row = malloc(size), .units = s->target.units};
     if (!s->input.row)
-        return at_no_memory(f->error, "the words of '%s'", f->folder);
+        return at_no_memory(f->error, "the words of '%s'", f->path);
     memcpy(s->input.row, s->target.row, size);
     if (at_ct2_number(&f->file, "decoder", "start_from_zero_embedding", 0) != 0) {
         s->input.row[AT_BEGIN] = -1;
         return true;
     }
-    for (int64_t r = 0; r < words->count && r < s->target_E->dim[0]; r++)
-        if (strcmp(words->name[r], start) == 0) {
-            s->input.row[AT_BEGIN] = r;
-            return true;
-        }
-    return at_fail(f->error, AT_FORMAT, "the words of '%s' lack '%s', which its decoder begins with", f->folder, start);
+    s->input.row[AT_BEGIN] = at_row_named(words, start);
+    if (s->input.row[AT_BEGIN] >= 0 && s->input.row[AT_BEGIN] < s->target_E->dim[0])
+        return true;
+    return at_fail(f->error, AT_FORMAT, "the words of '%s' lack '%s', which its decoder begins with", f->bundle->folder,
+                   start);
 }
 
 static bool read_sides(ct2_model *f, sides *s)
@@ -263,8 +236,12 @@ static bool read_sides(ct2_model *f, sides *s)
                                        i ? &s->target : &s->source, f->error);
     }
     if (done && s->target.row[AT_END] < 0)
-        done = at_fail(f->error, AT_FORMAT, "the words of '%s' lack '%s', which ends a line", f->folder, all.end);
+        done =
+            at_fail(f->error, AT_FORMAT, "the words of '%s' lack '%s', which ends a line", f->bundle->folder, all.end);
     done = done && find_start(f, s, &words[1], all.begin);
+    if (done)
+        at_vocabulary_frame(s->source.vocabulary, flag_of(f, "add_source_bos", "with_source_bos", false),
+                            flag_of(f, "add_source_eos", "with_source_eos", false));
     at_row_names_free(&words[0]);
     at_row_names_free(&words[1]);
     return done;
@@ -291,7 +268,7 @@ static bool is_known(ct2_model *f)
 {
     static const char *const foreign[][2] = {
         {"encoder/layernorm_embedding/gamma", "a layer norm after the embeddings"},
-        {"encoder/layer_0/self_attention/relative_position_keys", "relative positions"},
+        {"encoder/layer_0/self_attention/relative_asymmetric_position_keys", "relative positions of another kind"},
         {"encoder/layer_0/self_attention/relative_attention_bias", "a bias for each offset"},
         {"encoder/layer_0/ffn/linear_0_noact/weight", "a gate in its feed-forward layers"},
         {"decoder/layer_0/self_attention/queries_scale", "its own scale of queries"}};
@@ -299,11 +276,6 @@ static bool is_known(ct2_model *f)
         if (at_ct2_find(&f->file, foreign[i][0]))
             return at_fail(f->error, AT_UNSUPPORTED, "'%s' has %s, which this reader does not know", f->path,
                            foreign[i][1]);
-    if (flag_of(f, "add_source_bos", "with_source_bos", false) ||
-        flag_of(f, "add_source_eos", "with_source_eos", false))
-        return at_fail(f->error, AT_UNSUPPORTED,
-                       "'%s' adds a unit at the beginning or the end of a source, which this reader does not know",
-                       f->path);
     return true;
 }
 
@@ -319,9 +291,23 @@ static bool put_number(at_model_settings *settings, at_given *given, const char 
     return at_model_set(settings, given, name, text, error);
 }
 
-/* Positions: those stored, or sines in one half and cosines in the other, the first position 1. */
+/* Shaw's relative positions: tables [2k+1,head] of keys and of values. */
+static bool set_relative(ct2_model *f, const at_ct2_variable *keys, at_model_settings *m, at_given *given)
+{
+    const bool values = at_ct2_find(&f->file, "encoder/layer_0/self_attention/relative_position_values");
+    char position[40];
+    if (keys->rank != 2 || keys->dim[0] % 2 == 0)
+        return at_ct2_refuse(&f->file, "its tables of relative positions have an even number of rows");
+    snprintf(position, sizeof position, "shaw:%lld%s", (long long)keys->dim[0] / 2, values ? "" : ":keys");
+    return put(m, given, "position", position, f->error);
+}
+
+/* Positions: relative ones, those stored, or sines in one half and cosines in the other, the first position 1. */
 static bool set_positions(ct2_model *f, at_model_settings *m, at_given *given)
 {
+    const at_ct2_variable *keys = at_ct2_find(&f->file, "encoder/layer_0/self_attention/relative_position_keys");
+    if (keys)
+        return set_relative(f, keys, m, given);
     const at_ct2_variable *P = at_ct2_find(&f->file, "encoder/position_encodings/encodings");
     if (P && P->rank == 2)
         return put(m, given, "position", "learned", f->error) &&
@@ -427,61 +413,71 @@ static bool load_parts(at_translator *t, ct2_model *f)
 
 /* ---- The record ----------------------------------------------------------------------------------------------- */
 
-static bool is_folder(const char *path)
-{
-    struct stat about;
-    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
-}
-
-/* Sets the folder, and the path of model.bin in it. */
-static bool find_files(ct2_model *f, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    f->folder = is_folder(path) ? strdup(path)
-                : slash         ? strndup(path, (size_t)(slash - path + (slash == path)))
-                                : strdup(".");
-    if (f->folder)
-        f->path = is_folder(path) ? path_in(f, "model.bin") : strdup(path);
-    return f->path || at_no_memory(f->error, "the path of '%s'", path);
-}
-
 /* A version that is known and, from 2 on, the name of a specification. */
+static bool is_model_bin(const unsigned char *start, size_t size, bool alone)
+{
+    const bool version = size >= 17 && start[0] >= 1 && start[0] <= 6 && !start[1] && !start[2] && !start[3];
+    return version && (start[0] == 1 ? !alone : memcmp(start + 6, "Transformer", 11) == 0);
+}
+
+/* The path of model.bin: in the folder, or the file itself. Release with free. */
+static char *path_of(const char *path, at_error *error)
+{
+    at_buffer text = {0};
+    at_buffer_print(&text, at_is_folder(path) ? "%s/model.bin" : "%s", path);
+    if (text.failed)
+        at_no_memory(error, "the path of '%s'", path);
+    return text.bytes;
+}
+
 static bool knows(const char *path, at_error *error)
 {
-    char start[17] = {0};
+    unsigned char start[17] = {0};
     at_error unread = {0};
-    ct2_model f = {.error = error};
-    const size_t size = find_files(&f, path) ? at_file_begin(f.path, start, sizeof start, &unread) : 0;
-    free(f.folder);
-    free(f.path);
-    const bool version = size == sizeof start && start[0] >= 1 && start[0] <= 6 && !start[1] && !start[2] && !start[3];
-    return version && (start[0] == 1 ? is_folder(path) : memcmp(start + 6, "Transformer", 11) == 0);
+    char *file = path_of(path, error);
+    const size_t size = file ? at_file_begin(file, start, sizeof start, &unread) : 0;
+    free(file);
+    return is_model_bin(start, size, !at_is_folder(path));
 }
 
-static json_t *read_config(ct2_model *f)
+/* "CTranslate2 version 6, TransformerSpec 7", and what was left out. */
+static bool describe(at_translator *t, const ct2_model *f)
 {
-    size_t size;
-    char *path = file_in(f, "config.json"), *text = path ? (char *)at_file_read(path, &size, f->error) : NULL;
-    json_t *config = text ? at_json_read(text, size, path, f->error) : NULL;
-    free(text);
-    free(path);
-    return config;
+    char room[AT_CT2_NAME];
+    at_buffer text = {0};
+    at_buffer_print(&text, "CTranslate2 version %u", f->file.version);
+    if (f->file.version > 1)
+        at_buffer_print(&text, ", %s %u", f->file.spec, f->file.revision);
+    if (at_bundle_has(f->bundle, inside(f, "vmap.txt", room)))
+        at_buffer_print(&text, "; its list of likely words, vmap.txt, is not used");
+    t->origin = text.bytes;
+    return !text.failed || at_no_memory(f->error, "a description");
+}
+
+bool at_ct2_load(at_translator *t, const at_bundle *bundle, const char *folder, const unsigned char *bytes, size_t size,
+                 char *path, at_error *error)
+{
+    char room[AT_CT2_NAME];
+    ct2_model f = {.bundle = bundle, .inside = folder, .path = path, .error = error};
+    f.file = (at_ct2_file){.path = path, .bytes = bytes, .end = bytes + size, .error = error};
+    bool done = at_ct2_parse(&f.file);
+    f.config = done ? at_bundle_json(bundle, inside(&f, "config.json", room), error) : NULL;
+    done = done && error->code == AT_OK && load_parts(t, &f) && describe(t, &f);
+    json_decref(f.config);
+    free(f.file.variable);
+    return done;
 }
 
 static bool load(at_translator *translator, const char *path, at_error *error)
 {
     size_t size = 0;
-    ct2_model f = {.error = error};
-    unsigned char *bytes = find_files(&f, path) ? at_file_read(f.path, &size, error) : NULL;
-    f.file = (at_ct2_file){.path = f.path, .bytes = bytes, .end = bytes ? bytes + size : NULL, .error = error};
-    bool done = bytes && at_ct2_parse(&f.file);
-    f.config = done ? read_config(&f) : NULL;
-    done = done && error->code == AT_OK && load_parts(translator, &f);
-    json_decref(f.config);
-    free(f.file.variable);
+    at_bundle bundle = {0};
+    char *file = path_of(path, error);
+    unsigned char *bytes = file && at_bundle_open(&bundle, path, error) ? at_file_read(file, &size, error) : NULL;
+    const bool done = bytes && at_ct2_load(translator, &bundle, "", bytes, size, file, error);
+    at_bundle_close(&bundle);
     free(bytes);
-    free(f.folder);
-    free(f.path);
+    free(file);
     return done;
 }
 

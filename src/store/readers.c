@@ -12,9 +12,16 @@
 #include "base/files.h"
 
 /* The records of the readers; the first that knows a file loads it. A new reader is its file and its line here. */
-#define READER_RECORDS(X) X(at_reader_attend) X(at_reader_ctranslate2)
-#define DECLARE(reader)   extern const at_reader reader;
-#define ADDRESS(reader)   &reader,
+#define READER_RECORDS(X)                                                                                              \
+    X(at_reader_attend)                                                                                                \
+    X(at_reader_ctranslate2)                                                                                           \
+    X(at_reader_argos)                                                                                                 \
+    X(at_reader_marian)                                                                                                \
+    X(at_reader_g2p)                                                                                                   \
+    X(at_reader_hf_marian)                                                                                             \
+    X(at_reader_onmt)
+#define DECLARE(reader) extern const at_reader reader;
+#define ADDRESS(reader) &reader,
 READER_RECORDS(DECLARE)
 static const at_reader *const readers[] = {READER_RECORDS(ADDRESS)};
 enum { READERS = sizeof readers / sizeof *readers };

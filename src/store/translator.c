@@ -123,6 +123,7 @@ void at_translator_free(at_translator *translator)
     at_vocabulary_free(translator->target);
     free(translator->history);
     free(translator->training);
+    free(translator->origin);
     free(translator);
 }
 

@@ -12,6 +12,7 @@ struct at_translator {
     at_vocabulary *source, *target; /* source NULL: the one vocabulary of a language model is the target's */
     char *history;                  /* JSON: an array with an object per validation, as text; may be NULL */
     char *training;                 /* JSON: how it was trained (train_record.c), as text; may be NULL */
+    char *origin;                   /* the format that it was read from, if that is not ours; may be NULL */
     int64_t max_length;             /* of a source in training, in units; 0: not known */
     at_model **more;                /* the other members of an ensemble, over the same vocabularies */
     int more_count;

@@ -110,7 +110,8 @@ static bool add_pair(at_corpus *corpus, const at_lines *lines, int64_t index, co
     }
     for (int s = by->reader ? 1 : 0; s < 2; s++)
         if (is_long && limits->rule == AT_TOO_LONG_CUT && units[s] > most)
-            units[s] = most;
+            units[s] =
+                at_vocabulary_shorten(by->vocabulary[s], corpus->side[s].ids + corpus->side[s].used, units[s], most);
     for (int s = 0; s < 2; s++) {
         corpus->side[s].used += (size_t)units[s];
         corpus->side[s].start[corpus->count + 1] = (int64_t)corpus->side[s].used;

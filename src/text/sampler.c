@@ -96,7 +96,8 @@ static bool fill(at_sampler *sampler, at_error *error)
 bool at_sampler_can(const at_vocabulary *vocabulary)
 {
     const at_subwords *subwords = vocabulary->subwords;
-    return subwords && (subwords->info.model == AT_SPM_UNIGRAM || subwords->info.model == AT_SPM_BPE);
+    return subwords && !vocabulary->listed && !vocabulary->ends && !vocabulary->begins &&
+           (subwords->info.model == AT_SPM_UNIGRAM || subwords->info.model == AT_SPM_BPE);
 }
 
 at_sampler *at_sampler_new(const at_vocabulary *vocabulary, double alpha, at_error *error)

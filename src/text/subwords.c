@@ -1,10 +1,7 @@
-#include "text/subwords_internal.h"
+#include "text/vocabulary_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "text/units.h"
-#include "text/vocabulary.h"
 
 #define BLANK "\xe2\x96\x81" /* U+2581 stands for a blank in pieces */
 enum { POINTS = 0x110000, SHARE = 4 };
@@ -93,6 +90,7 @@ bool at_subwords_train(at_subwords *subwords, at_error *error)
 
 typedef struct encoding {
     const at_subwords *subwords;
+    const at_vocabulary *listed;
     const char *line;
     size_t size;
     int32_t *ids, *offsets;
@@ -126,11 +124,19 @@ static int32_t find_end(const encoding *e, const at_spm_found *found)
     return found->end + (int32_t)at_point_read(e->line + found->end, e->size - (size_t)found->end, &point, &broken);
 }
 
+static int32_t id_of(const encoding *e, const at_spm_found *found)
+{
+    if (!e->listed)
+        return found->id == e->subwords->info.unknown ? AT_UNKNOWN : AT_SPECIALS + found->id;
+    const int32_t index = at_vocabulary_find(e->listed, (at_unit){found->text, found->size, 0});
+    return index < 0 ? AT_UNKNOWN : AT_SPECIALS + index;
+}
+
 static bool take_piece(void *context, const at_spm_found *found)
 {
     encoding *e = context;
     if (e->count < e->room) {
-        e->ids[e->count] = found->id == e->subwords->info.unknown ? AT_UNKNOWN : AT_SPECIALS + found->id;
+        e->ids[e->count] = id_of(e, found);
         if (e->offsets) {
             int32_t end = find_end(e, found);
             e->offsets[2 * e->count] = skip_blanks(e->line, found->begin, end);
@@ -143,10 +149,10 @@ static bool take_piece(void *context, const at_spm_found *found)
     return !e->text || !e->text->failed;
 }
 
-int64_t at_subwords_encode(const at_subwords *subwords, const char *line, size_t size, int32_t *ids, int64_t room,
-                           int32_t *offsets, at_buffer *text)
+int64_t at_subwords_encode(const at_subwords *subwords, const at_vocabulary *listed, const char *line, size_t size,
+                           int32_t *ids, int64_t room, int32_t *offsets, at_buffer *text)
 {
-    encoding e = {subwords, line, size, ids, offsets, 0, room, text};
+    encoding e = {subwords, listed, line, size, ids, offsets, 0, room, text};
     if (!subwords->spm)
         return 0;
     return at_spm_encode(subwords->spm, line, size, take_piece, &e) ? e.count : -1;
@@ -163,7 +169,12 @@ void at_subwords_write(const at_subwords *subwords, int32_t index, at_buffer *te
     }
     if (piece->type == AT_PIECE_CONTROL || piece->type == AT_PIECE_UNKNOWN)
         return;
-    const char *at = piece->text, *end = piece->text + piece->size;
+    at_subwords_write_text(piece->text, piece->size, text);
+}
+
+void at_subwords_write_text(const char *piece, size_t size, at_buffer *text)
+{
+    const char *at = piece, *end = piece + size;
     while (at < end) {
         const char *blank = memmem(at, (size_t)(end - at), BLANK, 3);
         at_buffer_add(text, at, (size_t)((blank ? blank : end) - at));

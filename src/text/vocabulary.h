@@ -56,8 +56,8 @@ bool at_vocabulary_write(const at_vocabulary *vocabulary, const int32_t *ids, in
                          at_replace_unknown *replace, void *context, at_buffer *text);
 
 /* For a model file: one JSON text {"kind":"word","units":[...],"counts":[...]}, without the special units. Release with
- * free. Subwords are {"kind":"spm","hash":"..."}: the bytes of their model are stored separately, and must be passed to
- * _take_subwords before the vocabulary is used. "normalise":"nfkc", "lowercase":true and "tokenise":"moses-like" are there if they are set. */
+ * free. Subwords are {"kind":"spm","hash":"..."}, with units if those are listed: the bytes of their model are stored separately, and must be passed to
+ * _take_subwords before the vocabulary is used. "begins", "ends" and "tags" are there if they are true. "normalise":"nfkc", "lowercase":true and "tokenise":"moses-like" are there if they are set. */
 char *at_vocabulary_to_json(const at_vocabulary *vocabulary, at_error *error);
 at_vocabulary *at_vocabulary_from_json(const char *json, at_error *error);
 const unsigned char *at_vocabulary_subwords(const at_vocabulary *vocabulary, size_t *size); /* NULL: none */
@@ -66,6 +66,18 @@ bool at_vocabulary_same(const at_vocabulary *a, const at_vocabulary *b, at_error
 bool at_vocabulary_needs_subwords(const at_vocabulary *vocabulary);
 bool at_vocabulary_take_subwords(at_vocabulary *vocabulary, const unsigned char *bytes, size_t size, at_error *error);
 at_vocabulary *at_vocabulary_copy(const at_vocabulary *vocabulary, at_error *error); /* of a fixed one */
+/* The vocabulary, whose units are words, cuts lines into the pieces of a SentencePiece model, and finds them by their text
+ * among its units: those of other programs, which number pieces in another way than their model. `tags`: a line may begin
+ * with a unit such as >>fra<<, up to its first <<. Takes over `bytes`, also if it fails; `name` is for error messages. */
+bool at_vocabulary_list_pieces(at_vocabulary *vocabulary, unsigned char *bytes, size_t size, bool tags,
+                               const char *name, at_error *error);
+/* What a line that has a unit gets in addition: AT_BEGIN before its units, AT_END after them. Their offsets are empty
+ * spans at the beginning and the end of the line. */
+void at_vocabulary_frame(at_vocabulary *vocabulary, bool begins, bool ends);
+/* The units of a line of `count` that were not added by a frame: *first .. *past - 1. */
+void at_vocabulary_inside(const at_vocabulary *vocabulary, int64_t count, int64_t *first, int64_t *past);
+/* Cuts the units of a line to `most`; one that ends in AT_END still does. Returns how many are left. */
+int64_t at_vocabulary_shorten(const at_vocabulary *vocabulary, int32_t *ids, int64_t count, int64_t most);
 /* A description for people: "spm (unigram), nfkc, lower case". */
 void at_vocabulary_describe(const at_vocabulary *vocabulary, char *text, size_t size);
 

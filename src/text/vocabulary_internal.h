@@ -18,10 +18,13 @@ typedef struct at_word {
 
 struct at_vocabulary {
     bool words, fixed;
-    bool given; /* its units were read from a file, and lines are not counted */
+    bool given;    /* its units were read from a file, and lines are not counted */
     int64_t limit; /* units to keep; 0: all */
     at_cleaning cleaning;
-    at_subwords *subwords; /* NULL unless the units are SentencePiece's; then its piece i is word i */
+    at_subwords *subwords; /* NULL unless the units are SentencePiece's; then its piece i is word i, unless: */
+    bool listed;           /* the units are a list of their own, in which pieces are found by their text */
+    bool tags;             /* a line may begin with a unit such as >>fra<<, which is not cut into pieces */
+    bool begins, ends;     /* a line that has a unit gets AT_BEGIN before it, AT_END after it */
     uint64_t needs;        /* the hash of the subwords that a stored vocabulary belongs to, until it has them */
     at_buffer text;
     at_word *word; /* in the order of their ids, once fixed */

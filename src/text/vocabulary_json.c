@@ -55,7 +55,14 @@ char *at_vocabulary_to_json(const at_vocabulary *vocabulary, at_error *error)
         good = good && json_object_set_new(root, "lowercase", json_true()) == 0;
     if (cleaning->tokens != AT_TOKENS_NONE)
         good = good && json_object_set_new(root, "tokenise", json_string(at_tokens_names[cleaning->tokens])) == 0;
-    good = good && (vocabulary->subwords ? put_subwords(vocabulary->subwords, root) : put_units(vocabulary, root));
+    if (vocabulary->begins)
+        good = good && json_object_set_new(root, "begins", json_true()) == 0;
+    if (vocabulary->ends)
+        good = good && json_object_set_new(root, "ends", json_true()) == 0;
+    if (vocabulary->tags)
+        good = good && json_object_set_new(root, "tags", json_true()) == 0;
+    good = good && (!vocabulary->subwords || put_subwords(vocabulary->subwords, root)) &&
+           ((vocabulary->subwords && !vocabulary->listed) || put_units(vocabulary, root));
     char *text = good ? at_json_text(root, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
     json_decref(root);
     if (!text)
@@ -71,7 +78,7 @@ static bool add_from_json(at_vocabulary *vocabulary, json_t *text, json_t *count
         return at_fail(error, AT_FORMAT, "unit %zu of a stored vocabulary is not a text with its count", index);
     const char *bytes = json_string_value(text);
     size_t size = json_string_length(text);
-    at_units units = {bytes, bytes + size, vocabulary->words};
+    at_units units = {bytes, bytes + size, vocabulary->words || vocabulary->listed};
     at_unit unit;
     if (!at_units_next(&units, &unit) || unit.size != size || unit.broken != 0)
         return at_fail(error, AT_FORMAT, "unit %zu of a stored vocabulary is not one %s", index,
@@ -147,8 +154,16 @@ at_vocabulary *at_vocabulary_from_json(const char *json, at_error *error)
     json_t *root = at_json_read(json, strlen(json), "a stored vocabulary", error);
     const char *kind = json_string_value(json_object_get(root, "kind"));
     at_vocabulary *vocabulary = new_of_kind(kind, error);
+    const bool spm = kind && strcmp(kind, "spm") == 0, listed = spm && json_object_get(root, "units");
+    if (vocabulary) {
+        vocabulary->listed = listed;
+        vocabulary->tags = listed && json_is_true(json_object_get(root, "tags"));
+        at_vocabulary_frame(vocabulary, json_is_true(json_object_get(root, "begins")),
+                            json_is_true(json_object_get(root, "ends")));
+    }
     bool good = vocabulary && read_normaliser(vocabulary, root, error) &&
-                (strcmp(kind, "spm") == 0 ? read_hash(vocabulary, root, error) : read_units(vocabulary, root, error));
+                (!spm || read_hash(vocabulary, root, error)) &&
+                ((spm && !listed) || read_units(vocabulary, root, error));
     json_decref(root);
     if (good)
         return vocabulary;
@@ -182,7 +197,21 @@ bool at_vocabulary_take_subwords(at_vocabulary *vocabulary, const unsigned char 
     memcpy(copy, bytes, size);
     vocabulary->needs = 0;
     return at_subwords_take(vocabulary->subwords, copy, size, "the subwords", error) &&
-           at_vocabulary_take_pieces(vocabulary, error);
+           (vocabulary->listed || at_vocabulary_take_pieces(vocabulary, error));
+}
+
+bool at_vocabulary_list_pieces(at_vocabulary *vocabulary, unsigned char *bytes, size_t size, bool tags,
+                               const char *name, at_error *error)
+{
+    vocabulary->subwords = at_subwords_new(0, false, error);
+    if (!vocabulary->subwords) {
+        free(bytes);
+        return false;
+    }
+    vocabulary->words = false;
+    vocabulary->listed = true;
+    vocabulary->tags = tags;
+    return at_subwords_take(vocabulary->subwords, bytes, size, name, error);
 }
 
 at_vocabulary *at_vocabulary_copy(const at_vocabulary *vocabulary, at_error *error)
@@ -216,9 +245,11 @@ void at_vocabulary_describe(const at_vocabulary *vocabulary, char *text, size_t 
 {
     static const char *const models[] = {"", " (unigram)", " (bpe)", " (word)", " (char)"};
     const at_cleaning *cleaning = &vocabulary->cleaning;
-    snprintf(text, size, "%s%s%s%s%s%s", at_vocabulary_kind_name(vocabulary),
+    snprintf(text, size, "%s%s%s%s%s%s%s%s%s", at_vocabulary_kind_name(vocabulary),
              vocabulary->subwords ? models[vocabulary->subwords->info.model] : "",
              cleaning->form != AT_FORM_NONE ? ", " : "",
              cleaning->form != AT_FORM_NONE ? at_form_names[cleaning->form] : "",
-             cleaning->lowercase ? ", lower case" : "", cleaning->tokens != AT_TOKENS_NONE ? ", moses-like" : "");
+             cleaning->lowercase ? ", lower case" : "", cleaning->tokens != AT_TOKENS_NONE ? ", moses-like" : "",
+             vocabulary->begins ? ", <s> before a line" : "", vocabulary->ends ? ", </s> after it" : "",
+             vocabulary->tags ? ", a language tag" : "");
 }

@@ -66,7 +66,38 @@ static void find_origin(const at_clean *clean, size_t line_size, int32_t offset[
     offset[1] = end > begin ? clean->origin[2 * end - 1] : offset[0];
 }
 
-int64_t at_vocabulary_encode(const at_vocabulary *vocabulary, const char *line, size_t size, int32_t *ids, int64_t room,
+/* The bytes of the unit such as >>fra<< that a line begins with; 0: none. */
+static size_t tag_size(const at_vocabulary *vocabulary, const char *line, size_t size)
+{
+    if (!vocabulary->tags || size < 4 || memcmp(line, ">>", 2) != 0)
+        return 0;
+    const char *end = memmem(line + 2, size - 2, "<<", 2);
+    return end ? (size_t)(end + 2 - line) : 0;
+}
+
+/* The pieces of a clean line, after its tag. */
+static int64_t encode_pieces(const at_vocabulary *vocabulary, const char *line, size_t size, int32_t *ids, int64_t room,
+                             int32_t *offsets)
+{
+    const size_t tag = tag_size(vocabulary, line, size);
+    const int64_t tags = tag > 0, left = room > tags ? room - tags : 0;
+    const int32_t found = tag > 0 ? at_vocabulary_find(vocabulary, (at_unit){line, tag, 0}) : -1;
+    if (tag > 0 && room > 0) {
+        ids[0] = found < 0 ? AT_UNKNOWN : AT_SPECIALS + found;
+        if (offsets)
+            offsets[0] = 0, offsets[1] = (int32_t)tag;
+    }
+    const int64_t count =
+        at_subwords_encode(vocabulary->subwords, vocabulary->listed ? vocabulary : NULL, line + tag, size - tag,
+                           ids + tags * (room > 0), left, offsets ? offsets + 2 * tags * (room > 0) : NULL, NULL);
+    for (int64_t i = tags; offsets && tag > 0 && i < tags + count && i < room; i++) {
+        offsets[2 * i] += (int32_t)tag;
+        offsets[2 * i + 1] += (int32_t)tag;
+    }
+    return count < 0 ? count : tags + count;
+}
+
+static int64_t encode_inside(const at_vocabulary *vocabulary, const char *line, size_t size, int32_t *ids, int64_t room,
                              int64_t *replaced, int32_t *offsets)
 {
     *replaced = 0;
@@ -76,15 +107,61 @@ int64_t at_vocabulary_encode(const at_vocabulary *vocabulary, const char *line, 
     int64_t count = -1;
     if (at_clean_line(&clean, vocabulary->cleaning, line, size)) {
         const char *text = clean.text.bytes;
-        count = !vocabulary->subwords
-                    ? encode_units(vocabulary, text, clean.text.size, ids, room, replaced, offsets)
-                    : at_subwords_encode(vocabulary->subwords, text, clean.text.size, ids, room, offsets, NULL);
+        count = !vocabulary->subwords ? encode_units(vocabulary, text, clean.text.size, ids, room, replaced, offsets)
+                                      : encode_pieces(vocabulary, text, clean.text.size, ids, room, offsets);
     }
     for (int64_t i = 0; offsets && i < count && i < room; i++)
         find_origin(&clean, size, offsets + 2 * i);
     *replaced = clean.replaced;
     at_clean_free(&clean);
     return count;
+}
+
+/* One of the units that frame a line, at byte `at` of it. */
+static void set_added(int32_t id, int64_t index, size_t at, int32_t *ids, int64_t room, int32_t *offsets)
+{
+    if (index >= room)
+        return;
+    ids[index] = id;
+    if (offsets)
+        offsets[2 * index] = offsets[2 * index + 1] = (int32_t)at;
+}
+
+int64_t at_vocabulary_encode(const at_vocabulary *vocabulary, const char *line, size_t size, int32_t *ids, int64_t room,
+                             int64_t *replaced, int32_t *offsets)
+{
+    const int64_t before = vocabulary->begins && room > 0;
+    int64_t count = encode_inside(vocabulary, line, size, ids + before, room - before, replaced,
+                                  offsets ? offsets + 2 * before : NULL);
+    if (count <= 0)
+        return count; /* an empty line stays empty */
+    count += vocabulary->begins;
+    if (vocabulary->begins)
+        set_added(AT_BEGIN, 0, 0, ids, room, offsets);
+    if (vocabulary->ends)
+        set_added(AT_END, count++, size, ids, room, offsets);
+    return count;
+}
+
+void at_vocabulary_frame(at_vocabulary *vocabulary, bool begins, bool ends)
+{
+    vocabulary->begins = begins;
+    vocabulary->ends = ends;
+}
+
+void at_vocabulary_inside(const at_vocabulary *vocabulary, int64_t count, int64_t *first, int64_t *past)
+{
+    *first = count > 0 && vocabulary->begins;
+    *past = count - (count > 0 && vocabulary->ends);
+}
+
+int64_t at_vocabulary_shorten(const at_vocabulary *vocabulary, int32_t *ids, int64_t count, int64_t most)
+{
+    if (count <= most)
+        return count;
+    if (vocabulary->ends)
+        ids[most - 1] = AT_END;
+    return most;
 }
 
 int64_t at_vocabulary_encode_line(const at_vocabulary *vocabulary, at_line line, at_reserve_units *reserve,
@@ -116,8 +193,9 @@ bool at_vocabulary_clean(const at_vocabulary *vocabulary, const char *line, size
 bool at_vocabulary_spell(const at_vocabulary *vocabulary, const char *line, size_t size, at_buffer *text)
 {
     at_clean clean = {0};
-    bool good = at_clean_line(&clean, vocabulary->cleaning, line, size) &&
-                at_subwords_encode(vocabulary->subwords, clean.text.bytes, clean.text.size, NULL, 0, NULL, text) >= 0;
+    bool good =
+        at_clean_line(&clean, vocabulary->cleaning, line, size) &&
+        at_subwords_encode(vocabulary->subwords, NULL, clean.text.bytes, clean.text.size, NULL, 0, NULL, text) >= 0;
     at_clean_free(&clean);
     return good;
 }
@@ -171,7 +249,9 @@ bool at_vocabulary_write(const at_vocabulary *vocabulary, const int32_t *ids, in
             continue;
         if (vocabulary->words && !first)
             at_buffer_add(text, " ", 1);
-        if (found && vocabulary->subwords)
+        if (found && vocabulary->listed)
+            at_subwords_write_text(vocabulary->text.bytes + found->start, found->size, text);
+        else if (found && vocabulary->subwords)
             at_subwords_write(vocabulary->subwords, ids[i] - AT_SPECIALS, text);
         else if (found)
             at_buffer_add(text, vocabulary->text.bytes + found->start, found->size);

@@ -13,7 +13,7 @@ completes() {
 }
 completes "train translate" attend tr
 completes "--help" attend --h
-completes "normalisers" attend list n
+completes "nematus normalisers" attend list n
 completes "translate" attend help transl
 completes "--valid-source" attend train --valid-so
 completes "additive" attend attention --score a

@@ -7,6 +7,7 @@ models=$here/../../../shared/models
 # greedy and a beam of 4, each with the mean log-probability of its tokens.
 tail -n +2 "$models/ct2/lines200.tsv" >expected
 cut -f1 expected | sed 's/./& /g; s/ $//' >names
+formats=$({ "$attend" info . 2>&1 || true; } | sed 's/.*the known formats are: //')
 for kind in v2:3 v2-i8:7; do
     model=$models/ct2/aren-transliteration-${kind%:*} column=${kind#*:}
     "$attend" translate "$model" --scores <names >greedy
@@ -41,5 +42,59 @@ refuse 1 "'broken/model.bin' is truncated or damaged: it ends too early" transla
 rm broken/target_vocabulary.txt
 cp "$models/ct2/aren-transliteration-v2/model.bin" broken/
 refuse 1 "'broken' has neither target_vocabulary nor shared_vocabulary, .txt or .json" info broken
-refuse 1 "'$models' is a folder, not a model; the known formats are: attend (the files of attend train), ctranslate2 (a folder with model.bin and vocabularies)" info "$models"
+refuse 1 "'$models' is a folder, not a model; the known formats are: $formats" info "$models"
+
+# near TOLERANCE COLUMNS-FILE COLUMNS-FILE WHAT: two files with a number a line.
+near() {
+    paste "$2" "$3" | awk -v most="$1" 'NF != 2 || ($1 - $2) ^ 2 > most ^ 2 { bad = 1 } END { exit bad || NR == 0 }' || fail "$4: other numbers"
+    checks=$((checks + 1))
+}
+
+# Marian, both kinds: its own greedy output, 4-best lists and forced scores, sums with a tolerance of 5e-5 a token.
+for kind in transformer s2s; do
+    model=$models/marian/$kind
+    zcat "$model/greedy.nbest.gz" | awk -F ' [|][|][|] ' '{ print $2 }' >greedy.expected
+    zcat "$model/beam4.nbest.gz" | awk -F ' [|][|][|] ' '{ print $1 " ||| " $2 }' >beam.expected
+    zcat "$model/beam4.nbest.gz" | awk -F ' [|][|][|] ' '{ print $NF }' >beam.numbers
+    "$attend" translate "$model" --max-length-factor 3 <"$model/input.txt" >greedy
+    diff greedy.expected greedy >&2 || fail "$kind: other lines, greedily"
+    "$attend" translate "$model/model.npz" --beam 4 --n-best 4 --normalize 1 --max-length-factor 3 <"$model/input.txt" >beam
+    diff beam.expected <(awk -F ' [|][|][|] ' '{ print $1 " ||| " $2 }' beam) >&2 || fail "$kind: other 4-best lists"
+    near 1.1e-4 <(awk -F ' [|][|][|] ' '{ print $NF }' beam) beam.numbers "$kind, 4-best"
+    "$attend" align -m "$model" --source "$model/input.txt" --target "$model/reference.txt" --scores >forced
+    near 7e-4 <(sed 's/.*||| //' forced) <(zcat "$model/scores.txt.gz" | sed 's/ .*//') "$kind, forced"
+    checks=$((checks + 2))
+done
+"$attend" translate "$models/marian/s2s" --alignment soft --max-length-factor 3 <"$models/marian/s2s/input.txt" | awk -F ' [|][|][|] ' '{ print $2 }' | tr ' ,' '\n\n' >soft
+zcat "$models/marian/s2s/greedy.nbest.gz" | awk -F ' [|][|][|] ' '{ print $3 }' | sed 's/ [^ ]*$//' | tr ' ,' '\n\n' >soft.expected
+near 1e-5 soft soft.expected "s2s, soft alignments"
+
+# OpenNMT-py: a Luong model of 2017.
+cut -f1 <(tail -n +2 "$models/onmt/expected.tsv") >source
+"$attend" translate "$models/onmt/luong.pt" --max-length 100 --scores <source >greedy
+diff "$models/onmt/test_model2.tgt" <(sed 's/ |||.*//' greedy) >&2 || fail "luong.pt: other lines"
+near 1.5e-3 <(sed 's/.*F0= //; s/ .*//' greedy) <(tail -n +2 "$models/onmt/expected.tsv" | cut -f3 | awk '{ s = 0; for (i = 1; i <= NF; i++) s += $i; print s }') "luong.pt"
+"$attend" translate "$models/onmt/luong.pt" --max-length 100 --beam 10 --scores <source >beam
+diff "$models/onmt/test_model2.tgt" <(sed 's/ |||.*//' beam) >&2 || fail "luong.pt: other lines with a beam of 10"
+near 1.6e-4 <(sed 's/.*F0= //; s/ .*//' beam) <(tail -n +2 "$models/onmt/expected.tsv" | cut -f5) "luong.pt, beam 10"
+checks=$((checks + 2))
+
+# g2p_en: at most 20 phones; the score of a word that runs into that limit also has its forced end.
+cut -f1 "$models/g2p/words300.tsv" >words
+"$attend" translate "$models/g2p/checkpoint20.npz" --max-length 20 --scores <words >phones
+diff <(cut -f2 "$models/g2p/words300.tsv") <(sed 's/ |||.*//' phones) >&2 || fail "g2p: other phones"
+near 1e-3 <(awk -F ' [|][|][|] ' 'split($1, p, " ") < 20 { sub("F0= ", "", $2); print $2 }' phones) \
+    <(awk -F '\t' 'split($2, p, " ") < 20 { print $3 }' "$models/g2p/words300.tsv") "g2p"
+checks=$((checks + 1))
+
+# OPUS-MT's tokenisation, with somebody's random weights: 50 lines become the ids of vocab.json.
+mkdir opus
+cp "$models"/opus/{source.spm,target.spm,vocab.json} opus
+cp "$models/marian/marian-tiny-random.safetensors" opus/model.safetensors
+chmod u+w opus/*
+sed 's/"d_model": 512/"d_model": 2/; s/_ffn_dim": 2048/_ffn_dim": 2/; s/_attention_heads": 8/_attention_heads": 1/; s/_layers": 6/_layers": 2/
+     s/54687/58100/' "$models/opus/config.json" >opus/config.json
+"$attend" vocabulary segment opus --side source <"$models/opus/lines50.en" >pieces
+"$attend" info opus | grep -q '^source .*spm (unigram), </s> after it, a language tag' || fail "info: $("$attend" info opus)"
+equal 50 "$(wc -l <pieces)" "lines cut into pieces"
 echo "$checks checks"

@@ -14,7 +14,7 @@ typedef struct setting {
     int steps;
 } setting;
 
-static const char *const kind_names[AT_CELLS] = {"rnn", "gru", "lstm", "gru, reset after"};
+static const char *const kind_names[AT_CELLS] = {"rnn", "gru", "lstm", "gru, reset after", "gru, reset after a bias"};
 
 static setting make(at_cell_kind kind, int64_t in, int64_t hidden)
 {
@@ -47,9 +47,11 @@ static at_hidden composed_step(at_tape *tape, const setting *s, at_tensor *x, at
     }
     if (extra)
         u = at_add(u, extra);
+    if (s->cell.u_bias >= 0)
+        u = at_add(u, at_param(tape, s->params, s->cell.u_bias));
     if (s->kind == AT_CELL_RNN)
         return (at_hidden){.h = at_tanh(at_add(x, u))};
-    if (s->kind == AT_CELL_GRU_AFTER) {
+    if (s->kind == AT_CELL_GRU_AFTER || s->kind == AT_CELL_GRU_BIAS) {
         at_tensor *r = at_sigmoid(at_add(gate(x, H, 0), gate(u, H, 0)));
         at_tensor *z = at_sigmoid(at_add(gate(x, H, 1), gate(u, H, 1)));
         at_tensor *n = at_tanh(at_add(gate(x, H, 2), at_mul(r, gate(u, H, 2))));

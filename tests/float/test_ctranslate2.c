@@ -38,8 +38,9 @@ static int leave(void **state)
 /* ---- The model that is written -------------------------------------------------------------------------------- */
 
 /* As the reader describes what it reads. The bias of the output is random, too. */
-static at_model *make_model(bool pre)
+static at_model *make_positioned(bool pre, const char *position)
 {
+    const bool added = !strchr(position, ':');
     at_error error = {0};
     at_model_settings settings = {0};
     at_given given = {0};
@@ -48,15 +49,15 @@ static at_model *make_model(bool pre)
                                          {"hidden", "8"},
                                          {"heads", "8"},
                                          {"ffn", "3"},
-                                         {"position", "sinusoidal"},
+                                         {"tie", "false"},
+                                         {"output-bias", "true"},
                                          {"position-layout", "halves"},
                                          {"position-denominator", "half-1"},
-                                         {"first-position", "1"},
-                                         {"tie", "false"},
-                                         {"output-bias", "true"}};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+                                         {"first-position", "1"}};
+    for (size_t i = 0; i < sizeof all / sizeof *all - (added ? 0 : 3); i++)
         assert_true(at_model_set(&settings, &given, all[i][0], all[i][1], &error));
     assert_true(at_model_set(&settings, &given, "norm", pre ? "pre" : "post", &error));
+    assert_true(at_model_set(&settings, &given, "position", position, &error));
     assert_true(at_model_settings_complete(&settings, &given, &error));
     settings.source_size = settings.target_size = AT_SPECIALS + WORDS;
     at_model *model = at_model_new(&settings, 7, &error);
@@ -65,6 +66,11 @@ static at_model *make_model(bool pre)
     for (int i = 0; i < AT_SPECIALS + WORDS; i++)
         b[i] = (at_real)i / 8;
     return model;
+}
+
+static at_model *make_model(bool pre)
+{
+    return make_positioned(pre, "sinusoidal");
 }
 
 /* ---- Writing, independent of the reader ------------------------------------------------------------------------ */
@@ -225,6 +231,14 @@ static void put_flag(const file *f, const char *name, int value)
     put_number(f->stream, (uint32_t)value, 1);
 }
 
+/* Relative positions, if the model has them: the tables of both sides. */
+static const char *const tables[][2] = {
+    {"encoder.1.self.w_K", "encoder/layer_0/self_attention/relative_position_keys"},
+    {"encoder.1.self.w_V", "encoder/layer_0/self_attention/relative_position_values"},
+    {"decoder.1.self.w_K", "decoder/layer_0/self_attention/relative_position_keys"},
+    {"decoder.1.self.w_V", "decoder/layer_0/self_attention/relative_position_values"}};
+enum { TABLES = sizeof tables / sizeof *tables };
+
 static void write_words(void)
 {
     FILE *stream = fopen("shared_vocabulary.txt", "w");
@@ -243,7 +257,12 @@ static void write_model(const at_model *model, int version, int type)
         put_string(f.stream, version == 2 ? "TransformerBase" : "TransformerSpec");
         put_number(f.stream, version >= 5 ? 7 : 3, 4);
     }
-    put_number(f.stream, (uint32_t)(ARRAYS - norms - aliased + matrices - (aliased && matrices) + 2), 4);
+    const bool relative = at_params_find(model->params, tables[0][0]) >= 0;
+    put_number(f.stream,
+               (uint32_t)(ARRAYS - norms - aliased + matrices - (aliased && matrices) + 2 + (relative ? TABLES : 0)),
+               4);
+    for (int i = 0; i < (relative ? TABLES : 0); i++)
+        put_array(&f, tables[i][1], model->params, tables[i][0]);
     for (int i = aliased; i < ARRAYS - norms; i++)
         put_array(&f, version == 1 ? arrays[i].before : arrays[i].theirs, model->params, arrays[i].ours);
     put_flag(&f, version >= 5 ? "encoder/num_heads" : "num_heads", 8);
@@ -335,6 +354,34 @@ static void test_words(void **unused)
     unlink("source_vocabulary.txt");
 }
 
+/* Shaw's tables of keys and values, and the end that is added to a source. */
+static void test_relative_positions_and_frame(void **unused)
+{
+    (void)unused;
+    at_error error = {0};
+    at_model *model = make_positioned(true, "shaw:2");
+    share_embeddings(model);
+    write_model(model, 6, F32);
+    FILE *stream = fopen("config.json", "w");
+    fputs("{\"add_source_eos\": true, \"add_source_bos\": false}", stream);
+    fclose(stream);
+    at_translator *t = at_translator_load(".", &error);
+    assert_string_equal(error.text, "");
+    assert_string_equal(t->model->settings.position, "shaw:2");
+    compare_parameters(model->params, t->model->params, 0);
+    int32_t ids[8], offsets[16];
+    int64_t replaced;
+    assert_int_equal(at_vocabulary_encode(t->source, "a b", 3, ids, 8, &replaced, offsets), 3);
+    assert_int_equal(ids[2], AT_END);
+    assert_int_equal(offsets[4], 3);
+    assert_int_equal(offsets[5], 3);
+    assert_int_equal(at_vocabulary_encode(t->source, " ", 1, ids, 8, &replaced, offsets), 0);
+    assert_int_equal(at_vocabulary_encode(t->target, "a b", 3, ids, 8, &replaced, offsets), 2);
+    at_translator_free(t);
+    at_model_free(model);
+    unlink("config.json");
+}
+
 static void expect_refusal(const char *what)
 {
     at_error error = {0};
@@ -375,11 +422,6 @@ static void test_refusals(void **unused)
     fputs("<blank>\n<unk>\n<s>\na\n", stream);
     fclose(stream);
     expect_refusal("lack '</s>'");
-    stream = fopen("config.json", "w");
-    fputs("{\"add_source_eos\": true}", stream);
-    fclose(stream);
-    expect_refusal("at the beginning or the end of a source");
-    unlink("config.json");
     unlink("model.bin");
     expect_refusal("is a folder, not a model");
     at_model_free(model);
@@ -390,6 +432,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_version_and_type),
         cmocka_unit_test(test_words),
+        cmocka_unit_test(test_relative_positions_and_frame),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, enter, leave);

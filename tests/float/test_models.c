@@ -180,7 +180,7 @@ static void test_settings(void **state)
     assert_string_equal(REFUSAL({"dropout", "1"}), "`dropout` takes a number from 0 to below 1, not '1'");
     assert_string_equal(REFUSAL({"layers", "2"}), "model 'bahdanau' does not use `layers`");
     assert_string_equal(REFUSAL({"cell", "gre"}), "`cell` takes rnn, gru or lstm, not 'gre'");
-    assert_string_equal(REFUSAL({"reset", "never"}), "`reset` takes before or after, not 'never'");
+    assert_string_equal(REFUSAL({"reset", "never"}), "`reset` takes before, after or after-bias, not 'never'");
     assert_string_equal(REFUSAL({"cell", "lstm"}, {"reset", "after"}),
                         "`reset` is for `cell` gru only, and the cell is 'lstm'");
     assert_string_equal(REFUSAL({"heads", "3"}),

@@ -490,7 +490,7 @@ static void test_features_are_the_models(void **unused)
         at_arena_free(arena);
         at_translator_free(t);
     }
-    assert_int_equal(encoders, 4 * 3);
+    assert_int_equal(encoders, 5 * 3);
     at_threads_set(0);
 }
 
