@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# without.sh [TREE]: attend builds without zlib, libzstd, libpng, libjpeg, librsvg, libmicrohttpd, ICU and SentencePiece, with no warning, and refuses what it
+# without.sh [TREE]: attend builds without zlib, libzstd, libzip, libyaml, libpng, libjpeg, librsvg, libmicrohttpd, ICU and SentencePiece, with no warning, and refuses what it
 # then cannot do with a message that names the library; and a program links with -static. Only the command and the static library are
 # built, without optimisation.
 set -eu
@@ -13,13 +13,13 @@ fail() {
 }
 
 command -v ccache >/dev/null && export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
-cmake -S "$tree" -B build -DAT_ZLIB=OFF -DAT_ZSTD=OFF -DAT_PNG=OFF -DAT_JPEG=OFF -DAT_SPM=OFF -DAT_RSVG=OFF -DAT_MICROHTTPD=OFF -DAT_ICU=OFF -DAT_BENCH=OFF -DAT_WERROR=ON -DCMAKE_BUILD_TYPE=Debug \
+cmake -S "$tree" -B build -DAT_ZLIB=OFF -DAT_ZSTD=OFF -DAT_ZIP=OFF -DAT_YAML=OFF -DAT_PNG=OFF -DAT_JPEG=OFF -DAT_SPM=OFF -DAT_RSVG=OFF -DAT_MICROHTTPD=OFF -DAT_ICU=OFF -DAT_BENCH=OFF -DAT_WERROR=ON -DCMAKE_BUILD_TYPE=Debug \
     -DCMAKE_C_FLAGS_DEBUG=-O0 -DCMAKE_CXX_FLAGS_DEBUG=-O0 >log
 cmake --build build -j2 --target attend attend_static >>log 2>&1 || {
     grep -E 'error:|warning:' -A4 log | head -40
     fail "attend does not build without its optional libraries"
 }
-! nm -D --undefined-only build/attend | grep -E ' (inflate|ZSTD_|png_|jpeg_)' || fail "attend still calls an optional library"
+! nm -D --undefined-only build/attend | grep -E ' (inflate|ZSTD_|zip_|yaml_|png_|jpeg_)' || fail "attend still calls an optional library"
 
 # refuse NAME BYTES REASON
 refuse() {
@@ -29,6 +29,9 @@ refuse() {
 }
 refuse lines.gz '\x1f\x8b\x08\x00' "gzip data, and this attend was built without zlib"
 refuse lines '\x28\xb5\x2f\xfd' "zstd data, and this attend was built without libzstd"
+! build/attend info "$tree/tests/models/onmt/transformer.pt" 2>said || fail "attend reads a zip file"
+grep -q "is a zip file, and this attend was built without libzip$" said || fail "attend says of a zip file: $(cat said)"
+build/attend info "$tree/tests/models/onmt/luong.pt" | grep -q '^model  *luong$' || fail "attend info of a model of OpenNMT-py"
 printf 'a b c d\n' >plain
 echo 'a b c d' | build/attend score bleu --reference plain | grep -q '^BLEU.* = 100.0 ' || fail "attend score of plain text"
 

@@ -12,6 +12,15 @@ bool at_is_zip(const unsigned char *bytes, size_t size)
     return size >= 4 && memcmp(bytes, "PK\003\004", 4) == 0;
 }
 
+bool at_zip_built(void)
+{
+#ifdef AT_HAVE_ZIP
+    return true;
+#else
+    return false;
+#endif
+}
+
 #ifdef AT_HAVE_ZIP
 
 #include <zip.h>

@@ -129,7 +129,7 @@ bool at_is_torch(const char *path)
     if (size == sizeof start && memcmp(start, old_start, sizeof start) == 0)
         return true;
     at_zip *zip = at_is_zip(start, size) ? at_zip_open(path, &unread) : NULL;
-    bool found = false;
+    bool found = at_is_zip(start, size) && !at_zip_built(); /* so that reading it says why it cannot be read */
     for (int64_t i = 0; zip && i < at_zip_count(zip) && !found; i++) {
         const char *slash = strchr(at_zip_name(zip, i), '/');
         found = slash && strcmp(slash, "/data.pkl") == 0;
