@@ -16,7 +16,8 @@ enter
 
 mkdir s
 cd s || exit 1
-cp "$top"/fuzz/seeds/*.{model,state,safetensors,png,jpeg} "$top/tests/ref/rules.spm" .
+cp "$top"/fuzz/seeds/*.{model,state,safetensors,png,jpeg,torch,npz} "$top/tests/ref/rules.spm" .
+cp "$top"/tests/models/{marian/vocab.yml,marian/decoder.yml,g2p/vocabulary.json} ..
 make_arrays
 bytes dots.npy '2, 5, 5' 50
 printf 's/rgb.png\ns/grey.jpeg\n' >pictures
@@ -57,6 +58,9 @@ transformer="--source s/source --target s/target --hidden 2 --batch-size 1 --max
     for model in rnn-plain rnn-encdec rnn-attention bahdanau luong transformer subwords int8 bf16 f16; do
         echo "s/$model.model m translate -m m --beam 2 --max-length 6 --threads 1 --quiet < s/source"
         echo "s/$model.model m info m --quiet"
+    done
+    for model in luong.torch transformer.torch transformer.npz s2s.npz g2p.npz; do # models of other programs
+        echo "s/$model m.npz translate -m m.npz --beam 2 --max-length 6 --threads 1 --quiet < s/source"
     done
     echo "s/transformer.model m heads -m m --source s/source --target s/target --prune 50% -o pruned --threads 1 --quiet"
     for model in bahdanau luong transformer subwords int8; do
