@@ -149,14 +149,43 @@ bool at_import_put(at_import *in, const at_import_part *part)
     return true;
 }
 
-bool at_import_layer(at_import *in, const char *ours, int64_t row, const char *weights, const char *biases,
-                     bool transposed)
+bool at_import_layer(at_import *in, const at_import_names *names, const char *ours, int64_t row, const char *theirs,
+                     const char *part)
 {
-    char W[100], b[100];
-    snprintf(W, sizeof W, "%s.W", ours);
-    snprintf(b, sizeof b, "%s.b", ours);
-    return at_import_put(in, &(at_import_part){.ours = W, .theirs = weights, .row = row, .transposed = transposed}) &&
-           at_import_put(in, &(at_import_part){.ours = b, .theirs = biases, .row = row});
+    char our[100], their[160];
+    at_import_name(our, sizeof our, "%s.W", ours);
+    at_import_name(their, sizeof their, names->weights, theirs, part);
+    const at_import_part weights = {.ours = our, .theirs = their, .row = row, .transposed = names->transposed};
+    if (!at_import_put(in, &weights))
+        return false;
+    at_import_name(our, sizeof our, "%s.b", ours);
+    at_import_name(their, sizeof their, names->biases, theirs, part);
+    return at_import_put(in, &(at_import_part){.ours = our, .theirs = their, .row = row});
+}
+
+bool at_import_attention(at_import *in, const at_import_names *names, const char *ours, const char *theirs,
+                         bool crosses)
+{
+    const int64_t d = in->settings.hidden;
+    const char *const *part = names->attention;
+    char q[100], kv[100], o[100];
+    at_import_name(q, sizeof q, crosses ? "%s.Q" : "%s.QKV", ours);
+    at_import_name(kv, sizeof kv, crosses ? "%s.KV" : "%s.QKV", ours);
+    at_import_name(o, sizeof o, "%s.O", ours);
+    return at_import_layer(in, names, q, 0, theirs, part[0]) &&
+           at_import_layer(in, names, kv, crosses ? 0 : d, theirs, part[1]) &&
+           at_import_layer(in, names, kv, crosses ? d : 2 * d, theirs, part[2]) &&
+           at_import_layer(in, names, o, 0, theirs, part[3]);
+}
+
+int64_t at_import_count(const at_import *in, const char *format)
+{
+    char name[160];
+    for (int count = 0;; count++) {
+        at_import_name(name, sizeof name, format, count);
+        if (!at_import_has(in, name))
+            return count;
+    }
 }
 
 /* The rows of [V,width], or with `transposed` the columns of [width,V]. */

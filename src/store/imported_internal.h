@@ -112,9 +112,20 @@ typedef struct at_import_part {
     bool adds;   /* to what is there, for two biases that are always added */
 } at_import_part;
 bool at_import_put(at_import *in, const at_import_part *part);
-/* A layer's weights and biases, into the rows from `row` on of OURS.W and OURS.b. */
-bool at_import_layer(at_import *in, const char *ours, int64_t row, const char *weights, const char *biases,
-                     bool transposed);
+/* How a program names the layers of a Transformer. */
+typedef struct at_import_names {
+    const char *weights, *biases; /* formats of a name and a part of it: "%s.%s.weight" */
+    bool transposed;              /* weights are [in,out] */
+    const char *attention[4];     /* the parts of queries, keys, values and output */
+} at_import_names;
+/* The weights and biases of THEIRS' part, into the rows from `row` on of OURS.W and OURS.b. */
+bool at_import_layer(at_import *in, const at_import_names *names, const char *ours, int64_t row, const char *theirs,
+                     const char *part);
+/* All four layers of attention: OURS.QKV or, if it crosses, OURS.Q and OURS.KV; OURS.O. */
+bool at_import_attention(at_import *in, const at_import_names *names, const char *ours, const char *theirs,
+                         bool crosses);
+/* How many of the arrays there are that a format names from 0 on. */
+int64_t at_import_count(const at_import *in, const char *format);
 /* The rows of an embedding, or the numbers of a bias, that our ids name; `missing` where there is none. */
 bool at_import_rows(at_import *in, const char *ours, const char *theirs, const at_row_ids *ids, at_real missing);
 /* The same for an output layer [width,V]. */

@@ -5,16 +5,6 @@
 
 #include "store/onmt_internal.h"
 
-static int64_t count_layers(const at_import *in, const char *format)
-{
-    char name[120];
-    for (int64_t l = 0;; l++) {
-        at_import_name(name, sizeof name, format, (int)l);
-        if (!at_import_has(in, name))
-            return l;
-    }
-}
-
 bool at_onmt_transformer_set(at_onmt *m, const char *target_E)
 {
     at_import *in = &m->in;
@@ -33,10 +23,10 @@ bool at_onmt_transformer_set(at_onmt *m, const char *target_E)
     const bool positions = at_pickled_integer(at_pickled_get(opt, "position_encoding"), 0);
     return at_import_set(in, "model", "transformer") && at_import_set_number(in, "heads", (double)heads) &&
            at_import_set_number(in, "layers",
-                                (double)count_layers(in, "encoder.transformer.%d.self_attn.linear_keys.weight")) &&
+                                (double)at_import_count(in, "encoder.transformer.%d.self_attn.linear_keys.weight")) &&
            at_import_set_number(
                in, "decoder-layers",
-               (double)count_layers(in, "decoder.transformer_layers.%d.self_attn.linear_keys.weight")) &&
+               (double)at_import_count(in, "decoder.transformer_layers.%d.self_attn.linear_keys.weight")) &&
            at_import_set_number(in, "hidden", (double)at_import_dim(E, 0)) &&
            at_import_set_number(in, "ffn", (double)at_import_dim(ffn, 1)) && at_import_set(in, "norm", "pre") &&
            at_import_set(in, "final-norm", "true") && at_import_set(in, "norm-epsilon", "1e-6") &&
@@ -46,13 +36,8 @@ bool at_onmt_transformer_set(at_onmt *m, const char *target_E)
            at_import_set(in, "scale-embedding", positions ? "true" : "false");
 }
 
-static bool put_layer(at_import *in, const char *ours, int64_t row, const char *theirs, const char *part)
-{
-    char W[140], b[140];
-    at_import_name(W, sizeof W, "%s.%s.weight", theirs, part);
-    at_import_name(b, sizeof b, "%s.%s.bias", theirs, part);
-    return at_import_layer(in, ours, row, W, b, false);
-}
+static const at_import_names layer_names = {
+    "%s.%s.weight", "%s.%s.bias", false, {"linear_query", "linear_keys", "linear_values", "final_linear"}};
 
 static bool put_norm(at_import *in, const char *ours, const char *theirs)
 {
@@ -69,18 +54,6 @@ static bool put_norm(at_import *in, const char *ours, const char *theirs)
     return true;
 }
 
-static bool put_attention(at_import *in, const char *ours, const char *theirs, bool crosses)
-{
-    const int64_t d = in->settings.hidden;
-    char q[80], kv[80], o[80];
-    at_import_name(q, sizeof q, crosses ? "%s.Q" : "%s.QKV", ours);
-    at_import_name(kv, sizeof kv, crosses ? "%s.KV" : "%s.QKV", ours);
-    at_import_name(o, sizeof o, "%s.O", ours);
-    return put_layer(in, q, 0, theirs, "linear_query") && put_layer(in, kv, crosses ? 0 : d, theirs, "linear_keys") &&
-           put_layer(in, kv, crosses ? d : 2 * d, theirs, "linear_values") &&
-           put_layer(in, o, 0, theirs, "final_linear");
-}
-
 /* A sub-layer, or the norm before it: OURS.PART from THEIRS.NAME. */
 static bool put_part(at_import *in, bool (*put)(at_import *in, const char *ours, const char *theirs), const char *ours,
                      const char *part, const char *theirs, const char *name)
@@ -93,22 +66,22 @@ static bool put_part(at_import *in, bool (*put)(at_import *in, const char *ours,
 
 static bool put_self(at_import *in, const char *ours, const char *theirs)
 {
-    return put_attention(in, ours, theirs, false);
+    return at_import_attention(in, &layer_names, ours, theirs, false);
 }
 
 static bool put_cross(at_import *in, const char *ours, const char *theirs)
 {
-    return put_attention(in, ours, theirs, true);
+    return at_import_attention(in, &layer_names, ours, theirs, true);
 }
 
 static bool put_inner(at_import *in, const char *ours, const char *theirs)
 {
-    return put_layer(in, ours, 0, theirs, "w_1");
+    return at_import_layer(in, &layer_names, ours, 0, theirs, "w_1");
 }
 
 static bool put_outer(at_import *in, const char *ours, const char *theirs)
 {
-    return put_layer(in, ours, 0, theirs, "w_2");
+    return at_import_layer(in, &layer_names, ours, 0, theirs, "w_2");
 }
 
 static bool put_encoder_layer(at_import *in, const char *ours, const char *theirs)

@@ -137,13 +137,8 @@ static bool read_words(hf_model *f, int64_t source_rows, int64_t target_rows)
 
 /* ---- Parameters ----------------------------------------------------------------------------------------------- */
 
-static bool put_layer(at_import *in, const char *ours, int64_t row, const char *theirs, const char *part)
-{
-    char W[140], b[140];
-    at_import_name(W, sizeof W, "%s.%s.weight", theirs, part);
-    at_import_name(b, sizeof b, "%s.%s.bias", theirs, part);
-    return at_import_layer(in, ours, row, W, b, false);
-}
+static const at_import_names layer_names = {
+    "%s.%s.weight", "%s.%s.bias", false, {"q_proj", "k_proj", "v_proj", "out_proj"}};
 
 static bool put_norm(at_import *in, const char *ours, const char *theirs, const char *part)
 {
@@ -157,17 +152,6 @@ static bool put_norm(at_import *in, const char *ours, const char *theirs, const 
     return true;
 }
 
-static bool put_attention(at_import *in, const char *ours, const char *theirs, bool crosses)
-{
-    const int64_t d = in->settings.hidden;
-    char q[80], kv[80], o[80];
-    at_import_name(q, sizeof q, crosses ? "%s.Q" : "%s.QKV", ours);
-    at_import_name(kv, sizeof kv, crosses ? "%s.KV" : "%s.QKV", ours);
-    at_import_name(o, sizeof o, "%s.O", ours);
-    return put_layer(in, q, 0, theirs, "q_proj") && put_layer(in, kv, crosses ? 0 : d, theirs, "k_proj") &&
-           put_layer(in, kv, crosses ? d : 2 * d, theirs, "v_proj") && put_layer(in, o, 0, theirs, "out_proj");
-}
-
 static bool put_stack(at_import *in, const char *side, int64_t layers, bool crosses)
 {
     char theirs[60], ours[60], part[80], their[80];
@@ -178,17 +162,17 @@ static bool put_stack(at_import *in, const char *side, int64_t layers, bool cros
         for (int i = 0; i < 1 + crosses; i++) {
             at_import_name(part, sizeof part, "%s.%s", ours, i ? "cross" : "self");
             at_import_name(their, sizeof their, "%s.%s", theirs, i ? "encoder_attn" : "self_attn");
-            if (!put_attention(in, part, their, i))
+            if (!at_import_attention(in, &layer_names, part, their, i))
                 return false;
             at_import_name(part, sizeof part, "%s.norm%d", ours, ++norm);
             if (!put_norm(in, part, theirs, i ? "encoder_attn_layer_norm" : "self_attn_layer_norm"))
                 return false;
         }
         at_import_name(part, sizeof part, "%s.ffn.inner", ours);
-        if (!put_layer(in, part, 0, theirs, "fc1"))
+        if (!at_import_layer(in, &layer_names, part, 0, theirs, "fc1"))
             return false;
         at_import_name(part, sizeof part, "%s.ffn.outer", ours);
-        if (!put_layer(in, part, 0, theirs, "fc2"))
+        if (!at_import_layer(in, &layer_names, part, 0, theirs, "fc2"))
             return false;
         at_import_name(part, sizeof part, "%s.norm%d", ours, ++norm);
         if (!put_norm(in, part, theirs, "final_layer_norm"))

@@ -156,25 +156,7 @@ static bool put_norm(at_import *in, const char *ours, const char *theirs, const 
     return true;
 }
 
-/* One of Wq, Wk, Wv, Wo, W1, W2 and its bias. */
-static bool put_layer(at_import *in, const char *ours, int64_t row, const char *theirs, char which)
-{
-    char W[120], b[120];
-    at_import_name(W, sizeof W, "%s_W%c", theirs, which);
-    at_import_name(b, sizeof b, "%s_b%c", theirs, which);
-    return at_import_layer(in, ours, row, W, b, true);
-}
-
-static bool put_attention(at_import *in, const char *ours, const char *theirs, bool crosses)
-{
-    const int64_t d = in->settings.hidden;
-    char q[80], kv[80], o[80];
-    at_import_name(q, sizeof q, crosses ? "%s.Q" : "%s.QKV", ours);
-    at_import_name(kv, sizeof kv, crosses ? "%s.KV" : "%s.QKV", ours);
-    at_import_name(o, sizeof o, "%s.O", ours);
-    return put_layer(in, q, 0, theirs, 'q') && put_layer(in, kv, crosses ? 0 : d, theirs, 'k') &&
-           put_layer(in, kv, crosses ? d : 2 * d, theirs, 'v') && put_layer(in, o, 0, theirs, 'o');
-}
+static const at_import_names layer_names = {"%s_W%s", "%s_b%s", true, {"q", "k", "v", "o"}};
 
 static bool put_stack(at_import *in, const char *side, int64_t layers, bool crosses, bool pre)
 {
@@ -187,7 +169,7 @@ static bool put_stack(at_import *in, const char *side, int64_t layers, bool cros
         for (int i = 0; i < 1 + crosses; i++) {
             at_import_name(part, sizeof part, "%s.%s", ours, i ? "cross" : "self");
             at_import_name(their, sizeof their, "%s_%s", theirs, i ? "context" : "self");
-            if (!put_attention(in, part, their, i))
+            if (!at_import_attention(in, &layer_names, part, their, i))
                 return false;
             at_import_name(part, sizeof part, "%s.norm%d", ours, ++norm);
             at_import_name(their, sizeof their, "%s_%s_Wo", theirs, i ? "context" : "self");
@@ -196,10 +178,10 @@ static bool put_stack(at_import *in, const char *side, int64_t layers, bool cros
         }
         at_import_name(their, sizeof their, "%s_ffn", theirs);
         at_import_name(part, sizeof part, "%s.ffn.inner", ours);
-        if (!put_layer(in, part, 0, their, '1'))
+        if (!at_import_layer(in, &layer_names, part, 0, their, "1"))
             return false;
         at_import_name(part, sizeof part, "%s.ffn.outer", ours);
-        if (!put_layer(in, part, 0, their, '2'))
+        if (!at_import_layer(in, &layer_names, part, 0, their, "2"))
             return false;
         at_import_name(part, sizeof part, "%s.norm%d", ours, ++norm);
         at_import_name(their, sizeof their, "%s_ffn_ffn", theirs);

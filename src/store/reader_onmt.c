@@ -61,16 +61,6 @@ static bool read_words(at_onmt *m, int64_t source_rows, int64_t target_rows)
 
 /* ---- The recurrent kind --------------------------------------------------------------------------------------- */
 
-static int64_t count_layers(const at_import *in, const char *format)
-{
-    char name[100];
-    for (int64_t l = 0;; l++) {
-        at_import_name(name, sizeof name, format, (int)l);
-        if (!at_import_has(in, name))
-            return l;
-    }
-}
-
 /* A cell's matrices OURS.W, OURS.U, OURS.b from theirs, whose names end in SUFFIX; `fed`: the first layer of a decoder,
  * whose W also has the columns of the state fed back. */
 static bool put_cell(at_import *in, const char *ours, const char *theirs, const char *suffix, bool fed)
@@ -154,9 +144,9 @@ static bool put_recurrent(at_onmt *m, const char *source_E, const char *target_E
 static bool set_recurrent(at_onmt *m, const char *target_E)
 {
     at_import *in = &m->in;
-    const int64_t layers = count_layers(in, "encoder.rnn.weight_ih_l%d"),
-                  fed = count_layers(in, "decoder.rnn.layers.%d.weight_ih"),
-                  plain = count_layers(in, "decoder.rnn.weight_ih_l%d");
+    const int64_t layers = at_import_count(in, "encoder.rnn.weight_ih_l%d"),
+                  fed = at_import_count(in, "decoder.rnn.layers.%d.weight_ih"),
+                  plain = at_import_count(in, "decoder.rnn.weight_ih_l%d");
     const at_array *E = at_import_need(in, target_E, 2),
                    *U = E ? at_import_need(in, "encoder.rnn.weight_hh_l0", 2) : NULL,
                    *W = U ? at_import_need(in, "decoder.attn.linear_out.weight", 2) : NULL;
