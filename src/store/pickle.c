@@ -289,6 +289,8 @@ static bool push_storage(machine *m)
 static bool lies_inside(const at_pickled *array, int64_t numbers)
 {
     int64_t last = array->integer, count = 1;
+    if (last < 0)
+        return false;
     for (int i = 0; i < array->rank; i++) {
         const int64_t dim = array->dim[i], stride = array->dim[array->rank + i];
         if (dim < 0 || stride < 0 || (dim > 0 && count > INT64_MAX / 16 / dim) ||
@@ -297,7 +299,7 @@ static bool lies_inside(const at_pickled *array, int64_t numbers)
         count *= dim;
         last += dim > 1 ? (dim - 1) * stride : 0;
     }
-    return array->integer >= 0 && count <= numbers && (count == 0 || last < numbers);
+    return count <= numbers && (count == 0 || last < numbers);
 }
 
 /* _rebuild_tensor(storage, offset, size, stride, ...) */

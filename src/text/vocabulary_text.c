@@ -82,14 +82,15 @@ static int64_t encode_pieces(const at_vocabulary *vocabulary, const char *line, 
     const size_t tag = tag_size(vocabulary, line, size);
     const int64_t tags = tag > 0, left = room > tags ? room - tags : 0;
     const int32_t found = tag > 0 ? at_vocabulary_find(vocabulary, (at_unit){line, tag, 0}) : -1;
-    if (tag > 0 && room > 0) {
+    const bool writes = tag > 0 && room > 0;
+    if (writes) {
         ids[0] = found < 0 ? AT_UNKNOWN : AT_SPECIALS + found;
         if (offsets)
             offsets[0] = 0, offsets[1] = (int32_t)tag;
     }
     const int64_t count =
-        at_subwords_encode(vocabulary->subwords, vocabulary->listed ? vocabulary : NULL, line + tag, size - tag,
-                           ids + tags * (room > 0), left, offsets ? offsets + 2 * tags * (room > 0) : NULL, NULL);
+        at_subwords_encode(vocabulary->subwords, vocabulary->listed ? vocabulary : NULL, tag > 0 ? line + tag : line,
+                           size - tag, writes ? ids + 1 : ids, left, writes && offsets ? offsets + 2 : offsets, NULL);
     for (int64_t i = tags; offsets && tag > 0 && i < tags + count && i < room; i++) {
         offsets[2 * i] += (int32_t)tag;
         offsets[2 * i + 1] += (int32_t)tag;
@@ -131,7 +132,7 @@ int64_t at_vocabulary_encode(const at_vocabulary *vocabulary, const char *line, 
                              int64_t *replaced, int32_t *offsets)
 {
     const int64_t before = vocabulary->begins && room > 0;
-    int64_t count = encode_inside(vocabulary, line, size, ids + before, room - before, replaced,
+    int64_t count = encode_inside(vocabulary, line, size, before ? ids + 1 : ids, room - before, replaced,
                                   offsets ? offsets + 2 * before : NULL);
     if (count <= 0)
         return count; /* an empty line stays empty */
