@@ -12,6 +12,9 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "lesson/lesson.h"
+#include "text/html.h"
+#include "text/marks.h"
+#include "text/sentences.h"
 
 /* ---- Requests (request.c) --------------------------------------------------------------------------------------- */
 
@@ -59,96 +62,6 @@ bool at_keys_read(at_keys *keys, const char *path, at_error *error);
 /* In a time that does not depend on how much of a key is right. */
 bool at_keys_have(const at_keys *keys, const char *key);
 void at_keys_free(at_keys *keys);
-
-/* ---- Sentences (sentences.c) ------------------------------------------------------------------------------------ */
-
-/* Of one thread at a time. NULL if ICU is not there or out of memory. */
-typedef struct at_splitter at_splitter;
-bool at_splitter_load(at_error *error);
-at_splitter *at_splitter_new(const char *language, at_error *error);
-void at_splitter_free(at_splitter *splitter);
-/* The sentences of a line one by one, without the blanks around them; false if out of memory, and after the last. */
-bool at_splitter_begin(at_splitter *splitter, at_line line);
-bool at_splitter_next(at_splitter *splitter, at_line *sentence);
-
-/* ---- HTML (html.c) ---------------------------------------------------------------------------------------------- */
-
-/* Tags of elements that stand inside sentences, such as <b>, open or close; one without content is void, as <br>, and so is
- * a whole element inside a sentence that is not to be translated. All other markup is a break. */
-typedef enum at_piece_kind {
-    AT_PIECE_TEXT,
-    AT_PIECE_OPEN,
-    AT_PIECE_CLOSE,
-    AT_PIECE_VOID,
-    AT_PIECE_BREAK
-} at_piece_kind;
-typedef struct at_piece {
-    at_piece_kind kind;
-    at_line bytes;
-    int64_t match; /* of a tag that opens or closes: the index of the other one; -1: there is none */
-} at_piece;
-/* The tags and texts of a text, in order and without a byte between them, no tag with its match; to be released with free,
- * also after false: out of memory. */
-bool at_html_split(at_line text, at_piece **pieces, int64_t *count);
-/* The same with matches, and an element that is not to be translated as one piece. */
-bool at_html_cut(at_line text, at_piece **pieces, int64_t *count);
-/* &auml; and the like become characters, never longer than their names; returns the size. And what must be written by
- * name, &, < and >. */
-size_t at_html_decode(at_line text, char *out);
-void at_html_encode(at_line text, at_buffer *out);
-
-/* ---- Tags by alignment (tags.c) --------------------------------------------------------------------------------- */
-
-/* A tag inside a line, which does not contain it. */
-typedef struct at_tag {
-    at_piece_kind kind; /* open, close or void */
-    size_t at;          /* the byte of the line that it stands before */
-    at_line bytes;
-    int64_t match;      /* the index among the tags of the line; -1: the other one stands elsewhere, or there is none */
-    bool before, after; /* a blank stands before it, or after it */
-    bool added;         /* neither, but the line has one in its place */
-    bool kept;          /* it is no tag but text that is kept, */
-    char previous, following; /* between these bytes */
-} at_tag;
-
-/* A unit of a translation: where it ends in it, and the byte of the line where the unit that it was translated from
- * begins; -1: not known. */
-typedef struct at_place {
-    int32_t end, source;
-} at_place;
-
-typedef struct at_answer {
-    char *text;      /* NULL: there is none */
-    at_place *place; /* [places] if they are wanted */
-    int64_t places;
-    double confidence; /* not a number if the model is not calibrated */
-    int64_t units;
-} at_answer;
-
-/* Writes a translation, as HTML or as text, with each tag of its line once: an element around the words that come from its
- * words, or most of them that stand together, and nested as before. */
-void at_tags_write(const at_tag *tags, int64_t count, at_line line, const at_answer *answer, bool html, at_buffer *out);
-
-/* ---- What is kept as it is (keep.c) ----------------------------------------------------------------------------- */
-
-/* What stood in a line and is not translated with it. */
-typedef struct at_marks {
-    at_line whole; /* the line with all that is kept, without tags, */
-    at_tag *base;  /* [base_count] and the tags in it */
-    int64_t base_count;
-    at_tag *tag; /* [count] these and what is kept, in what is translated; not more than the first if nothing is kept */
-    int64_t count;
-    char *text; /* what is translated, if something is kept; NULL: the whole line */
-    bool numbers;
-} at_marks;
-/* Takes out of the line what is to be kept, with or without its numbers; false if out of memory. */
-bool at_marks_keep(at_marks *marks, bool numbers, at_line *line);
-/* Whether nothing is left of the line but blanks and punctuation. */
-bool at_marks_are_all(const at_marks *marks, at_line line);
-/* Takes out of a translation what the model itself wrote of what is kept: it will be there once. */
-void at_marks_erase(const at_marks *marks, at_answer *answer);
-/* Whether the translation of the line has not the same numbers, which are not kept yet. */
-bool at_marks_lost_numbers(const at_marks *marks, at_line line, at_line translation);
 
 /* ---- Models by their languages (served.c) ----------------------------------------------------------------------- */
 

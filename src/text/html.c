@@ -5,7 +5,7 @@
 #include <strings.h>
 
 #include "base/grow.h"
-#include "serve/serve_internal.h"
+#include "text/html.h"
 
 /* ---- Tags ------------------------------------------------------------------------------------------------------- */
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "serve/serve_internal.h"
+#include "text/marks.h"
 #include "text/tokens.h"
 
 enum { DEEPEST = 100 }; /* elements inside each other; those farther inside are placed as single tags */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "serve/serve_internal.h"
+#include "text/marks.h"
 #include "text/placeholders.h"
 
 static bool is_word(char c)

@@ -1,11 +1,13 @@
-/* The sentences of a text by the rules of Unicode (UAX 29) and the abbreviations of its language, from ICU. Like
- * libmicrohttpd it is loaded when it is first needed: it is larger than all the rest. */
+/* ICU is loaded when it is first needed, as libmicrohttpd is: it is larger than all the rest. */
+#include "text/sentences.h"
+
 #include <string.h>
 
-#include "serve/serve_internal.h"
+#include "base/error.h"
 
 #ifdef AT_HAVE_ICU
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unicode/ubrk.h>
@@ -30,7 +32,8 @@ static void load(void)
     static const char name[] = "libicuuc.so." NAMED(U_ICU_VERSION_MAJOR_NUM);
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!library)
-        at_fail(&fault, AT_UNSUPPORTED, "`sentences` needs %s, which is not installed (Debian package libicu%s)", name,
+        at_fail(&fault, AT_UNSUPPORTED,
+                "splitting lines into sentences needs %s, which is not installed (Debian package libicu%s)", name,
                 NAMED(U_ICU_VERSION_MAJOR_NUM));
 #define LOAD(function)                                                                                                 \
     if (library) {                                                                                                     \
@@ -111,7 +114,8 @@ bool at_splitter_next(at_splitter *s, at_line *sentence)
 bool at_splitter_load(at_error *error)
 {
     return at_fail(error, AT_UNSUPPORTED,
-                   "this attend was built without ICU, which `sentences` needs (Debian package libicu-dev)");
+                   "this attend was built without ICU, which splitting lines into sentences needs (Debian package "
+                   "libicu-dev)");
 }
 
 at_splitter *at_splitter_new(const char *language, at_error *error)
