@@ -13,7 +13,7 @@ typedef struct align_options {
     const char *model, *source, *target, *head, *gold, *output;
     int level, hard_decoding;
     int64_t batch_size, max_source;
-    bool scores, coverage;
+    bool scores, coverage, shift;
 } align_options;
 
 enum { LEVEL_WORD, LEVEL_SUBWORD };
@@ -36,6 +36,10 @@ static const at_setting table[] = {
      .help = "the attention weights to use: average of all layers and heads, LAYER.HEAD such as 2.1, or best: the head "
              "with the lowest AER on --gold; without --gold the head trained with --guided-alignment, or the one whose "
              "links agree most in both directions (default: the guided head, or average)"},
+    {AT_SETTING_SWITCH, "align-shift", .offset = offsetof(align_options, shift),
+     .help =
+         "take a word's weights from the step that reads it, not from the one that predicts it: often better in the "
+         "lower layers of a transformer; with --head best each head is tried both ways"},
     {AT_SETTING_TEXT, "gold", "FILE", offsetof(align_options, gold),
      .help = "reference alignments, one line for each pair, for --head best"},
 
@@ -108,19 +112,22 @@ static bool align(job *j, at_translator *translator, const at_line_list *gold)
     const align_options *o = j->options;
     cli_head head;
     const int64_t most = o->max_source == UNSET ? 0 : o->max_source;
-    const cli_head_data data = {j->source, j->target, gold, j->by_unit, o->common.quiet, o->batch_size, most};
+    const cli_head_data data = {j->source, j->target, gold, j->by_unit, o->common.quiet, o->batch_size, most, o->shift};
     const char *const inputs[] = {o->model, o->source, o->target, o->gold, NULL};
     if (!line_output_open(&j->output, o->output, inputs, j->error) ||
         !hard_decoding_set(o->hard_decoding, translator, j->error) ||
-        !head_read(o->head, "best", translator, &head, j->error) ||
-        (head.best && !head_choose(translator, &data, &head, j->error)))
+        !head_read(o->head, "best", translator, &head, j->error))
+        return false;
+    head.shift = o->shift;
+    if (head.best && !head_choose(translator, &data, &head, j->error))
         return false;
     const at_search_settings settings = {.batch = o->batch_size,
                                          .wants_weights = true,
                                          .layer = head.layer,
                                          .head = head.head,
                                          .max_source = most,
-                                         .on_long = note_long};
+                                         .on_long = note_long,
+                                         .align_shift = head.shift};
     return at_align(translator, &settings, j->source->line, j->target->line, j->source->count, print_line, j, j->error);
 }
 

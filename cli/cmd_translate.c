@@ -11,11 +11,11 @@
 typedef struct translate_options {
     cli_common common;
     at_texts models;
-    const char *head, *input, *output;
+    const char *head, *input, *output, *glossary, *split_language;
     int alignment, hard_decoding;
-    int64_t beam, n_best, batch_size, max_length, max_source, top_k;
-    double length_penalty, normalise, sample, top_p, max_length_factor, min_length_factor;
-    bool scores, replace_unknown, prefix, coverage;
+    int64_t beam, n_best, batch_size, max_length, max_source, top_k, no_repeat;
+    double length_penalty, normalise, coverage_penalty, sample, top_p, max_length_factor, min_length_factor;
+    bool scores, confidence, replace_unknown, prefix, coverage, placeholders, split;
 } translate_options;
 
 enum { NO_ALIGNMENT, ALIGNMENT_HARD, ALIGNMENT_SOFT };
@@ -37,6 +37,16 @@ static const at_setting table[] = {
      .help = "rank by the log-probability / ((5 + n) / 6)^A, n being the units and the end"},
     {AT_SETTING_NUMBER, "normalize", "A", offsetof(translate_options, normalise), "0", 0, 100,
      .help = "or by the log-probability / n^A, as Marian and CTranslate2 do"},
+    {AT_SETTING_NUMBER, "coverage-penalty", "B", offsetof(translate_options, coverage_penalty), "0", 0, 1000,
+     .help = "add B times the sum over the source units of log min(the sum of its weights, 1) to what is ranked by, so "
+             "that "
+             "nothing is left out (Wu et al. 2016); needs a --beam"},
+    {AT_SETTING_COUNT, "no-repeat-ngram", "N", offsetof(translate_options, no_repeat), NULL, 1, 1000000,
+     .help = "no N units in a row occur twice in an output, so that it does not loop"},
+    {AT_SETTING_TEXT, "glossary", "FILE", offsetof(translate_options, glossary),
+     .help =
+         "terms that the output must have, or must not have, where their source terms occur: lines of a source term, "
+         "a tab and the target term; with ! before it the target term is forbidden"},
     {AT_SETTING_NUMBER, "sample", "T", offsetof(translate_options, sample), NULL, 0, 1000,
      .help =
          "sample at temperature T instead of searching; the samples of a line depend only on --seed and its number"},
@@ -60,6 +70,16 @@ static const at_setting table[] = {
     {AT_SETTING_SWITCH, "prefix", .offset = offsetof(translate_options, prefix),
      .help = "a line is the source, a tab and the start of its translation, in whole units; without a tab, the source"},
 
+    {AT_SETTING_SWITCH, "split", .offset = offsetof(translate_options, split),
+     .help =
+         "translate each line sentence by sentence; it stays one line, and what stands between its sentences is kept"},
+    {AT_SETTING_TEXT, "split-language", "CODE", offsetof(translate_options, split_language),
+     .help = "with --split: the language, such as de, whose abbreviations do not end a sentence (default: none)"},
+    {AT_SETTING_SWITCH, "placeholders", .offset = offsetof(translate_options, placeholders),
+     .help =
+         "keep {name}, ${name}, %s, &amp;, web and mail addresses as they are, and numbers that the translation would "
+         "lose"},
+
     {AT_SETTING_HEADING, .help = "What is written"},
     {AT_SETTING_TEXT, "output", "FILE", offsetof(translate_options, output),
      .help = "the file to write: complete, or not there (default: the standard output)", .letter = 'o'},
@@ -67,6 +87,10 @@ static const at_setting table[] = {
      .help = "up to N lines for each line: LINENO ||| text ||| F0= log-probability ||| what it was ranked by"},
     {AT_SETTING_SWITCH, "scores", .offset = offsetof(translate_options, scores),
      .help = "after the text: ||| F0= log-probability ||| what it was ranked by"},
+    {AT_SETTING_SWITCH, "confidence", .offset = offsetof(translate_options, confidence),
+     .help =
+         "at the end of the line: ||| how sure the model is, from 0 to 1: the geometric mean of the probabilities of "
+         "the units and the end"},
     {AT_SETTING_CHOICE, "alignment", "FORM", offsetof(translate_options, alignment), .choices = alignments,
      .help = "after the text: ||| and the alignment of its units; hard: pairs source-target like 0-0 1-2, soft: target "
              "units set apart by blanks, source weights by commas"},
@@ -83,6 +107,7 @@ static const at_setting table[] = {
 
 typedef struct job {
     const translate_options *options;
+    const at_translator *translator;
     at_line_reader *reader;
     at_line_list *pictures; /* the lines that name them, in place of the reader; NULL: none */
     int64_t next;           /* of the pictures */
@@ -91,6 +116,7 @@ typedef struct job {
     bool soft, hard, ranked; /* ranked: n-best */
     bool waits;              /* for a line, with nothing left to translate */
     int64_t replaced, first_replaced;
+    int64_t terms; /* of the glossary that are not as they should be */
     long_lines long_lines;
 } job;
 
@@ -120,6 +146,10 @@ static bool print_hypothesis(job *j, int64_t line, const at_result *result, cons
     }
     if (j->ranked || j->options->scores)
         fprintf(out, " ||| F0= %.4f ||| %.4f", h->score, h->penalised);
+    if (j->options->confidence) {
+        const double calibrated = at_translator_confidence(j->translator, h->score, h->count);
+        fprintf(out, " ||| %.4f", isnan(calibrated) ? at_confidence(h->score, h->count) : calibrated);
+    }
     putc('\n', out);
     return line_output_good(&j->output, j->error);
 }
@@ -139,6 +169,23 @@ static void note_long(void *context, int64_t line, int64_t units, int64_t read)
 {
     job *j = context;
     long_lines_note(&j->long_lines, line, units, read);
+}
+
+enum { MOST_TERM_NOTES = 10 };
+
+static void note_term(void *context, int64_t line, at_line term, bool forbidden)
+{
+    job *j = context;
+    if (!j->options->common.quiet && j->terms < MOST_TERM_NOTES)
+        fprintf(stderr, "attend: the translation of line %lld %s '%.*s'\n", (long long)line + 1,
+                forbidden ? "has the forbidden term" : "lacks the term", (int)term.size, term.text);
+    j->terms++;
+}
+
+static void note_terms(const job *j)
+{
+    if (!j->options->common.quiet && j->terms > MOST_TERM_NOTES)
+        fprintf(stderr, "attend: and so in %lld more cases\n", (long long)j->terms - MOST_TERM_NOTES);
 }
 
 static void note(int64_t count, int64_t first, const char *what)
@@ -171,11 +218,11 @@ static at_stream next_line(void *context, at_line *line, at_error *error)
     return at_line_reader_next(j->reader, line, error) ? AT_STREAM_LINE : AT_STREAM_END;
 }
 
-static bool translate(job *j, at_translator *translator, at_error *error)
+static bool translate(job *j, at_translator *translator, const at_glossary *glossary, at_error *error)
 {
     const translate_options *o = j->options;
     cli_head head;
-    const char *const inputs[] = {o->models.value[0], o->input, NULL};
+    const char *const inputs[] = {o->models.value[0], o->input, o->glossary, NULL};
     if (o->input && at_translator_has_pictures(translator))
         j->pictures = at_translator_sources(translator, o->input, error);
     else
@@ -186,6 +233,12 @@ static bool translate(job *j, at_translator *translator, at_error *error)
     at_search_settings settings = {.beam = o->beam,
                                    .length_penalty = o->length_penalty,
                                    .normalise = o->normalise,
+                                   .coverage_penalty = o->coverage_penalty,
+                                   .no_repeat = o->no_repeat == UNSET ? 0 : o->no_repeat,
+                                   .glossary = glossary,
+                                   .on_term = note_term,
+                                   .split = o->split ? o->split_language ? o->split_language : "" : NULL,
+                                   .placeholders = o->placeholders,
                                    .n_best = j->ranked ? o->n_best : 1,
                                    .temperature = isnan(o->sample) ? 0 : o->sample,
                                    .top_k = o->top_k == UNSET ? 0 : o->top_k,
@@ -204,6 +257,7 @@ static bool translate(job *j, at_translator *translator, at_error *error)
                                    .max_source =
                                        o->max_source == UNSET ? at_translator_most_units(translator) : o->max_source,
                                    .on_long = note_long};
+    j->translator = translator;
     j->long_lines.continues = !at_translator_has_source(translator);
     return at_translate_stream(translator, &settings, next_line, print_result, j, error);
 }
@@ -225,6 +279,17 @@ static bool check(const translate_options *o, at_error *error)
     if (isnan(o->sample) && (o->top_k != UNSET || !isnan(o->top_p)))
         return fail(error, AT_USAGE,
                     "--top-k and --top-p choose what --sample samples from; give a temperature, such as --sample 1");
+    if (o->split_language && !o->split)
+        return fail(error, AT_USAGE, "--split-language is for --split, which is not given");
+    if ((o->split || o->placeholders) && (o->alignment || o->coverage || o->prefix || !isnan(o->sample)))
+        return fail(error, AT_USAGE, "%s translates parts of lines, so it cannot be combined with %s",
+                    o->split ? "--split" : "--placeholders",
+                    o->alignment  ? "--alignment"
+                    : o->coverage ? "--coverage"
+                    : o->prefix   ? "--prefix"
+                                  : "--sample");
+    if (!isnan(o->sample) && o->glossary)
+        return fail(error, AT_USAGE, "--glossary is for search, so it cannot be combined with --sample");
     if (isnan(o->sample) && o->n_best != UNSET && o->n_best > o->beam)
         return fail(error, AT_USAGE, "--n-best %lld needs a --beam of at least as many", (long long)o->n_best);
     return true;
@@ -245,12 +310,16 @@ static int run(void *options, int word_count, char **words)
         error.code == AT_OK && check(o, &error) ? at_translator_load(o->models.value[0], &error) : NULL;
     for (int i = 1; translator && i < o->models.count && error.code == AT_OK; i++)
         at_translator_add(translator, o->models.value[i], &error);
+    at_glossary *glossary =
+        translator && error.code == AT_OK && o->glossary ? at_glossary_load(o->glossary, &error) : NULL;
     if (translator && error.code == AT_OK)
-        translate(&j, translator, &error);
+        translate(&j, translator, glossary, &error);
     line_output_close(&j.output, &error);
     if (!o->common.quiet)
         note(j.replaced, j.first_replaced, "has bytes that are not UTF-8, which were read as U+FFFD");
+    note_terms(&j);
     long_lines_sum(&j.long_lines);
+    at_glossary_free(glossary);
     at_translator_free(translator);
     at_line_reader_free(j.reader);
     at_line_list_free(j.pictures);

@@ -92,7 +92,8 @@ static bool try_head(at_translator *translator, const cli_head_data *data, cli_h
                                          .wants_weights = true,
                                          .layer = head.layer,
                                          .head = head.head,
-                                         .max_source = data->max_source};
+                                         .max_source = data->max_source,
+                                         .align_shift = head.shift};
     bool good = at_align(translator, &settings, data->source->line, data->target->line, count, try_line, &t, error);
     char *links = t.stream ? text_take(&text, error) : NULL;
     double rate = 0;
@@ -108,15 +109,15 @@ bool head_choose(at_translator *translator, const cli_head_data *data, cli_head 
     int layers = 0, heads = 0;
     double best = 0, score = 0;
     *head = (cli_head){0};
-    if (!data->gold && at_translator_guided(translator, &head->layer, &head->head)) {
+    if (!data->gold && !data->shift && at_translator_guided(translator, &head->layer, &head->head)) {
         if (!data->quiet)
             fprintf(stderr, "attend: head %d.%d, which training guided\n", head->layer, head->head);
         return true;
     }
     at_translator_heads(translator, &layers, &heads);
     for (int l = 1; l <= layers; l++)
-        for (int h = 1; h <= heads; h++) {
-            cli_head one = {.layer = l, .head = h};
+        for (int h = 0; h < heads * (data->shift ? 2 : 1); h++) {
+            cli_head one = {.layer = l, .head = h % heads + 1, .shift = h >= heads};
             if (!try_head(translator, data, one, &score, error))
                 return false;
             if (head->layer == 0 || score > best) {
@@ -124,10 +125,11 @@ bool head_choose(at_translator *translator, const cli_head_data *data, cli_head 
                 best = score;
             }
         }
+    const char *where = !data->shift ? "" : head->shift ? ", where a word is read," : ", where a word is predicted,";
     if (!data->quiet && head->layer && data->gold)
-        fprintf(stderr, "attend: head %d.%d has the lowest AER, %.2f\n", head->layer, head->head, -best);
+        fprintf(stderr, "attend: head %d.%d%s has the lowest AER, %.2f\n", head->layer, head->head, where, -best);
     else if (!data->quiet && head->layer)
-        fprintf(stderr, "attend: head %d.%d agrees most with itself in both directions, %.2f%%\n", head->layer,
-                head->head, best);
+        fprintf(stderr, "attend: head %d.%d%s agrees most with itself in both directions, %.2f%%\n", head->layer,
+                head->head, where, best);
     return true;
 }

@@ -7,6 +7,7 @@
 typedef struct cli_head {
     bool best;       /* to be chosen */
     int layer, head; /* 0: the mean of all */
+    bool shift;      /* at the step that reads the word */
 } cli_head;
 
 /* The option --hard-decoding of the commands that decode. */
@@ -31,11 +32,13 @@ typedef struct cli_head_data {
     const at_line_list *source, *target, *gold; /* gold: links, or NULL */
     bool by_unit, quiet;
     int64_t batch, max_source;
+    bool shift; /* try each head also at the step that reads the word */
 } cli_head_data;
 
 /* The head with the lowest alignment error rate by the gold links. Without them the head that training guided, or else
  * the one whose two directions agree most: 2 * the pairs of a source and a target word that have each other's largest
- * weight / the words of both sides. The choice is printed on stderr. */
+ * weight / the words of both sides. With `shift` each head is tried twice, and none that training guided is taken for the
+ * best. The choice is printed on stderr. */
 bool head_choose(at_translator *translator, const cli_head_data *data, cli_head *head, at_error *error);
 
 #endif

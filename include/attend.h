@@ -60,13 +60,11 @@ typedef enum at_code {
     AT_INTERRUPTED = 8  /* a callback of the caller's asked to stop */
 } at_code;
 
-/* Start from `at_error error = {0};`. */
+/* Start from `at_error error = {0};`. The text is one message in UTF-8, without a control character: what was wrong and what
+ * would be right. Names of settings stand in backquotes, as in `heads`, so that a program can show its own names. */
 typedef struct at_error {
     int code; /* an at_code; AT_OK until something failed */
-    char text
-        [500]; /* one message in UTF-8, without a newline or another control character: what was wrong and what would
-                       be right. Names of settings stand in backquotes, as in `heads`, so that a program can show them
-                       as its users know them */
+    char text[500];
 } at_error;
 
 /* A failing allocation is AT_MEMORY, and the program goes on. Two limits, both of SentencePiece, which cannot undo what it
@@ -118,8 +116,7 @@ AT_API at_array *at_array_to_f32(const at_array *array, at_error *error);
 AT_API at_array *at_npy_read(const char *path, at_error *error);
 AT_API bool at_npy_write(const char *path, const at_array *array, at_error *error);
 
-/* A safetensors file: named arrays and string metadata. Fails as .npy files do. Reading one object from several threads
- * is fine while none changes it. */
+/* A safetensors file: named arrays and string metadata. Fails as .npy files do. Several threads may read one. */
 typedef struct at_tensors at_tensors;
 AT_API at_tensors *at_tensors_new(void);
 AT_API at_tensors *at_tensors_read(const char *path, at_error *error);
@@ -208,8 +205,7 @@ typedef struct at_call {
 } at_call;
 
 /* Runs the operator. AT_USAGE: no such name, or names that cannot be combined; AT_SHAPE: sizes do not fit, or a
- * parameter has another shape; AT_MEMORY. Nothing is written then. Calls may run at the same time if the memory they
- * write to differs. */
+ * parameter has another shape; AT_MEMORY. Nothing is written then. Calls may run at the same time on other memory. */
 AT_API bool at_attend(const at_settings *settings, at_call *call, at_error *error);
 
 /* ---- The catalogue -------------------------------------------------------------------------------------------- */
@@ -445,9 +441,11 @@ AT_API bool at_models_average(const char *const *paths, int count, const char *o
 AT_API int64_t at_translator_longest(const at_translator *translator);
 
 /* Called for each line that has more units than the model was trained on or than max_source allows, before the search
- * that includes it begins. `units` are the line's, `read` those of them that are read. `context` is that of the results.
- */
+ * that includes it begins. `units` are the line's, `read` those that are read. `context` is that of the results. */
 typedef void at_on_long(void *context, int64_t line, int64_t units, int64_t read);
+/* The same for a term of a glossary that the best hypothesis lacks, or has and should not; before the line's result. */
+typedef void at_on_term(void *context, int64_t line, at_line term, bool forbidden);
+typedef struct at_glossary at_glossary;
 
 /* How to search. Zero the struct, then set what you want: 0 selects the default written first. */
 typedef struct at_search_settings {
@@ -466,16 +464,19 @@ typedef struct at_search_settings {
     bool wants_links;         /* fill in the links; recurrent models do so anyway */
     int layer, head;          /* 0: the mean of all. Whose weights, both from 1; recurrent models have one layer */
     bool prefix;              /* a line is its source, a tab and the start of its target; see at_translate */
-    int64_t max_source;       /* 0: no limit. Units that are read of a line: the first of a longer source; the last of a
-                                 language model's line, whose output still begins with all of it */
-    at_on_long *on_long;      /* NULL: none */
-    int64_t top_k; /* 0: all. Sampling chooses among the top_k likeliest units only; of equals the lowest id */
-    double top_p;  /* 0: all. Of these, among the fewest likeliest whose probabilities at this temperature sum
-                                 to top_p or more (nucleus sampling); both leave `score` as it is */
-    const volatile int
-        *stop;        /* NULL: none. Read between steps, also of at_align and at_encode: once it is not 0, the call
-                                 fails with AT_INTERRUPTED. Set it in a callback, a signal handler or, atomically, a thread */
-    double normalise; /* 0: none. A: the best has the largest score / n^A; not with length_penalty */
+    int64_t max_source;  /* 0: no limit. Units that are read of a line: the first; of a language model's the last */
+    at_on_long *on_long; /* NULL: none */
+    int64_t top_k;       /* 0: all. Sampling chooses among the top_k likeliest units only; of equals the lowest id */
+    double top_p;        /* 0: all. Of these, among the fewest likeliest with this share of the probability */
+    const volatile int *stop; /* NULL: none. Once it is not 0, the call fails with AT_INTERRUPTED; see at_translate */
+    double normalise;         /* 0: none. A: the best has the largest score / n^A; not with length_penalty */
+    int64_t no_repeat;        /* 0: none. N: no N units in a row occur twice in an output */
+    double coverage_penalty;  /* 0: none. B: adds B sum_i log min(sum_t a_ti, 1) of the weights to the rank */
+    const at_glossary *glossary; /* NULL: none. The terms of the output, see attend_unstable.h */
+    at_on_term *on_term;         /* NULL: none */
+    const char *split;           /* NULL: whole lines. "de" or "", any language: by sentences; see at_translate */
+    bool placeholders;           /* {name}, %s, addresses, and numbers that would be lost, are kept; the same */
+    bool align_shift;            /* at_align takes a unit's weights from the step that reads, not predicts it */
 } at_search_settings;
 
 /* One output. */
@@ -499,8 +500,7 @@ typedef struct at_result {
     const char *const *source_names; /* [source_units]; NULL unless weights are wanted */
     int64_t source_units;
     /* [source_units, 2] the byte offsets in the line where each unit begins and ends. A subword's offsets are without
-     * the blank before it. Where normalisation changed the line, they are those of the characters the unit came from.
-     */
+     * the blank before it. Where normalisation changed the line, they are those of what the unit came from. */
     const int32_t *source_offsets;
     const int32_t *target_offsets; /* [count of best[0], 2] the same for the target passed to at_align */
     int64_t replaced;              /* byte sequences that were not UTF-8 and were read as U+FFFD */
@@ -522,14 +522,16 @@ typedef bool at_on_result(void *context, int64_t line, const at_result *result);
  * units, then what follows by search or sampling.
  * AT_USAGE: the settings are wrong or do not fit the model; AT_UNSUPPORTED: weights, or a head, that the model does not
  * have, or a line longer than 256 MiB; AT_FAILED: what the model computes for a line is not finite, so that there are
- * no probabilities; AT_INTERRUPTED: on_result returned false, or *stop was set. */
+ * no probabilities; AT_INTERRUPTED: on_result returned false, or *stop was set, in a callback, a signal handler or,
+ * atomically, a thread; it is read between steps, also of at_align and at_encode. With `split` or `placeholders`, which
+ * exclude sampling, prefix, weights and links, a hypothesis is put together from parts: it has text, size, score, penalised
+ * and count alone, the sums of the parts', with all ends but the last; hypothesis i is made of the i-th of each. */
 AT_API bool at_translate(at_translator *translator, const at_search_settings *settings, const at_line *lines,
                          int64_t count, at_on_result *on_result, void *context, at_error *error);
 
 /* Where at_translate_stream gets its lines from. It sets *line, which must stay valid until it is called again, and
  * returns AT_STREAM_LINE; or AT_STREAM_WAIT if no line is there yet: the lines so far are translated and their results
- * delivered before it is called again, when it may block; or AT_STREAM_END after the last line. To fail, it sets the
- * error. */
+ * delivered before the next call, which may block; or AT_STREAM_END after the last line. To fail, it sets the error. */
 typedef enum at_stream { AT_STREAM_LINE, AT_STREAM_WAIT, AT_STREAM_END } at_stream;
 typedef at_stream at_next_line(void *context, at_line *line, at_error *error);
 
@@ -539,13 +541,12 @@ AT_API bool at_translate_stream(at_translator *translator, const at_search_setti
                                 at_on_result *on_result, void *context, at_error *error);
 
 /* Forced decoding: log-probability, links, weights and names of given targets. Of the settings it uses only first_line,
- * batch, wants_weights, layer, head, max_source (targets are never cut), on_long and stop. A language model takes no sources (NULL), and has no links and no weights.
+ * batch, wants_weights, layer, head, max_source (targets are never cut), on_long, stop and align_shift. A language model takes no sources (NULL), and has no links and no weights.
  * Fails as at_translate does; AT_USAGE also if sources are missing, or given to a language model. */
 AT_API bool at_align(at_translator *translator, const at_search_settings *settings, const at_line *sources,
                      const at_line *targets, int64_t count, at_on_result *on_result, void *context, at_error *error);
 
-/* Where attention stands in a model: inside the encoder, inside the decoder (and in a language model), or from the
- * decoder to the source. */
+/* Where attention stands: in the encoder, in the decoder or a language model, or from the decoder to the source. */
 typedef enum at_attention_kind { AT_ENCODER_ATTENTION, AT_DECODER_ATTENTION, AT_CROSS_ATTENTION } at_attention_kind;
 
 /* The attention weights of one layer for one line. A row is a query: rows sum to 1 unless the normaliser or the window
@@ -589,8 +590,7 @@ AT_API double at_maps_score(const at_maps *maps);       /* its log-probability, 
 /* The encoder only: each line's features, one row for each of its units, in at_result; there is one hypothesis, and it
  * is empty. A transformer returns the rows of its last layer, a recurrent model with attention the states it attends
  * to; the others keep one vector of a whole source and fail with AT_UNSUPPORTED, language models with AT_USAGE. Of the
- * settings it uses only first_line, batch, max_source, on_long and stop; neither batch nor threads change a bit. Memory does
- * not grow with the number of lines. */
+ * settings it uses only first_line, batch, max_source, on_long and stop; its memory does not grow with the lines. */
 AT_API bool at_encode(at_translator *translator, const at_search_settings *settings, const at_line *lines,
                       int64_t count, at_on_result *on_result, void *context, at_error *error);
 
@@ -644,8 +644,7 @@ AT_API const at_metric_info *at_scores_metric(const at_scores *scores);
  * orders that the line has n-grams of). */
 AT_API double at_scores_total(const at_scores *scores);
 AT_API double at_scores_line(const at_scores *scores, int64_t line);
-/* The score of some of the lines, counted from 0, as a text of their own; NAN if their references have nothing to count.
- */
+/* The score of some of the lines, counted from 0, as a text of their own; NAN if their references have none to count. */
 AT_API double at_scores_part(const at_scores *scores, const int64_t *lines, int64_t count);
 /* How the score was computed, to publish with it: "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:attend-0.1.0";
  * "" if the metric has no signature. And the parts of the score: for bleu "54.4/26.6/14.9/8.7 (BP = 1.000 ratio = 1.026

@@ -121,6 +121,13 @@ AT_API bool at_unknown(const char *what, const char *word, const char *const *na
  * model of the translator is one. */
 AT_API bool at_translator_expect(at_translator *translator, bool expectation, at_error *error);
 
+/* A glossary: what the terms of a source are called in its translation, and what they are not. In the file each line is a
+ * source term, a tab and the target term, or a ! and the target term that is forbidden where the source term occurs
+ * (doc/formats.md). A glossary of the search settings excludes sampling, language models and pictures. It is read only, so
+ * that several threads may use one. AT_FORMAT: the file is no glossary, or it contradicts itself. */
+AT_API at_glossary *at_glossary_load(const char *path, at_error *error);
+AT_API void at_glossary_free(at_glossary *glossary);
+
 /* What a target can go on with after a given start: as at_translate, but the `n_best` likeliest units after the start of a
  * line (`prefix`) are hypotheses of their own from there on, and each goes on greedily. They come in the order of the
  * probabilities of these units, whose logarithm is `penalised`. `beam` must be `n_best`; fails as at_translate does. */
@@ -232,6 +239,9 @@ AT_API double at_translator_confidence(const at_translator *translator, double s
  * converted back to f32, but its numbers stay rounded. AT_USAGE: there is no such type; AT_UNSUPPORTED: the model is shared
  * with a clone, or has a number that f16 cannot hold. */
 AT_API bool at_translator_convert(at_translator *translator, const char *weights, at_error *error);
+/* Without a calibration: exp(score / (units + 1)) = (p_1 p_2 ... p_n)^(1/n), the geometric mean of the probabilities of the
+ * units and the end. It orders translations, but 0.9 does not mean that nine of ten units are right. */
+AT_API double at_confidence(double score, int64_t units);
 /* Writes the model file, complete or not at all. AT_UNSUPPORTED: it is an ensemble. */
 AT_API bool at_translator_write(const at_translator *translator, const char *path, at_error *error);
 

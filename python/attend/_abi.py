@@ -194,6 +194,7 @@ class at_train_result(Structure):
 
 at_train_listener = CFUNCTYPE(None, c_void_p, POINTER(at_train_news))
 at_on_long = CFUNCTYPE(None, c_void_p, c_int64, c_int64, c_int64)
+at_on_term = CFUNCTYPE(None, c_void_p, c_int64, at_line, c_bool)
 
 
 class at_search_settings(Structure):
@@ -220,6 +221,13 @@ class at_search_settings(Structure):
         ("top_p", c_double),
         ("stop", POINTER(c_int)),
         ("normalise", c_double),
+        ("no_repeat", c_int64),
+        ("coverage_penalty", c_double),
+        ("glossary", c_void_p),
+        ("on_term", at_on_term),
+        ("split", c_char_p),
+        ("placeholders", c_bool),
+        ("align_shift", c_bool),
     ]
 
 

@@ -131,7 +131,7 @@ def _names(pointer: Any, count: int) -> tuple[str, ...]:
 def _hypothesis(h: at_hypothesis) -> Hypothesis:
     return Hypothesis(
         text=decoded(h.text, h.size),
-        ids=_copied(h.ids, h.count),
+        ids=_copied(h.ids, h.count) if h.ids else np.empty(0, dtype=np.int32),  # none for a line in parts
         score=h.score,
         penalised=h.penalised,
         links=_copied(h.links, h.count + 1) if h.links else None,
@@ -264,10 +264,12 @@ class Translator:
         return int(library.at_translator_longest(self._open))
 
     def _settings(self, **given: Any) -> at_search_settings:
-        names = {name for name, _ in at_search_settings._fields_} - {"on_long", "stop"}
+        names = {name for name, _ in at_search_settings._fields_} - {"on_long", "stop", "glossary", "on_term"}
         for name in given:
             if name not in names:
                 raise UsageError(f"no search setting '{name}'; there are {', '.join(sorted(names))}")
+        if isinstance(given.get("split"), str):
+            given["split"] = given["split"].encode()
         return at_search_settings(**given)
 
     def _collect(self, function: str, settings: at_search_settings, lines: list[Any], make: Any) -> list[Any]:
@@ -290,7 +292,8 @@ class Translator:
     def search(self, lines: Iterable[Text], **settings: Any) -> list[Result]:
         """The complete results, one for each line. Settings are those of ``at_search_settings`` in attend.h:
         ``beam``, ``length_penalty``, ``n_best``, ``temperature``, ``seed``, ``batch``, ``max_length_factor``,
-        ``top_k``, ``top_p``, ``prefix``, ``wants_weights``, ``layer``, ``head`` ...
+        ``top_k``, ``top_p``, ``prefix``, ``wants_weights``, ``layer``, ``head``, ``no_repeat``, ``coverage_penalty``,
+        ``split``, ``placeholders`` ...
 
         >>> best = Translator(model).search(["a b"], beam=3, n_best=2, wants_weights=True)[0].best
         >>> best.text, best.units, best.weights.shape

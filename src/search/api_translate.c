@@ -3,7 +3,23 @@
 #include "models/kinds.h"
 #include "search/search.h"
 
-/* Settings that a language model has no use for. */
+/* Settings that lines in parts exclude: what is said about units holds for one search, not for the line. */
+static bool parts_fit(const at_model_kind *kind, const at_search_settings *settings, at_error *error)
+{
+    const char *excluded = settings->temperature > 0 ? "sampling"
+                           : settings->prefix        ? "a prefix"
+                           : settings->wants_weights ? "weights"
+                           : settings->wants_links   ? "links"
+                                                     : NULL;
+    if (!kind->has_source || kind->has_pictures)
+        return at_fail(error, AT_USAGE,
+                       "model '%s' does not translate text, so there are no sentences and no placeholders", kind->name);
+    return !excluded ||
+           at_fail(error, AT_USAGE, "lines that are split into sentences, or whose placeholders are kept, exclude %s",
+                   excluded);
+}
+
+/* Settings that a language model, or one that reads pictures, has no use for. */
 static bool settings_fit(const at_translator *translator, const at_search_settings *settings, at_error *error)
 {
     const at_model_kind *kind = translator->model->kind;
@@ -15,6 +31,11 @@ static bool settings_fit(const at_translator *translator, const at_search_settin
         return at_fail(error, AT_USAGE,
                        "model '%s' is a language model: it has no source that the least length could be a multiple of",
                        kind->name);
+    if (error->code == AT_OK && settings->glossary && (!kind->has_source || kind->has_pictures))
+        return at_fail(error, AT_USAGE,
+                       "model '%s' does not translate text, so there are no terms of a glossary to find", kind->name);
+    if (error->code == AT_OK && (settings->split || settings->placeholders))
+        return parts_fit(kind, settings, error);
     return error->code == AT_OK;
 }
 
@@ -24,7 +45,7 @@ bool at_translate_job(at_search_job job, const at_search_settings *settings, at_
     at_search_settings complete = *settings;
     job.settings = &complete;
     return settings_fit(job.translator, settings, error) && at_search_complete(&complete, error) &&
-           at_search(&job, error);
+           (settings->split || settings->placeholders ? at_search_passages : at_search)(&job, error);
 }
 
 bool at_translate(at_translator *translator, const at_search_settings *settings, const at_line *lines, int64_t count,
@@ -46,6 +67,10 @@ bool at_alternatives(at_translator *translator, const at_search_settings *settin
                                .branches = true};
     if (error->code == AT_OK && settings->temperature > 0)
         return at_fail(error, AT_USAGE, "alternatives are searched for, not sampled: there is no temperature");
+    if (error->code == AT_OK && (settings->glossary || settings->split || settings->placeholders))
+        return at_fail(
+            error, AT_USAGE,
+            "alternatives go on greedily, one whole line each: without a glossary, sentences and placeholders");
     return at_translate_job(job, settings, error);
 }
 
@@ -74,7 +99,8 @@ bool at_align(at_translator *translator, const at_search_settings *settings, con
                                    .head = settings->head,
                                    .max_source = settings->max_source,
                                    .on_long = settings->on_long,
-                                   .stop = settings->stop};
+                                   .stop = settings->stop,
+                                   .align_shift = settings->align_shift};
     const at_search_job job = {.translator = translator,
                                .settings = &complete,
                                .lines = sources,

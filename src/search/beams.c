@@ -121,6 +121,10 @@ at_beams *at_beams_new(at_translator *translator, const at_search_settings *sett
     at_search_settings complete = *settings;
     if (error->code != AT_OK || !at_search_complete(&complete, error))
         return NULL;
+    if (settings->glossary) {
+        at_fail(error, AT_UNSUPPORTED, "the steps of a search with a glossary are not told");
+        return NULL;
+    }
     if (!kind->has_source || kind->has_pictures) {
         at_fail(error, AT_UNSUPPORTED, "model '%s' does not translate text", kind->name);
         return NULL;

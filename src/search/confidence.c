@@ -35,6 +35,11 @@ static double curve(double a, double b, double x)
     return 1 / (1 + exp(-(a + b * x)));
 }
 
+double at_confidence(double score, int64_t units)
+{
+    return score > 0 ? 1 : exp(mean_of(score, units));
+}
+
 double at_translator_confidence(const at_translator *translator, double score, int64_t units)
 {
     return translator->calibrated ? curve(translator->confidence[0], translator->confidence[1], mean_of(score, units))

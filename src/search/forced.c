@@ -47,6 +47,23 @@ static bool allocate_rows(forced *f)
     return work->error->code == AT_OK;
 }
 
+/* The weights of unit t, as they are at one position. */
+static void read_weights(forced *f, int64_t r, int64_t t, const at_real *weights)
+{
+    const at_sentence *sentence = f->batch[r];
+    for (int64_t s = 0; s < sentence->source.count && f->weights[r]; s++)
+        f->weights[r][t * sentence->source.count + s] = (float)weights[s];
+    f->links[r][t] = at_search_link(f->work, weights, sentence->source.count);
+    f->best[r].links = f->links[r];
+    f->best[r].weights = f->weights[r];
+}
+
+/* The unit whose weights are those of position t: the one that is predicted there, or the one that is read, y_{t-1}. */
+static int64_t weighted_at(const forced *f, int64_t t)
+{
+    return t - f->work->settings->align_shift;
+}
+
 /* log p(y_t) of one position, and its weights. */
 static bool read_position(forced *f, int64_t r, int64_t t, const at_real *logits, int64_t vocabulary,
                           const at_real *weights)
@@ -55,14 +72,10 @@ static bool read_position(forced *f, int64_t r, int64_t t, const at_real *logits
     const at_log_softmax l = at_log_softmax_of(logits, vocabulary);
     if (isnan(l.log_sum))
         return at_search_not_finite(f->work, sentence, "scores of the next unit");
-    f->best[r].score += at_log_prob(l, (double)logits[unit_at(sentence, t)]);
-    if (!weights)
-        return true;
-    for (int64_t s = 0; s < sentence->source.count && f->weights[r]; s++)
-        f->weights[r][t * sentence->source.count + s] = (float)weights[s];
-    f->links[r][t] = at_search_link(f->work, weights, sentence->source.count);
-    f->best[r].links = f->links[r];
-    f->best[r].weights = f->weights[r];
+    if (t <= sentence->target.count)
+        f->best[r].score += at_log_prob(l, (double)logits[unit_at(sentence, t)]);
+    if (weights && weighted_at(f, t) >= 0)
+        read_weights(f, r, weighted_at(f, t), weights);
     return true;
 }
 
@@ -81,7 +94,7 @@ static bool read_positions(forced *f, int64_t from)
         return false;
     int64_t vocabulary = decoded.logits->shape.dim[2], width = f->source.length;
     for (int64_t r = 0; r < f->rows; r++)
-        for (int64_t t = from; t < from + POSITIONS && t <= f->batch[r]->target.count; t++) {
+        for (int64_t t = from; t < from + POSITIONS && weighted_at(f, t) <= f->batch[r]->target.count; t++) {
             int64_t row = r * POSITIONS + t - from;
             if (!read_position(f, r, t, decoded.logits->value + row * vocabulary, vocabulary,
                                decoded.weights ? decoded.weights->value + row * width : NULL))
@@ -98,7 +111,7 @@ bool at_forced_batch(at_search_work *work, at_sentence *const *batch, int64_t ro
         longest = batch[r]->target.count > longest ? batch[r]->target.count : longest;
     if (!at_search_pad(work, batch, rows, &f.source) || !at_search_start(work, &f.source) || !allocate_rows(&f))
         return false;
-    for (int64_t from = 0; from <= longest; from += POSITIONS)
+    for (int64_t from = 0; weighted_at(&f, from) <= longest; from += POSITIONS)
         if (at_search_stopped(work) || !read_positions(&f, from))
             return false;
     for (int64_t r = 0; r < rows; r++) {

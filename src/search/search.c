@@ -37,6 +37,14 @@ bool at_search_complete(at_search_settings *settings, at_error *error)
     if ((settings->top_k > 0 || settings->top_p > 0) && settings->temperature == 0)
         return at_fail(error, AT_USAGE,
                        "top-k and top-p choose what is sampled from, and without a temperature nothing is sampled");
+    if (settings->no_repeat < 0)
+        return at_fail(error, AT_USAGE, "the units in a row that do not repeat are a count, 1 or more, not %lld",
+                       (long long)settings->no_repeat);
+    if (!(settings->coverage_penalty >= 0) || isinf(settings->coverage_penalty))
+        return at_fail(error, AT_USAGE, "the coverage penalty is a number, 0 or more, not %g",
+                       settings->coverage_penalty);
+    if (settings->glossary && settings->temperature > 0)
+        return at_fail(error, AT_USAGE, "a glossary is for search: samples cannot be made to have its terms");
     settings->beam = settings->beam ? settings->beam : 1;
     settings->n_best = settings->n_best ? settings->n_best : 1;
     settings->batch = settings->batch ? settings->batch : 64;

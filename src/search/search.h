@@ -42,15 +42,16 @@ typedef struct at_search_job {
     const at_search_settings *settings;
     const at_line *lines;   /* [count] sources, or what a language model continues; NULL: forced decoding without any */
     const at_line *targets; /* [count] for forced decoding */
+    const int64_t *numbers; /* [count] of the lines; NULL: they are counted from first_line on */
     int64_t count;
     at_next_line *next_line; /* lines as they come, in place of the arrays; NULL: the arrays */
     at_on_result *on_result;
     void *context;               /* of both callbacks */
     const at_encoded *target;    /* forced decoding of one line: its units, in place of `targets` */
     const at_observer *observer; /* of the first model's attention; names are set then as with weights. NULL: none */
-    bool branches;               /* each of the likeliest units after the start goes on by itself, see at_alternatives */
-    bool *not_finite;            /* NULL, or becomes true if the job fails because the model's numbers are not finite */
-    bool wants_ends;             /* of at_search: at_result_ends is called for its results */
+    bool branches;    /* each of the likeliest units after the start goes on by itself, see at_alternatives */
+    bool *not_finite; /* NULL, or becomes true if the job fails because the model's numbers are not finite */
+    bool wants_ends;  /* of at_search: at_result_ends is called for its results */
     const at_extension_observer *extensions; /* of the search of one line; NULL: none */
 } at_search_job;
 
@@ -63,6 +64,8 @@ const int32_t *at_result_ends(const at_result *result, int64_t rank);
 
 /* Translates the lines, or continues them with a language model. A source without a unit has one empty hypothesis. */
 bool at_search(const at_search_job *job, at_error *error);
+/* The same line by line in parts, as `split` and `placeholders` say; results have texts and scores alone. */
+bool at_search_passages(const at_search_job *job, at_error *error);
 /* Forced decoding of given pairs, or of targets only with a language model: log-probability of the target and the
  * weights [target units + end, source units]. */
 bool at_forced(const at_search_job *job, at_error *error);

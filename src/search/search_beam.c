@@ -11,20 +11,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "search/search_internal.h"
-
-/* A hypothesis is a path in a tree: each node is a unit, with its parent and the source unit of its largest weight. */
-typedef struct node {
-    int32_t parent, id, link;
-} node;
-
-struct at_nodes {
-    node *node;
-    float *weights; /* [room, width], if wanted */
-    int64_t count, width;
-    size_t room, weights_room;
-    bool linked; /* the model has attention */
-};
+#include "search/search_beam_internal.h"
 
 void at_nodes_free(struct at_nodes *nodes)
 {
@@ -32,48 +19,10 @@ void at_nodes_free(struct at_nodes *nodes)
         return;
     free(nodes->node);
     free(nodes->weights);
+    free(nodes->path);
+    free(nodes->repeats);
     free(nodes);
 }
-
-/* A hypothesis that still grows. */
-typedef struct live {
-    double score;
-    double branch;    /* log p of the unit where it branched off */
-    int32_t node, id; /* -1 at first; the unit to feed in next */
-    int64_t from;     /* its row in the step before */
-    int64_t sample;   /* which of the n_best samples this is */
-} live;
-
-typedef struct ended {
-    double score, penalised;
-    int32_t node;
-    int64_t count;
-} ended;
-
-typedef struct beam {
-    at_sentence *sentence;
-    int64_t first, slots; /* its rows */
-    int64_t live_count, ended_count;
-    int64_t shortest;  /* units it has at least, if it may have so many */
-    int64_t longest;   /* units it may have */
-    live *live, *next; /* [width] */
-    ended *ended;      /* [width], the best first */
-} beam;
-
-/* A batch of beams. All memory is allocated at its start, so that steps allocate none. */
-typedef struct beam_batch {
-    at_search_work *work;
-    int64_t width; /* the most hypotheses of a sentence */
-    int64_t most;  /* candidates of a row: never more than there are units */
-    beam *beams;
-    int64_t beam_count, rows, step;
-    at_source source;
-    int32_t *source_ids, *ids; /* ids: what to feed in, [rows] */
-    int64_t *source_lengths, *pick, *owner;
-    at_row_task *tasks;
-    at_candidate *candidates;
-    int64_t *heads;
-} beam_batch;
 
 /* ---- Nodes ---------------------------------------------------------------------------------------------------- */
 
@@ -82,7 +31,7 @@ static bool nodes_start(at_search_work *work, int64_t width)
     if (!work->nodes && !(work->nodes = calloc(1, sizeof *work->nodes)))
         return at_search_no_memory(work);
     work->nodes->count = 0;
-    work->nodes->width = work->settings->wants_weights ? width : 0;
+    work->nodes->width = work->settings->wants_weights || work->settings->coverage_penalty > 0 ? width : 0;
     return true;
 }
 
@@ -102,7 +51,7 @@ static int32_t add_node(at_search_work *work, int32_t parent, int32_t id, const 
 {
     struct at_nodes *nodes = work->nodes;
     int64_t index = nodes->count++;
-    nodes->node[index] = (node){parent, id, weights ? at_search_link(work, weights, count) : -1};
+    nodes->node[index] = (at_step_node){parent, id, weights ? at_search_link(work, weights, count) : -1};
     for (int64_t s = 0; s < nodes->width && weights; s++)
         nodes->weights[index * nodes->width + s] = s < count ? (float)weights[s] : 0;
     return (int32_t)index;
@@ -110,16 +59,17 @@ static int32_t add_node(at_search_work *work, int32_t parent, int32_t id, const 
 
 /* ---- Results -------------------------------------------------------------------------------------------------- */
 
-static bool set_result(at_search_work *work, at_sentence *sentence, const ended *end, at_hypothesis *out)
+static bool set_result(at_search_work *work, at_sentence *sentence, const at_ended *end, at_hypothesis *out)
 {
     const struct at_nodes *nodes = work->nodes;
     int64_t rows = end->count + 1;
     int32_t *ids = at_search_alloc(work, work->window, rows, sizeof *ids);
     int32_t *links = at_search_alloc(work, work->window, rows, sizeof *links);
     float *weights = NULL;
-    if (nodes->width)
+    const bool weighted = work->settings->wants_weights;
+    if (weighted)
         weights = at_search_alloc(work, work->window, rows * sentence->source.count, sizeof *weights);
-    if (!ids || !links || (nodes->width && !weights))
+    if (!ids || !links || (weighted && !weights))
         return false;
     int32_t at = end->node;
     for (int64_t t = rows - 1; t >= 0; at = nodes->node[at].parent, t--) {
@@ -138,7 +88,7 @@ static bool set_result(at_search_work *work, at_sentence *sentence, const ended 
     return at_search_word(work, sentence, out);
 }
 
-static bool set_results(beam_batch *batch, beam *b)
+static bool set_results(at_beam_batch *batch, at_beam *b)
 {
     at_search_work *work = batch->work;
     int64_t count = b->ended_count < work->settings->n_best ? b->ended_count : work->settings->n_best;
@@ -159,7 +109,7 @@ static bool set_results(beam_batch *batch, beam *b)
 /* ---- One step ------------------------------------------------------------------------------------------------- */
 
 /* score / ((5 + n) / 6)^A or score / n^A, n counting the end */
-static double penalise(const beam_batch *batch, double score, int64_t n)
+static double penalise(const at_beam_batch *batch, double score, int64_t n)
 {
     const double penalty = batch->work->settings->length_penalty, exponent = batch->work->settings->normalise;
     if (exponent > 0)
@@ -167,18 +117,43 @@ static double penalise(const beam_batch *batch, double score, int64_t n)
     return penalty == 0 ? score : score / pow((5 + (double)n) / 6, penalty);
 }
 
-/* In order of the penalised score; of equals the one that ended first. */
-static void add_ended(beam *b, ended end)
+/* B sum_i log min(sum_t a_ti, 1), the coverage penalty of Wu et al. 2016: a_ti is the weight of source unit i at target unit
+ * t, the end among them. A unit that no target unit looked at counts as one with NOWHERE, so that the sum is finite. */
+#define NOWHERE 1e-6
+static double coverage(const at_beam_batch *batch, const at_sentence *sentence, int32_t at)
+{
+    const struct at_nodes *nodes = batch->work->nodes;
+    const int64_t units = sentence->source.count;
+    double penalty = 0, *sums = batch->sums;
+    if (!sums || !nodes->linked)
+        return 0;
+    memset(sums, 0, (size_t)units * sizeof *sums);
+    for (; at >= 0; at = nodes->node[at].parent)
+        for (int64_t i = 0; i < units; i++)
+            sums[i] += (double)nodes->weights[at * nodes->width + i];
+    for (int64_t i = 0; i < units; i++)
+        if (sums[i] < 1)
+            penalty += log(sums[i] > NOWHERE ? sums[i] : NOWHERE);
+    return batch->work->settings->coverage_penalty * penalty;
+}
+
+/* Those that lack fewer units of terms first, then in order of the penalised score; of equals the one that ended first. */
+static bool is_behind(const at_ended *a, const at_ended *b)
+{
+    return a->unmet != b->unmet ? a->unmet > b->unmet : a->penalised < b->penalised;
+}
+
+static void add_ended(at_beam *b, at_ended end)
 {
     int64_t rank = b->ended_count++;
-    for (; rank > 0 && b->ended[rank - 1].penalised < end.penalised; rank--)
+    for (; rank > 0 && is_behind(&b->ended[rank - 1], &end); rank--)
         b->ended[rank] = b->ended[rank - 1];
     b->ended[rank] = end;
 }
 
-/* Can no live hypothesis come among the best any more? A score only falls, and the penalised score is largest either at
- * once or at the greatest length. */
-static bool decided(const beam_batch *batch, const beam *b)
+/* Can no live hypothesis come among the best any more? A score only falls, the penalised score is largest either at once
+ * or at the greatest length, and coverage adds nothing above 0. */
+static bool decided(const at_beam_batch *batch, const at_beam *b)
 {
     const at_search_settings *settings = batch->work->settings;
     if (b->live_count == 0)
@@ -192,14 +167,15 @@ static bool decided(const beam_batch *batch, const beam *b)
 
 /* Whether each hypothesis goes on by itself, and does not compete with the others: samples, and branches once they are
  * apart. */
-static bool apart(const beam_batch *batch, const beam *b)
+static bool apart(const at_beam_batch *batch, const at_beam *b)
 {
     return batch->work->settings->temperature > 0 ||
            (batch->work->job->branches && batch->step > b->sentence->target.count);
 }
 
 /* Tells of the candidate at `place` of the beam's hypothesis i. */
-static void tell(const beam_batch *batch, const beam *b, const at_real *weights, int64_t i, int64_t place, bool kept)
+static void tell(const at_beam_batch *batch, const at_beam *b, const at_real *weights, int64_t i, int64_t place,
+                 bool kept)
 {
     const at_extension_observer *to = batch->work->job->extensions;
     if (!to)
@@ -216,11 +192,36 @@ static void tell(const beam_batch *batch, const beam *b, const at_real *weights,
     to->observe(to->context, &told);
 }
 
-/* Extends the hypotheses of a beam by its likeliest candidates. */
-static void extend(beam_batch *batch, beam *b, const at_real *weights)
+void at_beam_extend(at_beam_batch *batch, at_beam *b, int64_t i, at_candidate taken, const at_real *weights)
 {
-    const bool alone = apart(batch, b), branches = batch->work->job->branches;
-    int64_t width = alone ? b->live_count : batch->width - b->ended_count, count = 0;
+    const at_live *from = &b->live[i];
+    const int64_t row = b->first + i;
+    const double score = from->score + taken.log_prob, branch = apart(batch, b) ? from->branch : taken.log_prob;
+    const uint64_t met = at_terms_met(batch, b, from, taken.id);
+    const int32_t added = add_node(batch->work, from->node, taken.id,
+                                   weights ? weights + row * batch->source.length : NULL, b->sentence->source.count);
+    if (taken.id != AT_END) {
+        b->next[b->next_count++] = (at_live){.score = score,
+                                             .branch = branch,
+                                             .node = added,
+                                             .id = taken.id,
+                                             .from = row,
+                                             .sample = from->sample,
+                                             .met = met,
+                                             .completed = met != from->met};
+        return;
+    }
+    const double penalised = batch->work->job->branches
+                                 ? branch
+                                 : penalise(batch, score, batch->step + 1) + coverage(batch, b->sentence, added);
+    add_ended(b, (at_ended){score, penalised, added, batch->step, at_terms_unmet(b->sentence->terms, met)});
+}
+
+/* Extends the hypotheses of a beam by its likeliest candidates. */
+static void extend(at_beam_batch *batch, at_beam *b, const at_real *weights)
+{
+    const bool alone = apart(batch, b);
+    int64_t width = alone ? b->live_count : b->width - b->ended_count;
     memset(batch->heads, 0, (size_t)b->live_count * sizeof *batch->heads);
     for (int64_t picked = 0; picked < width; picked++) {
         int64_t best = -1;
@@ -237,34 +238,23 @@ static void extend(beam_batch *batch, beam *b, const at_real *weights)
         }
         if (best < 0)
             break;
-        int64_t row = b->first + best;
         tell(batch, b, weights, best, batch->heads[best], true);
-        const at_candidate taken = batch->tasks[row].candidates[batch->heads[best]++];
-        const int32_t id = taken.id;
-        const double branch = alone ? b->live[best].branch : taken.log_prob;
-        int32_t added = add_node(batch->work, b->live[best].node, id,
-                                 weights ? weights + row * batch->source.length : NULL, b->sentence->source.count);
-        if (id == AT_END)
-            add_ended(b, (ended){best_score, branches ? branch : penalise(batch, best_score, batch->step + 1), added,
-                                 batch->step});
-        else
-            b->next[count++] = (live){best_score, branch, added, id, row, b->live[best].sample};
+        at_beam_extend(batch, b, best, batch->tasks[b->first + best].candidates[batch->heads[best]++], weights);
     }
     for (int64_t i = 0; batch->work->job->extensions && i < b->live_count; i++)
         for (int64_t place = batch->heads[i]; place < batch->tasks[b->first + i].count; place++)
             tell(batch, b, weights, i, place, false);
-    b->live_count = count;
 }
 
-static void set_tasks(beam_batch *batch)
+static void set_tasks(at_beam_batch *batch)
 {
     const at_search_settings *settings = batch->work->settings;
     for (int64_t row = 0; row < batch->rows; row++)
         batch->tasks[row].most = 0;
     int64_t taken = 0;
     for (int64_t n = 0; n < batch->beam_count; n++) {
-        beam *b = &batch->beams[n];
-        int64_t width = apart(batch, b) ? 1 : batch->width - b->ended_count;
+        at_beam *b = &batch->beams[n];
+        int64_t width = apart(batch, b) ? 1 : b->width - b->ended_count;
         width = width < batch->most ? width : batch->most;
         for (int64_t i = 0; i < b->live_count; i++) {
             at_row_task *task = &batch->tasks[b->first + i];
@@ -279,16 +269,18 @@ static void set_tasks(beam_batch *batch)
             if (task->samples)
                 task->uniform = at_uniform_at(settings->seed, (uint64_t)b->sentence->number,
                                               (uint64_t)b->live[i].sample << 32 | (uint64_t)batch->step);
+            if (batch->banks)
+                at_banks_set(batch, b, i, task);
         }
     }
 }
 
 /* Gives every unfinished sentence as many slots as it needs, and moves the encoded sources there. */
-static bool lay_out(beam_batch *batch)
+static bool lay_out(at_beam_batch *batch)
 {
     int64_t rows = 0, count = 0;
     for (int64_t n = 0; n < batch->beam_count; n++) {
-        beam b = batch->beams[n];
+        at_beam b = batch->beams[n];
         if (b.live_count == 0)
             continue;
         for (int64_t i = 0; i < b.live_count; i++)
@@ -307,7 +299,7 @@ static bool lay_out(beam_batch *batch)
 }
 
 /* Row i of every member's state becomes old row pick[i]. */
-static bool select_states(const beam_batch *batch)
+static bool select_states(const at_beam_batch *batch)
 {
     bool good = true;
     for (int m = 0; good && m < batch->work->member_count; m++) {
@@ -320,11 +312,11 @@ static bool select_states(const beam_batch *batch)
 }
 
 /* Sets what each row reads next: the source of its sentence, the last unit of its hypothesis, and the state after it. */
-static bool move_rows(beam_batch *batch)
+static bool move_rows(at_beam_batch *batch)
 {
     bool moved = false;
     for (int64_t n = 0; n < batch->beam_count; n++) {
-        beam *b = &batch->beams[n];
+        at_beam *b = &batch->beams[n];
         const at_sentence *sentence = b->sentence;
         for (int64_t i = 0; i < b->slots; i++) {
             int64_t row = b->first + i;
@@ -347,13 +339,13 @@ static bool move_rows(beam_batch *batch)
     return !moved || select_states(batch);
 }
 
-static bool settle(beam_batch *batch)
+static bool settle(at_beam_batch *batch)
 {
     int64_t used = 0;
     bool short_of_slots = false;
     for (int64_t n = 0; n < batch->beam_count; n++) {
-        beam *b = &batch->beams[n];
-        live *old = b->live;
+        at_beam *b = &batch->beams[n];
+        at_live *old = b->live;
         if (b->ended_count && decided(batch, b)) {
             if (!set_results(batch, b))
                 return false;
@@ -370,7 +362,7 @@ static bool settle(beam_batch *batch)
     return batch->rows == 0 || move_rows(batch);
 }
 
-static bool step(beam_batch *batch)
+static bool step(at_beam_batch *batch)
 {
     at_search_work *work = batch->work;
     at_tape *tape = at_search_tape(work);
@@ -381,14 +373,20 @@ static bool step(beam_batch *batch)
     work->nodes->linked = decoded.weights;
     set_tasks(batch);
     int64_t vocabulary = decoded.logits->shape.dim[2];
-    if (!at_search_rows(work, decoded.logits->value, batch->rows, vocabulary, batch->tasks))
+    if (!at_bars_set(batch) || !at_search_rows(work, decoded.logits->value, batch->rows, vocabulary, batch->tasks))
         return false;
     for (int64_t n = 0; n < batch->beam_count; n++) {
-        beam *b = &batch->beams[n];
+        at_beam *b = &batch->beams[n];
         for (int64_t i = 0; i < b->live_count; i++)
             if (batch->tasks[b->first + i].failed)
                 return at_search_not_finite(work, b->sentence, "scores of the next unit");
-        extend(batch, b, decoded.weights ? decoded.weights->value : NULL);
+        const at_real *weights = decoded.weights ? decoded.weights->value : NULL;
+        b->next_count = 0;
+        if (b->sentence->terms && b->sentence->terms->units > 0)
+            at_banks_extend(batch, b, weights);
+        else
+            extend(batch, b, weights);
+        b->live_count = b->next_count;
     }
     return settle(batch);
 }
@@ -405,7 +403,8 @@ static int64_t longest_of(const at_search_work *work, const at_sentence *sentenc
     else if (most == 0 && work->pictures && work->translator->max_length > 0)
         most = work->translator->max_length; /* the cells of a picture say nothing about the length of its text */
     else if (most == 0)
-        most = (int64_t)(settings->max_length_factor * (double)sentence->source.count) + 10;
+        most = (int64_t)(settings->max_length_factor * (double)sentence->source.count) + 10 +
+               (sentence->terms ? sentence->terms->units : 0);
     if (most > positions)
         most = positions;
     return most > sentence->target.count ? most : sentence->target.count;
@@ -413,12 +412,12 @@ static int64_t longest_of(const at_search_work *work, const at_sentence *sentenc
 
 /* ---- A batch -------------------------------------------------------------------------------------------------- */
 
-static bool allocate_batch(beam_batch *batch, int64_t count)
+static bool allocate_batch(at_beam_batch *batch, int64_t count)
 {
     at_search_work *work = batch->work;
     int64_t most = count * batch->width;
-    live *lives = at_search_alloc(work, work->batch, 2 * most, sizeof *lives);
-    ended *ends = at_search_alloc(work, work->batch, most, sizeof *ends);
+    at_live *lives = at_search_alloc(work, work->batch, 2 * most, sizeof *lives);
+    at_ended *ends = at_search_alloc(work, work->batch, most, sizeof *ends);
     batch->beams = at_search_alloc(work, work->batch, count, sizeof *batch->beams);
     batch->source_ids = at_search_alloc(work, work->batch, most * batch->source.length, sizeof *batch->source_ids);
     batch->ids = at_search_alloc(work, work->batch, most, sizeof *batch->ids);
@@ -428,12 +427,14 @@ static bool allocate_batch(beam_batch *batch, int64_t count)
     batch->tasks = at_search_alloc(work, work->batch, most, sizeof *batch->tasks);
     batch->candidates = at_search_alloc(work, work->batch, most * batch->most, sizeof *batch->candidates);
     batch->heads = at_search_alloc(work, work->batch, batch->width, sizeof *batch->heads);
+    if (work->settings->coverage_penalty > 0)
+        batch->sums = at_search_alloc(work, work->batch, batch->source.length, sizeof *batch->sums);
     if (work->error->code != AT_OK)
         return false;
     for (int64_t n = 0; n < count; n++)
-        batch->beams[n] = (beam){.live = lives + 2 * n * batch->width,
-                                 .next = lives + (2 * n + 1) * batch->width,
-                                 .ended = ends + n * batch->width};
+        batch->beams[n] = (at_beam){.live = lives + 2 * n * batch->width,
+                                    .next = lives + (2 * n + 1) * batch->width,
+                                    .ended = ends + n * batch->width};
     return true;
 }
 
@@ -441,27 +442,33 @@ bool at_search_beam(at_search_work *work, at_sentence *const *sentences, int64_t
 {
     const at_search_settings *settings = work->settings;
     bool samples = settings->temperature > 0;
-    beam_batch batch = {
+    at_beam_batch batch = {
         .work = work, .width = samples ? settings->n_best : settings->beam, .beam_count = rows, .rows = rows};
     int64_t vocabulary = at_vocabulary_size(work->translator->target);
+    for (int64_t n = 0; n < rows; n++) {
+        const int64_t width = at_terms_width(sentences[n]->terms, batch.width);
+        batch.width = width > batch.width ? width : batch.width;
+    }
     batch.most = batch.width < vocabulary ? batch.width : vocabulary;
     if (!at_search_pad(work, sentences, rows, &batch.source) || !at_search_start(work, &batch.source) ||
         !allocate_batch(&batch, rows) || !nodes_start(work, batch.source.length))
         return false;
     for (int64_t n = 0; n < rows; n++) {
-        beam *b = &batch.beams[n];
+        at_beam *b = &batch.beams[n];
         b->sentence = sentences[n];
         b->first = n;
         b->slots = 1;
-        b->live_count = samples ? batch.width : 1;
+        b->width = at_terms_width(b->sentence->terms, samples ? settings->n_best : settings->beam);
+        b->live_count = samples ? b->width : 1;
         b->shortest = (int64_t)ceil(settings->min_length_factor * (double)sentences[n]->source.count);
         b->longest = longest_of(work, sentences[n]);
         if (work->translator->never_empty && b->shortest == 0)
             b->shortest = 1;
         for (int64_t i = 0; i < b->live_count; i++)
-            b->live[i] = (live){.node = -1, .id = AT_BEGIN, .from = n, .sample = i};
+            b->live[i] = (at_live){.node = -1, .id = AT_BEGIN, .from = n, .sample = i};
     }
-    if ((samples && batch.width > 1 && !lay_out(&batch)) || !move_rows(&batch))
+    if (!at_bars_start(&batch) || !at_banks_start(&batch) || (samples && batch.width > 1 && !lay_out(&batch)) ||
+        !move_rows(&batch))
         return false;
     for (batch.step = 0; batch.rows > 0; batch.step++)
         if (at_search_stopped(work) || !step(&batch))

@@ -25,7 +25,8 @@ static at_pass pass_of(const at_search_work *work, const at_member *member, at_t
     return (at_pass){.tape = tape,
                      .cache = member->cache,
                      .observer = member == work->members ? work->job->observer : NULL,
-                     .wants_weights = settings->wants_weights || settings->replace_unknown || settings->wants_links,
+                     .wants_weights = settings->wants_weights || settings->replace_unknown || settings->wants_links ||
+                                      settings->coverage_penalty > 0,
                      .layer = settings->layer,
                      .head = settings->head,
                      .expectation = work->translator->expects};
@@ -35,14 +36,16 @@ static at_pass pass_of(const at_search_work *work, const at_member *member, at_t
 static bool check_weights(at_search_work *work, const at_decoded *decoded)
 {
     const at_search_settings *settings = work->settings;
-    if (decoded->weights || (!settings->wants_weights && !settings->replace_unknown))
+    if (decoded->weights || (!settings->wants_weights && !settings->replace_unknown && settings->coverage_penalty == 0))
         return true;
     const at_model_kind *kind = work->without_weights->kind;
     if (!kind->has_source)
         return at_fail(work->error, AT_UNSUPPORTED,
                        "model '%s' is a language model: it has no source to be aligned with", kind->name);
     return at_fail(work->error, AT_UNSUPPORTED, "model '%s' has no attention, so it has no weights %s", kind->name,
-                   settings->wants_weights ? "to show" : "to replace unknown words by");
+                   settings->wants_weights     ? "to show"
+                   : settings->replace_unknown ? "to replace unknown words by"
+                                               : "that a coverage penalty could add up");
 }
 
 int32_t at_search_link(const at_search_work *work, const at_real *weights, int64_t count)

@@ -6,6 +6,21 @@
 #include "search/search.h"
 #include "text/picture_source.h"
 
+/* The terms of a glossary that apply to a sentence. */
+typedef struct at_forced_term {
+    const int32_t *ids; /* [count] */
+    int64_t count;
+    bool joins; /* its first unit could be part of a word that began before it */
+} at_forced_term;
+typedef struct at_terms {
+    const int64_t *found; /* [found_count] their indices in the glossary */
+    int64_t found_count;
+    at_forced_term *forced;      /* [forced_count] that the output must have, */
+    int64_t forced_count, units; /* and all their units; 0: none */
+    at_line *barred;             /* [barred_count] that it must not have: the names of their units after each other */
+    int64_t barred_count;
+} at_terms;
+
 /* One line of a window, which owns its memory. */
 typedef struct at_sentence {
     at_encoded source; /* empty with a language model */
@@ -15,7 +30,8 @@ typedef struct at_sentence {
     at_line before; /* the beginning of a language model's line that is not read; its output begins with it */
     int64_t number; /* of the line, from settings->first_line on */
     int64_t replaced;
-    const int32_t **ends; /* [result.count] of at_result_ends */
+    const int32_t **ends;  /* [result.count] of at_result_ends */
+    const at_terms *terms; /* NULL: none apply */
     at_result result;
 } at_sentence;
 
@@ -105,14 +121,21 @@ typedef struct at_candidate {
     int32_t id;
 } at_candidate;
 
+/* What else may not follow a hypothesis; see search_bars.c. */
+typedef struct at_bars at_bars;
+bool at_bars_allow(const at_bars *bars, int32_t id);
+
 /* What is wanted of one row of logits. */
 typedef struct at_row_task {
-    int64_t most;             /* candidates wanted; 0: the row is skipped */
-    int32_t only;             /* the one unit allowed, because it is given or the line must end; -1: any */
-    bool no_end;              /* the end is not allowed yet */
-    bool shares_end;          /* and its probability is shared among the others */
-    bool samples;             /* sample one instead, */
-    double uniform;           /* by this uniform number in (0,1) */
+    int64_t most;        /* candidates wanted; 0: the row is skipped */
+    int32_t only;        /* the one unit allowed, because it is given or the line must end; -1: any */
+    bool no_end;         /* the end is not allowed yet */
+    bool shares_end;     /* and its probability is shared among the others */
+    bool samples;        /* sample one instead, */
+    double uniform;      /* by this uniform number in (0,1) */
+    const at_bars *bars; /* NULL: there are none */
+    at_candidate *also;  /* [also_count] ids whose log-probabilities are wanted, whatever is barred */
+    int64_t also_count;
     bool failed;              /* filled in: the logits are not finite, so there is no candidate; */
     int64_t count;            /* candidates found, */
     at_candidate *candidates; /* the likeliest first; of equals the lowest id */
@@ -131,6 +154,16 @@ static inline double at_log_prob(at_log_softmax l, double logit)
 {
     return (logit - l.max) - l.log_sum;
 }
+
+/* ---- search_terms.c: the terms of a glossary */
+
+enum { AT_TERM_UNITS_BYTES = 4000 }; /* of the names of a forbidden term's units; a longer one is not looked for */
+/* Finds the terms that apply to a sentence, whose source is read. */
+bool at_terms_read(at_search_work *work, at_sentence *sentence);
+/* Tells the caller of the terms that the sentence's best hypothesis lacks, or has and should not. */
+void at_terms_tell(const at_search_work *work, const at_sentence *sentence);
+/* The name of a unit, words with a U+2581 before them, up to `room` bytes; returns how many it has. */
+size_t at_terms_name(const at_vocabulary *vocabulary, int32_t id, char *out, size_t room);
 
 /* ---- search_beam.c, forced.c, encode.c: what is done with a batch */
 at_search_batch at_search_beam, at_forced_batch, at_encode_batch;

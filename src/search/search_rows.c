@@ -31,10 +31,11 @@ typedef struct rows_job {
     int32_t *order;   /* [workers, V] for top-k and top-p, or NULL */
 } rows_job;
 
-/* Padding and the begin never follow; the end may not follow yet. */
+/* Padding and the begin never follow; the end may not follow yet; and what is barred. */
 static bool may_follow(const at_row_task *task, int64_t id)
 {
-    return id != AT_PAD && id != AT_BEGIN && (id != AT_END || !task->no_end);
+    return id != AT_PAD && id != AT_BEGIN && (id != AT_END || !task->no_end) &&
+           (!task->bars || at_bars_allow(task->bars, (int32_t)id));
 }
 
 static at_real largest(const at_real *x, int64_t count)
@@ -200,6 +201,12 @@ static void do_row(void *context, int64_t index, int worker)
     } else {
         find_likeliest(job, row, l, task);
     }
+    if (task->count == 0) { /* all is barred: then it ends */
+        task->candidates[0] = (at_candidate){at_log_prob(l, (double)row[AT_END]), AT_END};
+        task->count = 1;
+    }
+    for (int64_t i = 0; i < task->also_count; i++)
+        task->also[i].log_prob = at_log_prob(l, (double)row[task->also[i].id]);
 }
 
 bool at_search_rows(at_search_work *work, const at_real *logits, int64_t rows, int64_t vocabulary, at_row_task *tasks)

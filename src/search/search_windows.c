@@ -173,7 +173,7 @@ static bool read_sentence(at_search_work *work, at_sentence *sentence)
                                    .cut = cut};
     if (work->settings->on_long && (cut > 0 || sentence->result.is_long))
         work->settings->on_long(work->job->context, sentence->number, units, units - cut);
-    if (at_search_names(work) && !at_search_name_source(work, sentence))
+    if ((at_search_names(work) && !at_search_name_source(work, sentence)) || !at_terms_read(work, sentence))
         return false;
     return sentence->source.count > 0 || !work->has_source || set_empty_result(work, sentence);
 }
@@ -294,8 +294,9 @@ static bool window_from_arrays(at_search_work *work, int64_t from, int64_t most,
     if (!(*sentences = at_search_alloc(work, work->window, *count, sizeof **sentences)))
         return false;
     for (int64_t i = from; i < to; i++)
-        (*sentences)[i - from] = new_sentence(work, job->lines ? job->lines[i] : (at_line){0},
-                                              job->targets ? &job->targets[i] : NULL, work->settings->first_line + i);
+        (*sentences)[i - from] =
+            new_sentence(work, job->lines ? job->lines[i] : (at_line){0}, job->targets ? &job->targets[i] : NULL,
+                         job->numbers ? job->numbers[i] : work->settings->first_line + i);
     return true;
 }
 
@@ -334,9 +335,11 @@ static bool window_from_stream(at_search_work *work, int64_t from, int64_t most,
 
 static bool deliver(at_search_work *work, const at_sentence *sentences, int64_t count)
 {
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < count; i++) {
+        at_terms_tell(work, &sentences[i]);
         if (!work->job->on_result(work->job->context, sentences[i].number, &sentences[i].result))
             return at_fail(work->error, AT_INTERRUPTED, "stopped by the function that receives the results");
+    }
     return true;
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/grow.h"
 #include "text/marks.h"
-#include "text/placeholders.h"
+#include "text/placeholders_internal.h"
 
 static bool is_word(char c)
 {

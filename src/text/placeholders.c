@@ -1,4 +1,4 @@
-#include "text/placeholders.h"
+#include "text/placeholders_internal.h"
 
 #include <string.h>
 #include <strings.h>

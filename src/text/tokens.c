@@ -46,6 +46,12 @@ static place place_of(int32_t c)
     }
 }
 
+bool at_in_word(int32_t point)
+{
+    const place at = place_of(point);
+    return at == LETTER || at == DIGIT || at == EXTENDS;
+}
+
 static bool is_apostrophe(int32_t c)
 {
     return c == '\'' || c == 0x2019;

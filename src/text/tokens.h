@@ -30,6 +30,10 @@ typedef struct at_token {
 typedef bool at_take_token(void *context, const at_token *token);
 bool at_tokens_cut(const char *line, size_t size, at_take_token *take, void *context);
 
+/* Whether a character is part of a word together with its neighbours: letters, digits and marks of all scripts, but not
+ * Chinese characters and kana, which have no blanks between words. */
+bool at_in_word(int32_t point);
+
 /* The inverse: the text from byte `start` on, tokens with blanks between, becomes the line again. */
 void at_tokens_join(at_buffer *text, size_t start);
 

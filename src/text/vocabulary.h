@@ -42,7 +42,8 @@ int64_t at_vocabulary_encode_line(const at_vocabulary *vocabulary, at_line line,
                                   void *context, int64_t *replaced);
 /* Adds the line normalised, as valid UTF-8, not split into tokens: what the model's output is compared with. */
 bool at_vocabulary_clean(const at_vocabulary *vocabulary, const char *line, size_t size, at_buffer *text);
-bool at_vocabulary_cleans(const at_vocabulary *vocabulary); /* false: lines are encoded as they are */
+bool at_vocabulary_has_words(const at_vocabulary *vocabulary); /* its units are words */
+bool at_vocabulary_cleans(const at_vocabulary *vocabulary);    /* false: lines are encoded as they are */
 /* Adds the line as the subwords spell it, with U+2581 for blanks; only for subwords. */
 bool at_vocabulary_spell(const at_vocabulary *vocabulary, const char *line, size_t size, at_buffer *text);
 /* Text of ids up to the first end, appended to the buffer: words separated by blanks, characters joined, subwords

@@ -29,6 +29,11 @@ int64_t at_vocabulary_frequency(const at_vocabulary *vocabulary, int32_t id)
     return !found ? 0 : found->count;
 }
 
+bool at_vocabulary_has_words(const at_vocabulary *vocabulary)
+{
+    return vocabulary->words;
+}
+
 /* ---- To ids --------------------------------------------------------------------------------------------------- */
 
 bool at_vocabulary_cleans(const at_vocabulary *vocabulary)

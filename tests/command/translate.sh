@@ -51,6 +51,14 @@ equal "0 1 2" "$(cut -d' ' -f1 out | uniq | paste -sd' ')" "numbers of the lines
 fields=$(head -1 out | sed 's/.*||| //' | tr ' ' '\n' | awk -F, '{print NF}' | sort -u)
 equal 3 "$fields" "source weights of each target unit"
 
+# The confidence is the geometric mean of the probabilities: of the units and the end.
+"$attend" translate -m model --scores --confidence --batch-size 64 --threads 1 <in >judge
+"$attend" translate -m model --scores --confidence --batch-size 3 --threads 2 <in >other
+same_file judge other
+equal "" "$(awk -F' [|][|][|] ' '{ n = split($1, w, " ") + 1; split($2, f, " "); if (($4 - exp(f[2] / n)) ^ 2 > 1e-7 || $4 > 1) print }' judge)" "lines with another confidence"
+equal " ||| 1.0000" "$(echo | "$attend" translate -m model --confidence)" "the confidence of an empty line"
+equal "3 of 3" "$("$attend" translate -m model --beam 3 --n-best 3 --confidence <<<'a b c' | grep -cE ' \|\|\| [01]\.[0-9]{4}$') of 3" "confidences of the best"
+
 # A translation that is begun goes on from there, whatever the search; without a tab there is no beginning.
 printf 'a b c\tb zz\na b c\n\td e\n\n' >begun
 "$attend" translate -m model --prefix <begun >out

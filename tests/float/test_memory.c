@@ -1,7 +1,9 @@
-/* Every allocation fails once: what fails says so, and the process goes on. The sanitizers have a malloc of their own, so
- * there the tests are skipped. tests/torture/allocation.sh does the same with the whole command. */
+/* Every allocation fails once: what fails says so, and the process goes on; and a search that goes on allocates nothing. The
+ * sanitizers have a malloc of their own, so there the tests are skipped. tests/torture/allocation.sh does the same with the
+ * whole command. */
 #include "base/error.h"
 #include "base/json.h"
+#include "search/search.h"
 #include "text/vocabulary.h"
 
 #include <errno.h>
@@ -11,8 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
+
+#include "base/threads.h"
+#include "translator_of.h"
 
 #define RULES TESTS_DIR "/ref/rules.spm"
 
@@ -111,6 +117,95 @@ static bool use_json(at_error *error)
     return error->code == AT_OK;
 }
 
+/* ---- Search ----------------------------------------------------------------------------------------------------- */
+
+enum { LINES = 4000 };
+static at_translator *translator;
+static at_glossary *glossary;
+static at_line lines[LINES];
+
+static bool ignore(void *context, int64_t line, const at_result *result)
+{
+    (void)context;
+    (void)line;
+    return result->count > 0;
+}
+
+static void open_search(void)
+{
+    static const char *const some[] = {"abc hgf", "a b c", "dd {x} 12", "hgfedcba"};
+    static const char terms[] = "a\tthe cat\nb\t!mat\ndd\tit rained\n";
+    char name[] = "/tmp/attend-glossary-XXXXXX";
+    at_error error = {0};
+    const int file = mkstemp(name);
+    assert_true(file >= 0 && write(file, terms, sizeof terms - 1) == sizeof terms - 1 && close(file) == 0);
+    glossary = at_glossary_load(name, &error);
+    unlink(name);
+    translator = translator_of("luong hidden=8", 3);
+    for (int i = 0; i < LINES; i++)
+        lines[i] = (at_line){some[i % 4], strlen(some[i % 4])};
+    at_threads_set(1);
+    assert_non_null(glossary);
+}
+
+static void close_search(void)
+{
+    at_translator_free(translator);
+    at_glossary_free(glossary);
+    at_threads_set(0);
+}
+
+static at_search_settings limited(void)
+{
+    return (at_search_settings){
+        .beam = 3, .no_repeat = 2, .coverage_penalty = 0.3, .glossary = glossary, .max_length = 12, .batch = 8};
+}
+
+static bool use_limits(at_error *error)
+{
+    const at_search_settings settings = limited();
+    return at_translate(translator, &settings, lines, 4, ignore, NULL, error);
+}
+
+static bool use_placeholders(at_error *error)
+{
+    const at_search_settings settings = {.beam = 2, .n_best = 2, .placeholders = true, .max_length = 8};
+    return at_translate(translator, &settings, lines, 4, ignore, NULL, error);
+}
+
+static void test_search(void **state)
+{
+    (void)state;
+    open_search();
+    attack(use_limits, 10);
+    attack(use_placeholders, 10);
+    close_search();
+}
+
+/* Ten times as many batches and windows ask for no more memory than few. */
+static void test_a_steady_search_allocates_nothing(void **state)
+{
+    (void)state;
+#ifdef HAS_OWN_MALLOC
+    skip();
+#else
+    open_search();
+    for (int limits = 0; limits < 2; limits++) {
+        const at_search_settings plain = {.beam = 3, .max_length = 12, .batch = 8},
+                                 settings = limits ? limited() : plain;
+        long asked[2];
+        for (int i = 0; i < 2; i++) {
+            at_error error = {0};
+            allocations = 0;
+            assert_true(at_translate(translator, &settings, lines, i ? LINES : LINES / 10, ignore, NULL, &error));
+            asked[i] = allocations;
+        }
+        assert_int_equal(asked[0], asked[1]);
+    }
+    close_search();
+#endif
+}
+
 static void test_json(void **state)
 {
     (void)state;
@@ -125,6 +220,8 @@ static void test_subwords(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_json), cmocka_unit_test(test_subwords)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_json), cmocka_unit_test(test_subwords),
+                                       cmocka_unit_test(test_search),
+                                       cmocka_unit_test(test_a_steady_search_allocates_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "serve/serve_internal.h"
-#include "text/placeholders.h"
+#include "text/placeholders_internal.h"
 #include "translator_of.h"
 
 static at_served *random_models(void)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # commands.sh: whole commands on mutated files, in the build with the sanitizers: models, states, arrays, subword models,
-# texts, compressed texts, pictures, alignments, config files and SPECs. Every command succeeds, or is refused with exactly one
+# texts, compressed texts, glossaries, pictures, alignments, config files and SPECs. Every command succeeds, or is refused with exactly one
 # message; none crashes, runs without end, or leaves a temporary file. commands.c mutates, runs and judges.
 set -u
 cd "$(dirname "$0")"
@@ -26,6 +26,7 @@ printf 'b\na\n' >target
 echo x.jpeg >one
 printf '0-0 1?0\n0-0\n' >links
 printf '0-0\n0-0\n' >sure
+printf 'a\tb\nb\t!a\n\t!c\n' >glossary
 paste source target >pairs.tsv
 gzip -k source
 command -v zstd >/dev/null && zstd -q source
@@ -100,6 +101,7 @@ transformer="--source s/source --target s/target --hidden 2 --batch-size 1 --max
     for text in source source.gz $(ls s | grep -x source.zst); do
         echo "s/$text x translate -m s/transformer.model --max-length 6 --threads 1 --quiet < x"
         echo "s/$text x translate -m s/subwords.model --prefix --max-length 6 --threads 1 --quiet < x"
+        echo "s/$text x translate -m s/luong.model --split --placeholders --coverage-penalty 0.2 --beam 2 --max-length 6 --threads 1 --quiet < x"
         echo "s/$text x train --source x --target s/target $tiny"
         echo "s/$text x score bleu chrf ter wer --reference s/target --quiet < x"
     done
@@ -108,6 +110,8 @@ transformer="--source s/source --target s/target --hidden 2 --batch-size 1 --max
     echo "s/links l train --source s/source --target s/target --guided-alignment l $tiny"
     echo "s/links l score aer --reference l --quiet < s/sure"
     echo "s/links l align -m s/luong.model --source s/source --target s/target --head best --gold l --quiet"
+    echo "s/glossary g translate -m s/transformer.model --glossary g --max-length 6 --threads 1 --quiet < s/source"
+    echo "s/glossary g translate -m s/subwords.model --glossary g --beam 2 --no-repeat-ngram 1 --max-length 6 --threads 1 --quiet < s/source"
     echo "s/attention.conf c attention --config c --query s/q.npy --key s/k.npy --weights w.npy --quiet"
     echo "s/score.conf c score bleu wer --config c --quiet < s/source"
     for i in 1 2; do

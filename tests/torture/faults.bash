@@ -29,10 +29,13 @@ translate: translate -m m --beam 3 --n-best 2 --alignment soft --scores --covera
 sample: translate -m t --sample 0.8 --replace-unknown --batch-size 2 --threads 1
 translate-ensemble: translate -m m -m n --alignment hard --threads 2
 translate-spm: translate -m s --beam 2 --threads 1
+translate-terms: translate -m m --beam 2 --glossary terms --no-repeat-ngram 2 --coverage-penalty 0.2 --confidence --threads 1
+translate-parts: translate -m s --split --placeholders --threads 1
 translate-lm: translate -m lm --max-length 8 --threads 1
 translate-pictures: translate -m p -i pictures --beam 2 --alignment soft --threads 1
 align: align -m t --source lines.gz --target lines --head best --scores --threads 1 --quiet
 align-subword: align -m s $pairs --level subword --threads 1
+align-shift: align -m t $pairs --head best --align-shift --threads 1 --quiet
 encode: encode -m m -o features.safetensors --threads 1
 encode-mean: encode -m t --mean -o features.npy --threads 1
 info: info s
@@ -81,6 +84,7 @@ make_start()
     head -4 lines >few
     tail -4 lines >other.few
     printf '0-0 1-1\n0-0\n0-1\n0-0 1-1\n' >links
+    printf 'a\tb c\nb\t!a\n' >terms
     printf 'dropout = 0.1\nschedule = noam\nwarmup = 10\n' >config
     cat >spec <<'END'
 title = two scores

@@ -55,7 +55,7 @@ operations() # NAME
     case $1 in
     lm) echo "continue sample perplexity" ;;
     plain) echo "greedy beam sample perplexity" ;;
-    *) echo "greedy beam sample align encode arrays perplexity" ;;
+    *) echo "greedy beam limited shifted sample align encode arrays perplexity" ;;
     esac
 }
 
@@ -74,6 +74,8 @@ operate()
     case $1 in
     greedy) "${translate[@]}" <now.source ;;
     beam) "${translate[@]}" --beam 4 --length-penalty 0.6 <now.source ;;
+    limited) "${translate[@]}" --beam 3 --no-repeat-ngram 2 --coverage-penalty 0.3 <now.source ;;
+    shifted) "$attend" align -m model --source now.source --target now.target --align-shift --coverage --threads "$2" --batch-size "$3" ;;
     sample) "${translate[@]}" --sample 1 --seed 5 --max-length 20 <now.source ;;
     continue) "${translate[@]}" --max-length 30 <now.target ;;
     align) "$attend" align -m model --source now.source --target now.target --scores --coverage --threads "$2" --batch-size "$3" ;;

@@ -1,7 +1,7 @@
 /* What of a line is to be kept as it is: addresses, the places in a text where a program puts a value, characters by their
  * names, and numbers. */
-#ifndef AT_PLACEHOLDERS_H
-#define AT_PLACEHOLDERS_H
+#ifndef AT_PLACEHOLDERS_INTERNAL_H
+#define AT_PLACEHOLDERS_INTERNAL_H
 
 #include "attend.h"
 
