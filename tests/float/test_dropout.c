@@ -171,8 +171,9 @@ static void test_words(void **state)
 {
     (void)state;
     static const int64_t lengths[ROWS] = {3, 2, 3};
+    static const char pictures[] = "show-attend-tell " PICTURES;
     static const char *const models[] = {"bahdanau", "luong", "rnn-encdec", "transformer layers=1 heads=2 dropout=0",
-                                         "show-attend-tell " PICTURES};
+                                         pictures};
     for (int i = 0; i < 5; i++) {
         at_model *model = case_model(models[i], 8, 3);
         int32_t dropped[ROWS * TARGET];
