@@ -46,7 +46,7 @@ INLINE void block_of(const int rows, const int panels, const at_number_type type
                                .a = g->a,
                                .a_row = g->a_row,
                                .a_col = g->a_col,
-                               .b = (const char *)g->narrow.numbers + column * g->k * number_size(type),
+                               .b = (const void *)((const char *)g->narrow.numbers + column * g->k * number_size(type)),
                                .b_row = WIDTH,
                                .b_panel = g->k * WIDTH,
                                .c = whole ? g->c + column : own,

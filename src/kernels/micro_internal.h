@@ -12,7 +12,7 @@ typedef struct micro_block {
     int64_t k;
     const at_real *a;
     int64_t a_row, a_col;   /* A[i,k] = a[i*a_row + k*a_col] */
-    const void *b;          /* at_real; micro_widened: of any type */
+    const at_real *b;       /* micro_widened: the bytes of numbers of any type */
     int64_t b_row, b_panel; /* B[k,j] = b[k*b_row + j]; micro_wide, micro_widened: panels are b_panel apart */
     const at_real *start;   /* S, what the sums start from; NULL: 0 */
     int64_t start_row;
@@ -113,7 +113,7 @@ INLINE void step_widened(const int rows, const int panels, const at_number_type 
 INLINE void micro_widened(const int rows, const int panels, const at_number_type type, const micro_block *block)
 {
     const at_real *a = block->a;
-    const char *b = block->b;
+    const char *b = (const char *)block->b;
     const int64_t size = (int64_t)number_size(type), panel = block->b_panel * size;
     const int steps = WIDTH * (int)size < 64 ? 64 / (WIDTH * (int)size) : 1; /* of k in a line */
     vec acc[ROWS][8];
