@@ -15,7 +15,7 @@ at_cell at_cell_declare(at_params *params, const char *name, at_cell_kind kind, 
         cell.w = at_params_add_matrix(params, full, AT_SHAPE(at_cell_width(&cell), in), error);
     snprintf(full, sizeof full, "%s.U", name);
     cell.u = at_params_add_matrix(params, full, AT_SHAPE(gates->first * hidden, hidden), error);
-    snprintf(full, sizeof full, "%s.U.b", name);
+    snprintf(full, sizeof full, "%s.recurrent.b", name);
     if (kind == AT_CELL_GRU_BIAS)
         cell.u_bias = at_params_add(params, full, AT_SHAPE(gates->first * hidden), error);
     snprintf(full, sizeof full, "%s.candidate.U", name);

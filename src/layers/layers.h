@@ -31,7 +31,7 @@ typedef struct at_cell {
     int u_bias;    /* bias: b_u [gates*hidden]; else -1 */
     int candidate; /* gru: the U of r o h' [hidden, hidden], which u [2*hidden, hidden] then lacks; else -1 */
 } at_cell;
-/* NAME.W, NAME.U, NAME.b, NAME.U.b, NAME.candidate.U. `in` 0: no W, for one-hot inputs, whose W x is a row of an
+/* NAME.W, NAME.U, NAME.b, NAME.recurrent.b, NAME.candidate.U. `in` 0: no W, for one-hot inputs, whose W x is a row of an
  * embedding table. */
 at_cell at_cell_declare(at_params *params, const char *name, at_cell_kind kind, int64_t in, int64_t hidden,
                         at_error *error);

@@ -36,7 +36,7 @@ static bool put_cell(at_import *in, const char *ours, const char *theirs, bool i
     for (int i = 0; i < 3; i++)
         for (int candidate = 0; candidate < 2; candidate++) {
             const bool bias = i == 2;
-            at_import_name(our, sizeof our, "%s.%s%s", ours, bias && candidate && inside ? "U." : "", gates[i][0]);
+            at_import_name(our, sizeof our, "%s.%s%s", ours, bias && candidate && inside ? "recurrent." : "", gates[i][0]);
             at_import_name(their, sizeof their, "%s_%s%s", theirs, gates[i][1], candidate ? "x" : "");
             const at_import_part part = {.ours = our,
                                          .theirs = their,

@@ -82,8 +82,5 @@ static bool load(at_translator *t, const char *path, at_error *error)
     return done;
 }
 
-const at_reader at_reader_argos = {.name = "argos",
-                                   .formats = ".argosmodel, or its folder with metadata.json",
-                                   .knows = knows,
-                                   .load = load,
-                                   .of_folders = true};
+const at_reader at_reader_argos = {
+    .name = "argos", .formats = ".argosmodel", .knows = knows, .load = load, .of_folders = true};

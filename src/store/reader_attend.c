@@ -272,5 +272,4 @@ at_translator *at_translator_load_memory(const void *bytes, size_t size, at_erro
     return NULL;
 }
 
-const at_reader at_reader_attend = {
-    .name = "attend", .formats = "the files of attend train", .knows = knows, .load = load};
+const at_reader at_reader_attend = {.name = "attend", .formats = "of attend train", .knows = knows, .load = load};

@@ -481,8 +481,5 @@ static bool load(at_translator *translator, const char *path, at_error *error)
     return done;
 }
 
-const at_reader at_reader_ctranslate2 = {.name = "ctranslate2",
-                                         .formats = "a folder with model.bin and vocabularies",
-                                         .knows = knows,
-                                         .load = load,
-                                         .of_folders = true};
+const at_reader at_reader_ctranslate2 = {
+    .name = "ctranslate2", .formats = "a folder with model.bin", .knows = knows, .load = load, .of_folders = true};

@@ -77,7 +77,7 @@ static bool put_cell(at_import *in, const char *side, const char *theirs)
     at_import_name(name, sizeof name, "%s_w_hh", theirs);
     if (!at_import_put(in, &(at_import_part){.ours = ours, .theirs = name}))
         return false;
-    at_import_name(ours, sizeof ours, "%s.U.b", side);
+    at_import_name(ours, sizeof ours, "%s.recurrent.b", side);
     at_import_name(name, sizeof name, "%s_b_hh", theirs);
     return at_import_put(in, &(at_import_part){.ours = ours, .theirs = name});
 }
@@ -130,4 +130,4 @@ static bool load(at_translator *t, const char *path, at_error *error)
 }
 
 const at_reader at_reader_g2p = {
-    .name = "g2p_en", .formats = ".npz with vocabulary.json beside it", .knows = knows, .load = load};
+    .name = "g2p_en", .formats = ".npz with vocabulary.json", .knows = knows, .load = load};

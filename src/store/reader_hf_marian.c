@@ -287,8 +287,5 @@ static bool load(at_translator *t, const char *path, at_error *error)
     return done;
 }
 
-const at_reader at_reader_hf_marian = {.name = "hf-marian",
-                                       .formats = "a folder with config.json, model.safetensors or pytorch_model.bin",
-                                       .knows = knows,
-                                       .load = load,
-                                       .of_folders = true};
+const at_reader at_reader_hf_marian = {
+    .name = "hf-marian", .formats = "a folder with config.json", .knows = knows, .load = load, .of_folders = true};

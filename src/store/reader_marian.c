@@ -427,7 +427,7 @@ static bool load(at_translator *t, const char *path, at_error *error)
 }
 
 const at_reader at_reader_marian = {.name = "marian",
-                                    .formats = ".npz, or a folder with decoder.yml or model.npz",
+                                    .formats = ".npz, or a folder with decoder.yml",
                                     .knows = knows,
                                     .load = load,
                                     .of_folders = true};

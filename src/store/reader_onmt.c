@@ -66,7 +66,7 @@ static bool read_words(at_onmt *m, int64_t source_rows, int64_t target_rows)
 static bool put_cell(at_import *in, const char *ours, const char *theirs, const char *suffix, bool fed)
 {
     static const char *const kinds[] = {"weight_ih", "weight_hh", "bias_ih", "bias_hh"};
-    const char *const own[] = {"W", "U", "b", in->settings.cell == AT_GRU ? "U.b" : "b"};
+    const char *const own[] = {"W", "U", "b", in->settings.cell == AT_GRU ? "recurrent.b" : "b"};
     const bool lstm = in->settings.cell == AT_LSTM;
     char our[100], their[120];
     for (int i = 0; i < 4; i++) {
@@ -250,4 +250,4 @@ static bool load(at_translator *t, const char *path, at_error *error)
     return done;
 }
 
-const at_reader at_reader_onmt = {.name = "opennmt-py", .formats = ".pt checkpoints", .knows = knows, .load = load};
+const at_reader at_reader_onmt = {.name = "opennmt-py", .formats = ".pt", .knows = knows, .load = load};

@@ -7,7 +7,7 @@ done >text
 run train --source text --target text --output model --embedding 8 --hidden 8 --attention 8 --maxout 8 --updates 3 --quiet
 
 # ---- Instead of a model
-known="not a model; the known formats are: attend (the files of attend train), ctranslate2 (a folder with model.bin and vocabularies)"
+known="not a model; the known formats are: attend (of attend train), ctranslate2 (a folder with model.bin), argos (.argosmodel), marian (.npz, or a folder with decoder.yml), g2p_en (.npz with vocabulary.json), hf-marian (a folder with config.json), opennmt-py (.pt)"
 says() { # says FILE WHAT
     refuse 1 "'$1' is $2, $known" info "$1"
 }

@@ -194,9 +194,11 @@ static void other_files_are_refused(void **state)
     float one = 1;
     assert_true(at_tensors_put(arrays, "x", &(at_array){.dtype = AT_F32, .data = &one}, &error));
     assert_true(at_tensors_write(arrays, "arrays", &error));
-    static const char known[] = "not a model; the known formats are: attend (the files of attend train), ctranslate2 "
-                                "(a folder with model.bin and vocabularies)";
-    char message[300];
+    static const char known[] =
+        "not a model; the known formats are: attend (of attend train), ctranslate2 (a folder with model.bin), argos "
+        "(.argosmodel), marian (.npz, or a folder with decoder.yml), g2p_en (.npz with vocabulary.json), hf-marian (a "
+        "folder with config.json), opennmt-py (.pt)";
+    char message[400];
     snprintf(message, sizeof message, "'arrays' is a safetensors file that attend has not written, %s", known);
     refused("arrays", AT_UNSUPPORTED, message);
     FILE *text = fopen("text", "w");
