@@ -62,7 +62,8 @@ static void run_piece(void *context, int64_t index, int worker)
         g->bias += column;
     if (g->narrow.numbers) { /* which every batch reads */
         g->narrow.numbers = (const char *)g->narrow.numbers + column * g->k * (int64_t)at_number_size(g->narrow.type);
-        g->narrow.scale += g->narrow.scale ? column : 0;
+        if (g->narrow.scale)
+            g->narrow.scale += column;
     } else if (g->packed) {
         g->packed += batch * p->b_step + column * g->k;
     } else {
