@@ -128,7 +128,7 @@ export ASAN_OPTIONS=exitcode=99:allocator_may_return_null=1:max_allocation_size_
 export ATTEND_MAX_DECOMPRESSED=67108864
 for worker in $(seq 0 $((jobs - 1))); do
     mkdir "w$worker"
-    ln -s ../s "w$worker/s"
+    ln -s ../s ../vocab.yml ../decoder.yml ../vocabulary.json "w$worker" # a link stays when a run is cleaned up
     (cd "w$worker" && exec "$build/tests/torture_commands" "$build/attend" ../cases "$found" "$worker" "$jobs" "$wanted" >../said."$worker") &
 done
 wait

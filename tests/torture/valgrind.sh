@@ -117,8 +117,7 @@ also 1 train --source source --target none --output refused
 input=source
 call 0 translate -m bahdanau -m bahdanau.last --beam 2
 call 0 average bahdanau bahdanau.last -o mean
-also 0 convert bahdanau --weights int8 -o converted
-input=source
+call 0 convert bahdanau --weights int8 -o converted
 call 0 translate -m converted --beam 2
 also 1 average bahdanau lm -o mean
 call 0 heads -m lm --target target --prune 50% -o pruned --tsv heads.tsv
