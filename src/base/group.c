@@ -7,6 +7,7 @@
 
 #include "attend_unstable.h"
 #include "base/error.h"
+#include "base/library.h"
 
 /* How many processes were started together, as mpirun and srun tell; 1: this one alone. */
 static int started_together(void)
@@ -51,12 +52,9 @@ static bool find(void *library, const char *name, void *place, at_error *error)
 static bool load(at_error *error)
 {
     static const char name[] = "libmpi.so.40";
-    void *library = dlopen(name, RTLD_NOW | RTLD_GLOBAL); /* its own parts look for its names */
-    if (!library)
-        return at_fail(error, AT_UNSUPPORTED,
-                       "this process was started as one of several, which needs %s of Open MPI (Debian package "
-                       "libopenmpi3)",
-                       name);
+    void *library = at_library_load(name, true, "a process that is one of several", "libopenmpi3", error);
+    if (!library) /* its own parts look for its names, so they are global */
+        return false;
     return find(library, "MPI_Init_thread", &mpi.Init_thread, error) &&
            find(library, "MPI_Comm_rank", &mpi.Comm_rank, error) &&
            find(library, "MPI_Comm_size", &mpi.Comm_size, error) && find(library, "MPI_Isend", &mpi.Isend, error) &&

@@ -3,8 +3,9 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "base/library.h"
 
 at_mhd at_mhd_loaded;
 static at_error fault;
@@ -13,17 +14,9 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void load(void)
 {
     static const char name[] = "libmicrohttpd.so.12";
-    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        const char *why = dlerror();
-        if (why && strstr(why, "memory")) {
-            at_no_memory(&fault, "%s", name);
-            return;
-        }
-        at_fail(&fault, AT_UNSUPPORTED, "a server needs %s, which is not installed (Debian package libmicrohttpd12)",
-                name);
+    void *library = at_library_load(name, false, "a server", "libmicrohttpd12", &fault);
+    if (!library)
         return;
-    }
 #define LOAD(field)                                                                                                    \
     {                                                                                                                  \
         void *found = dlsym(library, "MHD_" #field);                                                                   \

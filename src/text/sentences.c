@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/library.h"
 
 #ifdef AT_HAVE_ICU
 #include <dlfcn.h>
@@ -30,11 +31,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void load(void)
 {
     static const char name[] = "libicuuc.so." NAMED(U_ICU_VERSION_MAJOR_NUM);
-    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        at_fail(&fault, AT_UNSUPPORTED,
-                "splitting lines into sentences needs %s, which is not installed (Debian package libicu%s)", name,
-                NAMED(U_ICU_VERSION_MAJOR_NUM));
+    void *library =
+        at_library_load(name, false, "splitting lines into sentences", "libicu" NAMED(U_ICU_VERSION_MAJOR_NUM), &fault);
 #define LOAD(function)                                                                                                 \
     if (library) {                                                                                                     \
         void *found = dlsym(library, NAMED(function));                                                                 \
