@@ -219,7 +219,8 @@ start
 kill -TERM $pid
 code=0
 wait $pid || code=$?
-[ "$code" = 130 ] || [ "$code" = 0 ] || fail "an interrupted comparison exits with $code"
+# 0 or 143: it had no run left to save when the signal came.
+case $code in 0 | 130 | 143) ;; *) fail "an interrupted comparison exits with $code" ;; esac
 start
 kill -9 $pid
 wait $pid 2>/dev/null || true
