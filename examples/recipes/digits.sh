@@ -75,30 +75,13 @@ settings=(--augment 0.5 --batch-size 32 --optimiser adamw --weight-decay 0.05 --
 updates=5000
 limits=(--schedule cosine --warmup 200 --updates $updates --valid-every 1000)
 
-# short_first OPTIONS...: trains on canvases of one digit, then of up to two, for a twentieth as long each as on all; the training that follows
-# begins with that model. A training that is continued has one already.
-short_first() {
-    local limit=--updates amount=$updates others=() begin=(--target-vocab char) most
-    [ -e "$output${SEEDS:+.${SEEDS%% *}}.state" ] && [[ " $* " != *' --overwrite '* ]] && return
-    while [ $# -gt 0 ]; do
-        case $1 in
-        --updates | --epochs | --minutes) limit=$1 amount=$2 && shift 2 ;;
-        --valid-*) shift 2 ;;
-        --overwrite) shift ;;
-        *) others+=("$1") && shift ;;
-        esac
-    done
-    for most in 1 2; do
-        awk -v array="$work/train.npy" -v most="$most" 'length($0) <= most { print array "[" NR - 1 "]\t" $0 }' "$work/train.target" >"$work/short.tsv"
-        [ -s "$work/short.tsv" ] || continue
-        "$attend" train --tsv "$work/short.tsv" "${shape[@]}" "${settings[@]}" "${others[@]}" "${begin[@]}" --schedule constant --warmup 50 \
-            --overwrite --output "$work/short$most" \
-            $limit "$(awk -v all="$amount" -v whole="${limit/--minutes/}" 'BEGIN { print whole ? int(all / 20) + 1 : all / 20 }')"
-        begin=(--init "$work/short$most")
-    done
-    settings+=("${begin[@]}")
+# easy_pairs MOST: canvases of up to so many digits.
+easy_pairs() {
+    awk -v array="$work/train.npy" -v most="$1" 'length($0) <= most { print array "[" NR - 1 "]\t" $0 }' "$work/train.target"
 }
-short_first "$@"
+first_vocabulary=(--target-vocab char)
+short=('1 1/20' '2 1/20')
+first_on short "$@"
 train_models "$@"
 
 for split in $splits; do

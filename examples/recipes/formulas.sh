@@ -73,34 +73,17 @@ up_to() {
     paste "$work/train.source" "$work/train.target" | awk -F '\t' -v most="$1" 'split($2, token, " ") <= most'
 }
 
-# short_first OPTIONS...: trains on formulas of up to so many tokens, for so many 45ths as long as on all, with a learning rate; the training
-# that follows begins with that model. A training that is continued has one already.
-short_first() {
-    local limit=--updates amount=$updates others=() begin=(--target-vocab "$work/words.txt") stage most parts rate
-    [ -e "$output${SEEDS:+.${SEEDS%% *}}.state" ] && [[ " $* " != *' --overwrite '* ]] && return
-    while [ $# -gt 0 ]; do
-        case $1 in
-        --updates | --epochs | --minutes) limit=$1 amount=$2 && shift 2 ;;
-        --valid-*) shift 2 ;;
-        --overwrite) shift ;;
-        *) others+=("$1") && shift ;;
-        esac
-    done
-    "$attend" vocabulary make "$work/train.target" -o "$work/words.txt"
-    for stage in 1:4:0.003 3:6:0.002 7:12:0.002 15:15:0.002; do
-        IFS=: read -r most parts rate <<<"$stage"
-        up_to "$most" >"$work/short.tsv"
-        [ "$most" -lt 7 ] || up_to 3 | joined $((pairs / 2)) "$most" >>"$work/short.tsv"
-        [ -s "$work/short.tsv" ] || continue
-        "$attend" train --tsv "$work/short.tsv" "${shape[@]}" "${settings[@]}" "${others[@]}" "${begin[@]}" --dropout 0.1 --ema 0 \
-            --learning-rate "$rate" --schedule constant --warmup 50 --overwrite --output "$work/short$most" \
-            $limit "$(awk -v all="$amount" -v parts="$parts" -v whole="${limit/--minutes/}" 'BEGIN { n = all * parts / 45; print whole ? int(n + 0.5) + (n < 0.5) : n }')"
-        begin=(--init "$work/short$most")
-    done
-    settings+=("${begin[@]}")
+# easy_pairs MOST: formulas of up to so many tokens.
+easy_pairs() {
+    up_to "$1"
+    [ "$1" -lt 7 ] || up_to 3 | joined $((pairs / 2)) "$1"
 }
 pairs=$(wc -l <"$work/train.target")
-short_first "$@"
+"$attend" vocabulary make "$work/train.target" -o "$work/words.txt"
+first_vocabulary=(--target-vocab "$work/words.txt")
+easy='--dropout 0.1 --ema 0 --learning-rate'
+short=("1 4/45 $easy 0.003" "3 6/45 $easy 0.002" "7 12/45 $easy 0.002" "15 15/45 $easy 0.002")
+first_on short "$@"
 up_to 7 | joined $((pairs * 3 / 8)) 16 >"$work/joined.tsv"
 cut -f1 "$work/joined.tsv" >>"$work/train.source"
 cut -f2 "$work/joined.tsv" >>"$work/train.target"

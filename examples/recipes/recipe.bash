@@ -79,6 +79,35 @@ train_models() {
         "$work/times"
 }
 
+# first_on STAGES OPTIONS...: before the main training, shorter ones on easier pairs, each of which begins with the model of the one before; the
+# main one begins with the last. STAGES is an array of "NAME SHARE OPTIONS", and the recipe's function easy_pairs NAME prints the pairs of one. SHARE is
+# of what limits the main training (OPTIONS, or the updates of the recipe). A training that is continued has a model already.
+first_on() {
+    local -n stages=$1
+    local limit=--updates amount=$updates others=() begin=("${first_vocabulary[@]}") stage name share own
+    shift
+    [ -e "$output${SEEDS:+.${SEEDS%% *}}.state" ] && [[ " $* " != *' --overwrite '* ]] && return
+    while [ $# -gt 0 ]; do
+        case $1 in
+        --updates | --epochs | --minutes) limit=$1 amount=$2 && shift 2 ;;
+        --valid-*) shift 2 ;;
+        --overwrite) shift ;;
+        *) others+=("$1") && shift ;;
+        esac
+    done
+    for stage in "${stages[@]}"; do
+        read -r name share own <<<"$stage"
+        easy_pairs "$name" >"$work/easy.tsv"
+        [ -s "$work/easy.tsv" ] || continue
+        "$attend" train --tsv "$work/easy.tsv" "${shape[@]}" "${settings[@]}" "${others[@]}" "${begin[@]}" --schedule constant --warmup 50 $own \
+            --overwrite --output "$work/easy.$name" \
+            $limit "$(awk -v all="$amount" -v share="$share" -v whole="${limit/--minutes/}" '
+                BEGIN { split(share "/1", part, "/"); n = all * part[1] / part[2]; print whole ? int(n + 0.5) + (n < 0.5) : n }')"
+        begin=(--init "$work/easy.$name")
+    done
+    settings+=("${begin[@]}")
+}
+
 # train_with SEED OPTIONS...: trains one of the models, in parallel with those that are running if there are several.
 train_with() {
     local seed=$1 model=$output${SEEDS:+.$1}
