@@ -12,8 +12,9 @@
 #include "models/kinds.h"
 
 typedef struct bahdanau {
-    int source_embedding, target_embedding; /* E of either side */
-    at_cell forward, backward, decoder;
+    at_annotator encoder;
+    int target_embedding; /* E */
+    at_cell decoder;
     at_dense W_s, W_a, U_a, C, U_o, V_o, C_o, W_o;
     at_dense gate;
     at_attention_params attention;
@@ -30,9 +31,7 @@ static bool declare(at_model *model, at_error *error)
     const int64_t E = s->embedding, H = s->hidden, A = s->attention, L = 2 * s->maxout;
     at_params *p = model->params;
     at_cell_kind cell = at_model_cell(model);
-    m->source_embedding = at_params_add_matrix(p, "source.E", AT_SHAPE(s->source_size, E), error);
-    m->forward = at_cell_declare(p, "encoder.forward", cell, E, H, error);
-    m->backward = at_cell_declare(p, "encoder.backward", cell, E, H, error);
+    m->encoder = at_annotator_declare(model, cell, error);
     m->W_s = at_dense_declare(p, "decoder.W_s", H, H, true, error);
     m->W_a = at_dense_declare(p, "attention.W_a", H, A, true, error);
     m->U_a = at_dense_declare(p, "attention.U_a", 2 * H, A, false, error);
@@ -53,14 +52,8 @@ static at_parts encode(const at_model *model, const at_pass *pass, const at_sour
     const bahdanau *m = model->extra;
     at_tape *tape = pass->tape;
     at_params *p = model->params;
-    at_hidden end, first;
-    at_tensor *x = at_embedding(at_weights(tape, p, m->source_embedding), source->ids,
-                                AT_SHAPE(source->rows, source->length)); /* [B,S,E] */
-    x = at_drop(model, pass, x);
-    at_tensor *ahead = at_cell_sequence(tape, p, &m->forward, &(at_sequence){.x = x, .lengths = source->lengths}, &end);
-    at_tensor *back = at_cell_sequence(tape, p, &m->backward,
-                                       &(at_sequence){.x = x, .lengths = source->lengths, .backward = true}, &first);
-    at_tensor *h = at_concat((at_tensor *[]){ahead, back}, 2, 2); /* [B,S,2H] */
+    at_hidden first;
+    at_tensor *h = at_annotate(model, pass, &m->encoder, source, &first); /* [B,S,2H] */
     /* U_a h_j does not change from step to step: [B,S,A] */
     at_tensor *keys = at_dense_apply(tape, p, &m->U_a, h, AT_ACT_NONE);
     at_parts encoded = {.count = PARTS, .part = {[ANNOTATIONS] = h, [KEYS] = keys, [FIRST] = first.h}};

@@ -50,6 +50,33 @@ at_tensor **at_step_array(const at_pass *pass, int64_t n)
     return at_room(pass->tape, (size_t)n * sizeof(at_tensor *));
 }
 
+at_annotator at_annotator_declare(at_model *model, at_cell_kind cell, at_error *error)
+{
+    const int64_t E = model->settings.embedding, H = model->settings.hidden;
+    at_params *p = model->params;
+    at_annotator annotator;
+    annotator.embedding = at_params_add_matrix(p, "source.E", AT_SHAPE(model->settings.source_size, E), error);
+    annotator.forward = at_cell_declare(p, "encoder.forward", cell, E, H, error);
+    annotator.backward = at_cell_declare(p, "encoder.backward", cell, E, H, error);
+    return annotator;
+}
+
+at_tensor *at_annotate(const at_model *model, const at_pass *pass, const at_annotator *annotator,
+                       const at_source *source, at_hidden *first)
+{
+    at_tape *tape = pass->tape;
+    at_params *p = model->params;
+    at_hidden end;
+    at_tensor *x = at_embedding(at_weights(tape, p, annotator->embedding), source->ids,
+                                AT_SHAPE(source->rows, source->length)); /* [B,S,E] */
+    x = at_drop(model, pass, x);
+    at_tensor *ahead =
+        at_cell_sequence(tape, p, &annotator->forward, &(at_sequence){.x = x, .lengths = source->lengths}, &end);
+    at_tensor *back = at_cell_sequence(tape, p, &annotator->backward,
+                                       &(at_sequence){.x = x, .lengths = source->lengths, .backward = true}, first);
+    return at_concat((at_tensor *[]){ahead, back}, 2, 2); /* [B,S,2H] */
+}
+
 void at_parts_add(at_parts *parts, const at_hidden *hidden, int layers)
 {
     for (int i = 0; i < layers; i++) {

@@ -36,6 +36,16 @@ at_tensor *at_steps_join(at_tensor *const *step, int64_t n); /* n of [B,D] -> [n
 at_tensor *at_rows_first(at_tensor *x);                      /* [n,B,D] -> [B,n,D] */
 at_tensor **at_step_array(const at_pass *pass, int64_t n);   /* uninitialised, for the tensors of n steps */
 
+/* The annotations of a bidirectional encoder, h_j = [h->_j; h<-_j] of the embedded source: [B,S,2H]. The state of the
+ * backward cell at the first unit goes to *first. */
+typedef struct at_annotator {
+    int embedding; /* E of the source */
+    at_cell forward, backward;
+} at_annotator;
+at_annotator at_annotator_declare(at_model *model, at_cell_kind cell, at_error *error);
+at_tensor *at_annotate(const at_model *model, const at_pass *pass, const at_annotator *annotator,
+                       const at_source *source, at_hidden *first);
+
 /* Appends the hidden states of `layers` layers to the parts; takes them from the parts, beginning with `from`. */
 void at_parts_add(at_parts *parts, const at_hidden *hidden, int layers);
 void at_parts_take(const at_parts *parts, int from, const at_cell *cell, at_hidden *hidden, int layers);

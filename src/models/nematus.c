@@ -14,8 +14,9 @@
 #include "tape/block.h"
 
 typedef struct nematus {
-    int source_embedding, target_embedding; /* E of either side */
-    at_cell forward, backward, first, second;
+    at_annotator encoder;
+    int target_embedding; /* E */
+    at_cell first, second;
     at_dense W_s, W_a, U_a, O_e, O_s, O_c, W_o;
     at_attention_params attention;
 } nematus;
@@ -30,9 +31,7 @@ static bool declare(at_model *model, at_error *error)
     const at_model_settings *s = &model->settings;
     const int64_t E = s->embedding, H = s->hidden, A = s->attention;
     at_params *p = model->params;
-    m->source_embedding = at_params_add_matrix(p, "source.E", AT_SHAPE(s->source_size, E), error);
-    m->forward = at_cell_declare(p, "encoder.forward", AT_CELL_GRU_AFTER, E, H, error);
-    m->backward = at_cell_declare(p, "encoder.backward", AT_CELL_GRU_AFTER, E, H, error);
+    m->encoder = at_annotator_declare(model, AT_CELL_GRU_AFTER, error);
     m->W_s = at_dense_declare(p, "decoder.W_s", 2 * H, H, true, error);
     m->W_a = at_dense_declare(p, "attention.W_a", H, A, true, error);
     m->U_a = at_dense_declare(p, "attention.U_a", 2 * H, A, false, error);
@@ -60,14 +59,8 @@ static at_parts encode(const at_model *model, const at_pass *pass, const at_sour
     const nematus *m = model->extra;
     at_tape *tape = pass->tape;
     at_params *p = model->params;
-    at_hidden end, first;
-    at_tensor *x = at_embedding(at_param(tape, p, m->source_embedding), source->ids,
-                                AT_SHAPE(source->rows, source->length)); /* [B,S,E] */
-    x = at_drop(model, pass, x);
-    at_tensor *ahead = at_cell_sequence(tape, p, &m->forward, &(at_sequence){.x = x, .lengths = source->lengths}, &end);
-    at_tensor *back = at_cell_sequence(tape, p, &m->backward,
-                                       &(at_sequence){.x = x, .lengths = source->lengths, .backward = true}, &first);
-    at_tensor *h = at_concat((at_tensor *[]){ahead, back}, 2, 2);       /* [B,S,2H] */
+    at_hidden first;
+    at_tensor *h = at_annotate(model, pass, &m->encoder, source, &first); /* [B,S,2H] */
     at_tensor *keys = at_dense_apply(tape, p, &m->U_a, h, AT_ACT_NONE); /* [B,S,A] */
     return (at_parts){.count = PARTS, .part = {h, keys, mean_of(pass, source, h)}};
 }
@@ -96,7 +89,7 @@ static at_tensor *embed(const at_model *model, const at_pass *pass, const int32_
         previous[b * n] = -1;
     if (!previous)
         return NULL;
-    at_tensor *table = at_param(pass->tape, model->params, m->target_embedding);
+    at_tensor *table = at_weights(pass->tape, model->params, m->target_embedding);
     return at_drop(model, pass, at_steps_embed(pass, table, previous, B, n));
 }
 
