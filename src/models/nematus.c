@@ -61,7 +61,7 @@ static at_parts encode(const at_model *model, const at_pass *pass, const at_sour
     at_params *p = model->params;
     at_hidden first;
     at_tensor *h = at_annotate(model, pass, &m->encoder, source, &first); /* [B,S,2H] */
-    at_tensor *keys = at_dense_apply(tape, p, &m->U_a, h, AT_ACT_NONE); /* [B,S,A] */
+    at_tensor *keys = at_dense_apply(tape, p, &m->U_a, h, AT_ACT_NONE);   /* [B,S,A] */
     return (at_parts){.count = PARTS, .part = {h, keys, mean_of(pass, source, h)}};
 }
 
