@@ -8,7 +8,7 @@
 # the end. "exact" is the percentage of names with all words right, "F1" the mean over pictures of 2 |common words| / (words of both), words as sets.
 # LOOK='off plus alert' also draws where the model looks, off.svg ..., in the first dev picture of each word that it names by this word, too.
 # Options after DATA replace the settings below, as in: icons.sh data/icons --minutes 2
-# It takes about five minutes of one core.
+# The gate is off, as in formulas.sh. It takes about four minutes of one core.
 . "$(dirname "$0")/recipe.bash"
 [ $# -ge 1 ] || usage
 beam=5
@@ -26,9 +26,9 @@ done
 data=(--source "$work/train.source" --target "$work/train.target" --valid-source "$work/dev.source" --valid-target "$work/dev.target"
     --valid-metric accuracy,loss)
 shape=(--model show-attend-tell --image-channels 1 --conv 32x3s2,48x3,64x3s2,96x3 --position sinusoidal --hidden 128 --embedding 64
-    --attention 64 --doubly-stochastic 0)
-settings=(--augment 0.3 --dropout 0.3 --label-smoothing 0.1 --batch-size 32 --learning-rate 0.002)
-limits=(--schedule cosine --warmup 200 --updates 4000 --valid-every 500)
+    --attention 64 --doubly-stochastic 0 --gate false)
+settings=(--augment 0.3 --dropout 0.3 --word-dropout 0.1 --label-smoothing 0.1 --batch-size 32 --learning-rate 0.002 --ema 0.999)
+limits=(--schedule cosine --warmup 200 --updates 8000 --valid-every 1000)
 train_models "$@"
 
 for split in $splits; do
