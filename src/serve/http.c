@@ -1,75 +1,12 @@
-/* Connections, by libmicrohttpd: one thread of it reads requests and writes answers. A request for a translation is
- * suspended until the thread that searches has answered all its lines. */
+/* Requests and their answers, as libmicrohttpd hands them over in the thread of connections.c. A request for a translation
+ * is suspended until the thread that searches has answered all its lines. */
 #include "serve/serve_internal.h"
 
 #ifdef AT_HAVE_MICROHTTPD
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "serve/http_internal.h"
-
-/* ---- Connections ------------------------------------------------------------------------------------------------ */
-
-void at_http_touch(at_server *server, at_connection *c, bool waiting)
-{
-    pthread_mutex_lock(&server->lock);
-    c->since = at_seconds();
-    c->waiting = waiting;
-    pthread_mutex_unlock(&server->lock);
-}
-
-static void on_connection(void *context, struct MHD_Connection *connection, void **socket_context,
-                          enum MHD_ConnectionNotificationCode code)
-{
-    at_server *server = context;
-    at_connection *c = *socket_context;
-    pthread_mutex_lock(&server->lock);
-    if (code == MHD_CONNECTION_NOTIFY_STARTED && (c = calloc(1, sizeof *c))) {
-        const union MHD_ConnectionInfo *info = mhd->get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        *c = (at_connection){.next = server->connections,
-                             .link = &server->connections,
-                             .socket = info ? info->connect_fd : -1,
-                             .since = at_seconds(),
-                             .fresh = true};
-        if (c->next)
-            c->next->link = &c->next;
-        server->connections = c;
-        server->metrics.connections++;
-        *socket_context = c;
-    } else if (code == MHD_CONNECTION_NOTIFY_CLOSED && c) {
-        *c->link = c->next;
-        if (c->next)
-            c->next->link = c->link;
-        server->metrics.connections--;
-        free(c);
-    }
-    pthread_cond_broadcast(&server->changed);
-    pthread_mutex_unlock(&server->lock);
-}
-
-/* The socket stays open while the connection is in the list, as the lock is held, so it is this connection's. */
-void at_http_watch(at_server *server, double now)
-{
-    pthread_mutex_lock(&server->lock);
-    for (at_connection *c = server->connections; c; c = c->next)
-        if (!c->waiting && !c->cut && now - c->since > server->settings.request_seconds) {
-            c->cut = true;
-            server->metrics.cut++;
-            shutdown(c->socket, SHUT_RDWR);
-        }
-    pthread_mutex_unlock(&server->lock);
-}
-
-bool at_http_expects(const at_server *server, double now)
-{
-    for (const at_connection *c = server->connections; c; c = c->next)
-        if (c->fresh && !c->cut && now - c->since < 1)
-            return true;
-    return false;
-}
 
 /* ---- Addresses -------------------------------------------------------------------------------------------------- */
 
@@ -148,12 +85,12 @@ enum MHD_Result at_answer_as(exchange *x, int status, const char *type, char *bo
                                  !is_posted(x->endpoint) ? "GET, HEAD, OPTIONS"
                                  : is_got(x->endpoint)   ? "GET, HEAD, POST, OPTIONS"
                                                          : "POST, OPTIONS");
-    pthread_mutex_lock(&server->lock);
-    at_metrics_answer(&server->metrics, x->endpoint, status);
-    const bool last = server->draining;
-    pthread_mutex_unlock(&server->lock);
-    if (last)
+    if (at_http_begin_answer(x, status))
         mhd->add_response_header(response, "Connection", "close");
+    else if (*server->keep_alive) {
+        mhd->set_response_options(response, MHD_RF_SEND_KEEP_ALIVE_HEADER, MHD_RO_END);
+        mhd->add_response_header(response, "Keep-Alive", server->keep_alive);
+    }
     const enum MHD_Result result = mhd->queue_response(x->connection, (unsigned)status, response);
     mhd->destroy_response(response);
     return result;
@@ -176,18 +113,10 @@ enum MHD_Result at_answer_refusal(exchange *x, const at_refusal *refusal)
 
 /* ---- Translations ----------------------------------------------------------------------------------------------- */
 
-/* By the thread that searches: the thread of the connections goes on with handle(). */
+/* By the thread that searches: the thread of the connections goes on with at_http_handle(). */
 static void on_done(at_job *job)
 {
-    exchange *x = job->context;
-    mhd->resume_connection(x->connection);
-}
-
-void at_http_suspend(void *context)
-{
-    exchange *x = context;
-    x->phase = WAITING;
-    mhd->suspend_connection(x->connection);
+    at_http_resume(job->context);
 }
 
 /* Adds the exchange's job to the queue, and waits for it. */
@@ -198,10 +127,8 @@ static enum MHD_Result await_job(exchange *x)
     x->job->deadline = x->asked + server->settings.request_seconds;
     x->job->done = on_done;
     x->job->context = x;
-    at_http_touch(server, x->on, true);
     if (at_queue_add(&server->queue, x->job, at_http_suspend, x))
         return MHD_YES;
-    at_http_touch(server, x->on, false);
     at_refuse(&refusal, 429, "Slowdown: too many texts are waiting to be translated");
     return at_answer_refused(x, &refusal);
 }
@@ -228,10 +155,6 @@ static enum MHD_Result translate_again(exchange *x)
 static enum MHD_Result answer_job(exchange *x)
 {
     const at_job *job = x->job;
-    at_http_touch(x->server, x->on, false);
-    pthread_mutex_lock(&x->server->lock);
-    at_metrics_time(&x->server->metrics, at_seconds() - x->asked);
-    pthread_mutex_unlock(&x->server->lock);
     at_refusal refusal = {0};
     if (job->status == 503)
         at_refuse(&refusal, 503, "The server is busy: there was no time to translate this; try again later");
@@ -383,9 +306,8 @@ static bool promises_much(const exchange *x)
     return length && strtoull(length, NULL, 10) > (unsigned long long)x->server->settings.max_body;
 }
 
-/* Called when the headers are there, with each part of the body, after the body, and after a suspension. */
-static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url, const char *method,
-                              const char *version, const char *data, size_t *size, void **own)
+enum MHD_Result at_http_handle(void *context, struct MHD_Connection *connection, const char *url, const char *method,
+                               const char *version, const char *data, size_t *size, void **own)
 {
     exchange *x = *own;
     (void)context;
@@ -413,41 +335,8 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     return MHD_YES;
 }
 
-/* Called with the first line of a request; what it returns is handle's *own, and on_end releases it. */
-static void *on_begin(void *context, const char *uri, struct MHD_Connection *connection)
+void at_exchange_free(exchange *x)
 {
-    at_server *server = context;
-    const union MHD_ConnectionInfo *info = mhd->get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    const char *query = strchr(uri, '?');
-    exchange *x = calloc(1, sizeof *x);
-    if (!x)
-        return NULL;
-    *x = (exchange){.server = server, .connection = connection, .on = info ? info->socket_context : NULL};
-    x->query = query ? strdup(query + 1) : NULL;
-    pthread_mutex_lock(&server->lock);
-    server->open_requests++;
-    if (x->on) {
-        x->on->since = at_seconds();
-        x->on->fresh = false;
-    }
-    pthread_mutex_unlock(&server->lock);
-    return x;
-}
-
-static void on_end(void *context, struct MHD_Connection *connection, void **own, enum MHD_RequestTerminationCode code)
-{
-    at_server *server = context;
-    exchange *x = *own;
-    (void)connection;
-    (void)code;
-    if (!x)
-        return;
-    pthread_mutex_lock(&server->lock);
-    server->open_requests--;
-    if (x->on)
-        x->on->since = at_seconds();
-    pthread_cond_broadcast(&server->changed);
-    pthread_mutex_unlock(&server->lock);
     at_job_free(x->job);
     for (int64_t i = 0; x->between && i < x->request.count; i++)
         at_buffer_free(&x->between[i]);
@@ -461,100 +350,7 @@ static void on_end(void *context, struct MHD_Connection *connection, void **own,
     free(x->path);
     free(x->query);
     free(x);
-    *own = NULL;
 }
-
-/* ---- Start and end ---------------------------------------------------------------------------------------------- */
-
-bool at_http_load(at_error *error)
-{
-    return at_mhd_load(error);
-}
-
-bool at_http_start(at_server *server, at_error *error)
-{
-    const at_server_settings *s = &server->settings;
-    /* Not epoll: libmicrohttpd 0.9.75 then sometimes sleeps although connections were resumed. */
-    unsigned flags = MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
-    struct MHD_OptionItem options[] = {
-        {MHD_OPTION_LISTEN_SOCKET, server->socket, NULL},
-        {MHD_OPTION_CONNECTION_LIMIT, s->max_connections, NULL},
-        {MHD_OPTION_PER_IP_CONNECTION_LIMIT, s->max_per_address, NULL},
-        {MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)ceil(s->idle_seconds), NULL},
-        {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, server},
-        {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)on_begin, server},
-        {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_end, server},
-        {server->cert ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0, server->cert},
-        {MHD_OPTION_HTTPS_MEM_KEY, 0, server->key},
-        {MHD_OPTION_HTTPS_PRIORITIES, 0, "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"},
-        {MHD_OPTION_END, 0, NULL},
-    };
-    if (server->cert && mhd->is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
-        return at_fail(error, AT_UNSUPPORTED, "this libmicrohttpd was built without TLS");
-    flags |= server->cert ? MHD_USE_TLS : 0;
-    server->daemon = mhd->start_daemon(flags, 0, NULL, NULL, handle, server, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
-    if (server->daemon)
-        return true;
-    return server->cert ? at_fail(error, AT_FORMAT,
-                                  "HTTPS cannot be started: '%s' and '%s' are not a certificate and its private key in "
-                                  "PEM form",
-                                  s->cert, s->key)
-                        : at_fail(error, AT_FAILED, "libmicrohttpd cannot start");
-}
-
-void at_http_quiesce(at_server *server)
-{
-    if (!server->daemon)
-        return;
-    mhd->quiesce_daemon(server->daemon); /* then the socket is ours again */
-    close(server->socket);
-    server->socket = -1;
-}
-
-void at_http_end(at_server *server)
-{
-    if (!server->daemon)
-        return;
-    mhd->stop_daemon(server->daemon); /* closes its socket */
-    server->socket = -1;
-    server->daemon = NULL;
-}
-
 #else
-
-bool at_http_load(at_error *error)
-{
-    return at_fail(
-        error, AT_UNSUPPORTED,
-        "this attend was built without libmicrohttpd, which a server needs (Debian package libmicrohttpd-dev)");
-}
-
-bool at_http_start(at_server *server, at_error *error)
-{
-    (void)server;
-    return at_http_load(error);
-}
-
-void at_http_quiesce(at_server *server)
-{
-    (void)server;
-}
-
-void at_http_end(at_server *server)
-{
-    (void)server;
-}
-
-void at_http_watch(at_server *server, double now)
-{
-    (void)server;
-    (void)now;
-}
-
-bool at_http_expects(const at_server *server, double now)
-{
-    (void)server;
-    (void)now;
-    return false;
-}
+typedef int at_no_http; /* a file is not empty */
 #endif

@@ -1,4 +1,5 @@
-/* What http.c, the connections and the interface of LibreTranslate, and http_pages.c, the pages and what they ask, share. */
+/* What connections.c, the thread of the connections, http.c, the interface of LibreTranslate, and http_pages.c, the pages and
+ * what they ask, share. */
 #ifndef AT_HTTP_INTERNAL_H
 #define AT_HTTP_INTERNAL_H
 
@@ -12,12 +13,18 @@ struct at_connection {
     int socket;
     double since; /* when it was opened, a request began, its answer began, or ended */
     bool fresh;   /* no request has begun on it yet */
-    bool waiting; /* for the search, which has limits of its own */
+    enum {
+        AT_HEARING, /* the client has to send something */
+        AT_WAITING, /* for the search, which has limits of its own */
+        AT_ANSWERING
+    } turn;
     bool cut;
 };
 
 /* A request and its answer. */
-typedef struct exchange {
+typedef struct exchange exchange;
+struct exchange {
+    exchange *next; /* of those that are to be resumed */
     at_server *server;
     at_connection *on;
     struct MHD_Connection *connection;
@@ -37,11 +44,20 @@ typedef struct exchange {
     char *looked[2]; /* the texts of it */
     char *path;      /* of a page */
     bool chinese, as_html;
-} exchange;
+};
 
-void at_http_touch(at_server *server, at_connection *c, bool waiting);
-/* Before a question or a job is added; it goes on once that is done. */
+/* ---- The thread of the connections (connections.c) */
+/* Before a question or a job is added; at_http_resume, by any thread, once that is done: then at_http_handle goes on. */
 void at_http_suspend(void *context);
+void at_http_resume(exchange *x);
+/* Counts the answer, and the time for its client to receive it; whether it is the last one of its connection. */
+bool at_http_begin_answer(exchange *x, int status);
+
+/* ---- Requests (http.c) */
+/* Called when the headers are there, with each part of the body, after the body, and after a suspension. */
+enum MHD_Result at_http_handle(void *context, struct MHD_Connection *connection, const char *url, const char *method,
+                               const char *version, const char *data, size_t *size, void **own);
+void at_exchange_free(exchange *x);
 
 /* ---- Answers (http.c): they release the body, which is NULL if there was no memory for it */
 enum MHD_Result at_answer_as(exchange *x, int status, const char *type, char *body);

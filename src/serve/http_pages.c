@@ -77,8 +77,7 @@ enum MHD_Result at_answer_lesson(exchange *x)
 
 static void on_question_done(at_question *question)
 {
-    exchange *x = question->context;
-    mhd->resume_connection(x->connection);
+    at_http_resume(question->context);
 }
 
 enum MHD_Result at_answer_question(exchange *x)
@@ -86,7 +85,6 @@ enum MHD_Result at_answer_question(exchange *x)
     at_question *q = &x->question;
     char *body = q->answer;
     q->answer = NULL;
-    at_http_touch(x->server, x->on, false);
     if (body && (x->endpoint == AT_AT_EXPLORER || x->as_html))
         return at_answer_as(x, 200, html_type, body);
     return body ? at_answer_json(x, 200, body)
@@ -99,10 +97,8 @@ enum MHD_Result at_answer_question(exchange *x)
 
 static enum MHD_Result ask(exchange *x, at_questions *all)
 {
-    at_http_touch(x->server, x->on, true);
     if (at_questions_add(all, &x->question, at_http_suspend, x))
         return MHD_YES;
-    at_http_touch(x->server, x->on, false);
     return at_answer_fault(x, 429, "Slowdown: too many questions are waiting to be answered");
 }
 

@@ -75,6 +75,7 @@ char *at_metrics_text(const at_metrics *metrics, int64_t waiting, int64_t search
     one(&out, "waiting_lines", "gauge", "Lines that wait or are being translated.", waiting);
     one(&out, "connections", "gauge", "Connections that are open.", metrics->connections);
     one(&out, "cut_connections_total", "counter", "Connections closed because they took too long.", metrics->cut);
+    one(&out, "idle_connections_total", "counter", "Connections closed because no byte came or went.", metrics->idle);
     one(&out, "reloads_total", "counter", "Times the models were read again.", metrics->reloads);
     if (!out.failed)
         return out.bytes;

@@ -11,10 +11,14 @@
     X(start_daemon)                                                                                                    \
     X(stop_daemon)                                                                                                     \
     X(quiesce_daemon)                                                                                                  \
+    X(get_daemon_info)                                                                                                 \
+    X(get_timeout)                                                                                                     \
+    X(run)                                                                                                             \
     X(suspend_connection)                                                                                              \
     X(resume_connection)                                                                                               \
-    X(create_response_from_buffer) X(add_response_header) X(queue_response) X(destroy_response)                        \
-        X(lookup_connection_value) X(get_connection_info) X(is_feature_supported)
+    X(create_response_from_buffer)                                                                                     \
+    X(set_response_options) X(add_response_header) X(queue_response) X(destroy_response) X(lookup_connection_value)    \
+        X(get_connection_info) X(is_feature_supported)
 
 /* Its functions without their prefix. */
 typedef struct at_mhd {

@@ -1,5 +1,5 @@
 /* The parts of a server: what a request says, the models by their languages, the queue, and the texts of its answers. Only
- * http.c and mhd.c know libmicrohttpd. */
+ * connections.c, http.c, http_pages.c and mhd.c know libmicrohttpd. */
 #ifndef AT_SERVE_INTERNAL_H
 #define AT_SERVE_INTERNAL_H
 
@@ -221,7 +221,7 @@ typedef struct at_metrics {
     int64_t answers[AT_ENDPOINTS][AT_STATUSES];
     int64_t slow[AT_TIMES]; /* translations by the seconds they took, not cumulative; the last: longer */
     double seconds;
-    int64_t characters, connections, cut, reloads;
+    int64_t characters, connections, cut, idle, reloads;
 } at_metrics;
 void at_metrics_answer(at_metrics *metrics, at_endpoint endpoint, int status);
 void at_metrics_time(at_metrics *metrics, double seconds);
@@ -319,7 +319,7 @@ char *at_watch_page(const at_server_settings *settings, bool chinese, at_error *
 /* Gives up rights as the settings say, before any thread is started; `done` tells what was possible, for people. */
 bool at_isolate(const at_server_settings *settings, char *done, size_t size, at_error *error);
 
-/* ---- HTTP (http.c) ---------------------------------------------------------------------------------------------- */
+/* ---- Connections (connections.c) -------------------------------------------------------------------------------- */
 
 typedef struct at_connection at_connection;
 struct at_server {
@@ -329,28 +329,29 @@ struct at_server {
     const char **watch;
     int socket, port;
     char isolation[60];
-    char *cert, *key; /* what the files hold */
+    char *cert, *key;    /* what the files hold */
+    char keep_alive[40]; /* "timeout=8": how long a client may keep a connection that it does not use; "": not told */
     at_queue queue;
     at_lesson *lesson;
     at_questions lessons, looks;
+    struct MHD_Daemon *daemon;
+    pthread_t thread; /* of the connections */
+    bool started;
+    int wakes;            /* an eventfd: the thread is to look at what follows; -1: none */
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t changed;
     at_served *served;
     at_metrics metrics;
     at_connection *connections;
+    struct exchange *done; /* those whose translation or answer was found */
     int64_t open_requests;
-    bool draining, ending;
-    pthread_t watcher;
-    bool watched;
-    struct MHD_Daemon *daemon;
+    bool draining, quiesced, ending;
 };
 /* Loads libmicrohttpd, which reads files; then its thread is started, and ended. */
 bool at_http_load(at_error *error);
 bool at_http_start(at_server *server, at_error *error);
 void at_http_quiesce(at_server *server);
 void at_http_end(at_server *server);
-/* Closes connections that take too long. */
-void at_http_watch(at_server *server, double now);
 /* Whether a connection is there that may still send the request it was opened for. Needs the lock. */
 bool at_http_expects(const at_server *server, double now);
 

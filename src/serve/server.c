@@ -216,37 +216,12 @@ static bool listen_on(at_server *server, at_error *error)
     return true;
 }
 
-/* ---- Threads ---------------------------------------------------------------------------------------------------- */
+/* ---- Time ------------------------------------------------------------------------------------------------------- */
 
 static struct timespec in_seconds(double seconds)
 {
     const double then = at_seconds() + seconds;
     return (struct timespec){.tv_sec = (time_t)then, .tv_nsec = (long)(1e9 * (then - (double)(time_t)then))};
-}
-
-/* Time limits are kept to a fifth of a second. */
-static void *watch_always(void *context)
-{
-    at_server *server = context;
-    pthread_mutex_lock(&server->lock);
-    while (!server->ending) {
-        const struct timespec soon = in_seconds(0.2);
-        pthread_cond_timedwait(&server->changed, &server->lock, &soon);
-        pthread_mutex_unlock(&server->lock);
-        at_queue_watch(&server->queue, at_seconds());
-        at_questions_watch(&server->looks, at_seconds());
-        at_http_watch(server, at_seconds());
-        pthread_mutex_lock(&server->lock);
-    }
-    pthread_mutex_unlock(&server->lock);
-    return NULL;
-}
-
-static bool start_watching(at_server *server, at_error *error)
-{
-    const int reason = pthread_create(&server->watcher, NULL, watch_always, server);
-    server->watched = reason == 0;
-    return server->watched || at_fail(error, AT_FAILED, "cannot start a thread: %s", strerror(reason));
 }
 
 /* ---- Servers ---------------------------------------------------------------------------------------------------- */
@@ -265,7 +240,7 @@ static bool start(at_server *server, const at_server_settings *settings, at_erro
     server->served = at_served_new(s, error);
     return server->served && at_queue_start(&server->queue, s, error) && (server->lesson = at_lesson_new(error)) &&
            at_questions_start(&server->lessons, error) && at_questions_start(&server->looks, error) &&
-           start_watching(server, error) && at_http_start(server, error);
+           at_http_start(server, error);
 }
 
 at_server *at_server_new(const at_server_settings *settings, at_error *error)
@@ -276,7 +251,7 @@ at_server *at_server_new(const at_server_settings *settings, at_error *error)
         at_no_memory(error, "a server");
         return NULL;
     }
-    server->socket = -1;
+    server->socket = server->wakes = -1;
     at_queue_init(&server->queue);
     at_questions_init(&server->lessons);
     at_questions_init(&server->looks);
@@ -343,13 +318,6 @@ void at_server_free(at_server *server)
     at_questions_end(&server->lessons);
     at_questions_end(&server->looks);
     at_http_end(server);
-    if (server->watched) {
-        pthread_mutex_lock(&server->lock);
-        server->ending = true;
-        pthread_cond_broadcast(&server->changed);
-        pthread_mutex_unlock(&server->lock);
-        pthread_join(server->watcher, NULL);
-    }
     if (server->socket >= 0)
         close(server->socket);
     at_served_release(server->served);

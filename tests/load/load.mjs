@@ -1,6 +1,7 @@
 // load.mjs MODE ADDRESS ...: connections to attend serve, for tests/load/load.sh.
 //   check ADDRESS SOURCES EXPECTED CONNECTIONS SECONDS   each connection asks for line after line, all of them at once; every answer must be
-//                                                  the line of EXPECTED, byte for byte. Prints requests, wrong answers, per second, p50, p99.
+//                                                  the line of EXPECTED, byte for byte. Prints requests, wrong answers, per second, p50, p99, and how
+//                                                  many were sent again because the server had closed the connection while it was not used.
 //   broken ADDRESS SOURCE EXPECTED COUNT CONNECTIONS     malformed requests, bytes of good ones changed, left out and repeated, on many connections;
 //                                                  now and then a good one, which must be answered with EXPECTED. Prints how many, and the answers by their status.
 //   slow ADDRESS CONNECTIONS SECONDS               connections that send a byte of a request now and then, and are opened again when they are closed
@@ -17,7 +18,7 @@ async function check(sources, expected, connections, seconds) {
   const agent = new http.Agent({ keepAlive: true, maxSockets: connections });
   const times = [], wrong = [];
   const end = performance.now() + 1000 * seconds;
-  let next = 0;
+  let next = 0, closed = 0;
   const ask = (i) => new Promise((resolve) => {
     const begun = performance.now(), body = JSON.stringify({ q: from[i], source: "de", target: "en" });
     const request = http.request({ agent, hostname, port, path: "/translate", method: "POST", headers: { "Content-Type": "application/json", "Content-Length": Buffer.byteLength(body) } }, (response) => {
@@ -30,13 +31,16 @@ async function check(sources, expected, connections, seconds) {
         resolve();
       });
     });
-    request.on("error", (error) => { wrong.push(`${from[i]}: ${error.message}`); resolve(); });
+    request.on("error", (error) => {
+      if (request.reusedSocket && !request.res) closed++, resolve(ask(i));
+      else wrong.push(`${from[i]}: ${error.message}`), resolve();
+    });
     request.end(body);
   });
   await Promise.all(Array.from({ length: connections }, async () => { while (performance.now() < end) await ask(next++ % from.length); }));
   times.sort((a, b) => a - b);
   const at = (share) => (times[Math.min(times.length - 1, Math.floor(share * times.length))] / 1000).toFixed(3);
-  console.log(`requests ${times.length} wrong ${wrong.length} per_second ${(times.length / seconds).toFixed(1)} p50 ${at(0.5)} p99 ${at(0.99)}`);
+  console.log(`requests ${times.length} wrong ${wrong.length} per_second ${(times.length / seconds).toFixed(1)} p50 ${at(0.5)} p99 ${at(0.99)} again ${closed}`);
   for (const line of wrong.slice(0, 5)) console.log("WRONG: " + line);
   process.exit(wrong.length ? 1 : 0);
 }

@@ -4,7 +4,7 @@
 #   2. The throughput of 256 connections (wrk, if it is there) beside that of attend translate on the same lines, in turn, three times.
 #   3. 1,000 slow connections, and a healthy one from another address.
 #   4. The memory of the server, after the first third and at the end.
-# Exits with 1 if an answer is wrong, the healthy connection waits for more than 5 seconds, or memory grows, in a minute or more, by more
+# Exits with 1 if an answer is wrong, a connection is closed that was used, the healthy connection waits for more than 5 seconds, or memory grows, in a minute or more, by more
 # than a tenth and 8 MB.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -29,7 +29,10 @@ now() { date +%s.%N; }
 start --connections 300 --per-address 300 --queue 100000
 sleep_part=$(awk -v s="$seconds" 'BEGIN { print s / 3 }')
 (sleep "$sleep_part"; memory >"$work/first") &
-node "$here/load.mjs" check "$at" "$lines" "$work/expected" 256 "$seconds" | sed 's/^/check: /' || complain "answers are wrong"
+node "$here/load.mjs" check "$at" "$lines" "$work/expected" 256 "$seconds" >"$work/check" || complain "answers are wrong"
+sed 's/^/check: /' "$work/check"
+again=$(sed -n 's/.* again //p' "$work/check") idle=$(curl -sS "$at/metrics" | sed -n 's/^attend_idle_connections_total //p')
+[ "$again" -le "$idle" ] || complain "$again requests were sent again, but $idle connections were closed for not being used"
 wait $!
 first=$(cat "$work/first") last=$(memory)
 echo "memory: $first kB after $sleep_part s, $last kB after $seconds s"
