@@ -13,6 +13,7 @@ typedef struct align_options {
     const char *model, *source, *target, *head, *gold, *output;
     int level, hard_decoding;
     int64_t batch_size, max_source;
+    double rank_timeout;
     bool scores, coverage, shift;
 } align_options;
 
@@ -31,6 +32,7 @@ static const at_setting table[] = {
     {AT_SETTING_COUNT, "max-source", "N", offsetof(align_options, max_source), NULL, 1, 1 << 28,
      .help = "read only the first N units of a longer source, and say so (default: all)"},
 
+    RANK_TIMEOUT(align_options),
     HARD_DECODING(align_options),
     {AT_SETTING_TEXT, "head", "HEAD", offsetof(align_options, head),
      .help = "the attention weights to use: average of all layers and heads, LAYER.HEAD such as 2.1, or best: the head "
@@ -59,6 +61,7 @@ static const at_setting table[] = {
 
 typedef struct job {
     const align_options *options;
+    at_group *group; /* NULL: one process */
     const at_line_list *source, *target;
     line_output output;
     at_error *error;
@@ -107,20 +110,32 @@ static bool check(const align_options *o, at_error *error)
     return true;
 }
 
+/* Rank 0 chooses the best head, if that is asked for; the others wait for it. */
+static bool choose_head(job *j, at_translator *translator, const at_line_list *gold, int64_t most, cli_head *head)
+{
+    const align_options *o = j->options;
+    const cli_head_data data = {j->source, j->target, gold, j->by_unit, o->common.quiet, o->batch_size, most, o->shift};
+    at_error chosen = {0};
+    if (head->best && at_process_rank() == 0)
+        head_choose(translator, &data, head, &chosen);
+    at_group_tell(j->group, &chosen, sizeof chosen, j->error);
+    at_group_tell(j->group, head, sizeof *head, j->error);
+    return j->error->code == AT_OK && (chosen.code == AT_OK || fail(j->error, chosen.code, "%s", chosen.text));
+}
+
 static bool align(job *j, at_translator *translator, const at_line_list *gold)
 {
     const align_options *o = j->options;
-    cli_head head;
-    const int64_t most = o->max_source == UNSET ? 0 : o->max_source;
-    const cli_head_data data = {j->source, j->target, gold, j->by_unit, o->common.quiet, o->batch_size, most, o->shift};
+    cli_head head = {0};
+    const int64_t most = o->max_source == UNSET ? 0 : o->max_source, count = j->source ? j->source->count : 0;
     const char *const inputs[] = {o->model, o->source, o->target, o->gold, NULL};
-    if (!line_output_open(&j->output, o->output, inputs, j->error) ||
-        !hard_decoding_set(o->hard_decoding, translator, j->error) ||
-        !head_read(o->head, "best", translator, &head, j->error))
-        return false;
+    if ((at_process_rank() > 0 || line_output_open(&j->output, o->output, inputs, j->error)) &&
+        hard_decoding_set(o->hard_decoding, translator, j->error))
+        head_read(o->head, "best", translator, &head, j->error);
     head.shift = o->shift;
-    if (head.best && !head_choose(translator, &data, &head, j->error))
+    if (!at_group_agree(j->group, j->error) || !choose_head(j, translator, gold, most, &head))
         return false;
+    at_translator_share(translator, j->group);
     const at_search_settings settings = {.batch = o->batch_size,
                                          .wants_weights = true,
                                          .layer = head.layer,
@@ -128,19 +143,24 @@ static bool align(job *j, at_translator *translator, const at_line_list *gold)
                                          .max_source = most,
                                          .on_long = note_long,
                                          .align_shift = head.shift};
-    return at_align(translator, &settings, j->source->line, j->target->line, j->source->count, print_line, j, j->error);
+    return at_align(translator, &settings, count ? j->source->line : NULL, count ? j->target->line : NULL, count,
+                    print_line, j, j->error);
 }
 
 static int run(void *options, int word_count, char **words)
 {
     align_options *o = options;
     at_error error = {0};
-    const bool good = model_word("align", &o->model, &word_count, &words, &error) && check(o, &error);
+    at_group *group = NULL;
+    const bool good = at_group_join(&group, o->rank_timeout, NULL, &error) &&
+                      model_word("align", &o->model, &word_count, &words, &error) && check(o, &error);
     at_translator *translator = good ? at_translator_load(o->model, &error) : NULL;
-    at_line_list *source = translator ? at_translator_sources(translator, o->source, &error) : NULL;
+    const bool reads = translator && at_group_rank(group) == 0;
+    at_line_list *source = reads ? at_translator_sources(translator, o->source, &error) : NULL;
     at_line_list *target = source ? at_line_list_read(o->target, &error) : NULL;
     at_line_list *gold = target && o->gold ? at_line_list_read(o->gold, &error) : NULL;
     job j = {.options = o,
+             .group = group,
              .source = source,
              .target = target,
              .error = &error,
@@ -153,9 +173,11 @@ static int run(void *options, int word_count, char **words)
     else if (gold && gold->count != source->count)
         fail(&error, AT_SHAPE, "'%s' has %lld lines and '%s' has %lld; they must have the same number", o->source,
              (long long)source->count, o->gold, (long long)gold->count);
-    else if (target && error.code == AT_OK)
+    if (at_group_agree(group, &error)) {
         align(&j, translator, gold);
-    line_output_close(&j.output, &error);
+        line_output_close(&j.output, &error);
+        at_group_agree(group, &error);
+    }
     long_lines_sum(&j.long_lines);
     at_line_list_free(gold);
     at_line_list_free(target);
@@ -176,4 +198,5 @@ const cli_command command_align = {
     .options = table,
     .size = sizeof(align_options),
     .run = run,
+    .together = true,
 };

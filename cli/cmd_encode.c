@@ -11,6 +11,7 @@ typedef struct encode_options {
     cli_common common;
     const char *model, *input, *output;
     int64_t batch_size, max_source;
+    double rank_timeout;
     bool mean;
 } encode_options;
 
@@ -28,6 +29,7 @@ static const at_setting table[] = {
      .help = "lines in a batch; the arrays are the same for any number"},
     {AT_SETTING_COUNT, "max-source", "N", offsetof(encode_options, max_source), NULL, 1, 1 << 28,
      .help = "encode only the first N units of a longer line, and say so (default: all)"},
+    RANK_TIMEOUT(encode_options),
     {0},
 };
 
@@ -99,7 +101,10 @@ static bool encode(job *j, at_translator *translator, const at_line_list *lines)
     const encode_options *o = j->options;
     const at_search_settings settings = {
         .batch = o->batch_size, .max_source = o->max_source == UNSET ? 0 : o->max_source, .on_long = note_long};
-    const bool good = at_encode(translator, &settings, lines->line, lines->count, store_features, j, j->error);
+    const bool good =
+        at_encode(translator, &settings, lines ? lines->line : NULL, j->lines, store_features, j, j->error);
+    if (at_process_rank() > 0)
+        return good;
     if (good && (j->is_npy || o->mean) && !j->array) /* no line has a unit */
         j->array = at_array_new(AT_F32, 2, (int64_t[]){j->lines, 0}, j->error);
     if (!good || j->error->code != AT_OK)
@@ -114,9 +119,13 @@ static int run(void *options, int word_count, char **words)
 {
     encode_options *o = options;
     at_error error = {0};
-    const bool good = model_word("encode", &o->model, &word_count, &words, &error) && check(o, &error);
+    at_group *group = NULL;
+    const bool good = at_group_join(&group, o->rank_timeout, NULL, &error) &&
+                      model_word("encode", &o->model, &word_count, &words, &error) && check(o, &error);
     at_translator *translator = good ? at_translator_load(o->model, &error) : NULL;
-    at_line_list *lines = translator ? at_translator_sources(translator, o->input ? o->input : "-", &error) : NULL;
+    at_line_list *lines = translator && at_group_rank(group) == 0
+                              ? at_translator_sources(translator, o->input ? o->input : "-", &error)
+                              : NULL;
     job j = {.options = o, .error = &error, .long_lines.quiet = o->common.quiet};
     if (lines) {
         j.is_npy = ends_in(o->output, ".npy");
@@ -129,8 +138,11 @@ static int run(void *options, int word_count, char **words)
         fail(&error, AT_USAGE,
              "a .npy file holds one array, and there are %lld lines; take -o FILE.safetensors, or --mean",
              (long long)lines->count);
-    else if (lines)
+    if (at_group_agree(group, &error)) {
+        at_translator_share(translator, group);
         encode(&j, translator, lines);
+        at_group_agree(group, &error);
+    }
     long_lines_sum(&j.long_lines);
     at_array_free(j.array);
     at_tensors_free(j.tensors);
@@ -155,4 +167,5 @@ const cli_command command_encode = {
     .options = table,
     .size = sizeof(encode_options),
     .run = run,
+    .together = true,
 };

@@ -5,13 +5,16 @@
 
 #include "by_length.h"
 #include "commands.h"
+#include "line_output.h"
 #include "perplexity.h"
+#include "program.h"
 
 typedef struct score_options {
     cli_common common;
     at_texts references;
     const char *tokenise, *compare, *model, *source, *input;
     int64_t confidence, decimals;
+    double rank_timeout;
     at_counts by_length;
     bool lowercase, sentence, json;
 } score_options;
@@ -352,6 +355,8 @@ static bool group_lines(const score_options *options, const at_line_list *source
 static int run_perplexity(const score_options *o, int word_count)
 {
     at_error error = {0};
+    perplexity_job job = {.model = o->model, .source = o->source, .json = o->json, .quiet = o->common.quiet};
+    at_group_join(&job.group, o->rank_timeout, NULL, &error);
     if (word_count > 1)
         fail(&error, AT_USAGE,
              "perplexity reads its text from --reference, so it cannot be combined with other metrics");
@@ -360,7 +365,8 @@ static int run_perplexity(const score_options *o, int word_count)
     else if (o->tokenise || o->compare || o->confidence != UNSET || o->sentence || o->lowercase || o->by_length.count)
         fail(&error, AT_USAGE, "perplexity takes no options but --model, --source, --reference and --json");
     else
-        score_perplexity(o->model, o->source, o->references.value[0], o->json, o->common.quiet, &error);
+        job.target = o->references.value[0];
+    score_perplexity(&job, &error);
     return report(&error);
 }
 
@@ -374,7 +380,7 @@ static int run(void *given, int word_count, char **words)
     for (int w = 0; w < word_count; w++)
         if (strcmp(words[w], "perplexity") == 0)
             return run_perplexity(options, word_count);
-    if (!check(options, word_count, words, &error))
+    if (!check(options, word_count, words, &error) || !program_alone("score (but for perplexity)", &error))
         return report(&error);
     for (int i = 0; i < word_count; i++)
         all[i].metric = words[i];
@@ -439,6 +445,7 @@ static const at_setting options_table[] = {
      .help = "decimals of the scores (default: 1 with a signature, else 2)"},
     {AT_SETTING_SWITCH, "json", .offset = offsetof(score_options, json),
      .help = "one JSON object with unrounded scores"},
+    RANK_TIMEOUT(score_options),
     {0},
 };
 
@@ -490,4 +497,5 @@ const cli_command command_score = {
     .options = options_table,
     .size = sizeof(score_options),
     .run = run,
+    .together = true,
 };

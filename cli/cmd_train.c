@@ -104,16 +104,19 @@ static int run_train(void *options, int word_count, char **words)
     chosen c = {0};
     cli_progress p = {.quiet = o->common.quiet, .bar = isatty(STDERR_FILENO)};
     at_training *training = at_training_new(&error);
-    bool done = training && hand_over(training, o, &c, &error);
+    bool done = training && hand_over(training, o, &c, &error) &&
+                (!c.valid_only || program_alone("train --valid-only", &error));
     if (!c.valid_only) /* which has nothing to save */
         catch_signals();
     done = done && at_training_run(training, c.valid_only ? print_scores : progress_listen, &p, &stop, &result, &error);
     at_training_free(training);
     progress_clear(&p);
-    if (at_process_rank() > 0) /* rank 0 says it for all */
-        return done ? EXIT_DONE : exit_code(&error);
-    if (!done)
+    if (!done) {
+        at_processes_agree(&error);
         return report(&error);
+    }
+    if (at_process_rank() > 0)
+        return EXIT_DONE;
     if (!p.quiet && !c.valid_only)
         summarise(&result, &c);
     return result.interrupted ? EXIT_INTERRUPTED : EXIT_DONE;
@@ -143,4 +146,5 @@ const cli_command command_train = {
     .variants = &train_variants,
     .size = sizeof(train_options),
     .run = run_train,
+    .together = true,
 };

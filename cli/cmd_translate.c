@@ -14,7 +14,8 @@ typedef struct translate_options {
     const char *head, *input, *output, *glossary, *split_language;
     int alignment, hard_decoding;
     int64_t beam, n_best, batch_size, max_length, max_source, top_k, no_repeat;
-    double length_penalty, normalise, coverage_penalty, sample, top_p, max_length_factor, min_length_factor;
+    double rank_timeout, length_penalty, normalise, coverage_penalty, sample, top_p, max_length_factor,
+        min_length_factor;
     bool scores, confidence, replace_unknown, prefix, coverage, placeholders, split;
 } translate_options;
 
@@ -66,6 +67,7 @@ static const at_setting table[] = {
              "the longest of training, 1000 at least)"},
     {AT_SETTING_COUNT, "batch-size", "N", offsetof(translate_options, batch_size), "64", 1, 100000,
      .help = "sentences per batch; the output is the same for any number"},
+    RANK_TIMEOUT(translate_options),
     HARD_DECODING(translate_options),
     {AT_SETTING_SWITCH, "prefix", .offset = offsetof(translate_options, prefix),
      .help = "a line is the source, a tab and the start of its translation, in whole units; without a tab, the source"},
@@ -108,6 +110,7 @@ static const at_setting table[] = {
 typedef struct job {
     const translate_options *options;
     const at_translator *translator;
+    at_group *group; /* NULL: one process */
     at_line_reader *reader;
     at_line_list *pictures; /* the lines that name them, in place of the reader; NULL: none */
     int64_t next;           /* of the pictures */
@@ -218,18 +221,28 @@ static at_stream next_line(void *context, at_line *line, at_error *error)
     return at_line_reader_next(j->reader, line, error) ? AT_STREAM_LINE : AT_STREAM_END;
 }
 
-static bool translate(job *j, at_translator *translator, const at_glossary *glossary, at_error *error)
+/* Opens the input and the output. */
+static bool open_files(job *j, const at_translator *translator, at_error *error)
 {
     const translate_options *o = j->options;
-    cli_head head;
     const char *const inputs[] = {o->models.value[0], o->input, o->glossary, NULL};
     if (o->input && at_translator_has_pictures(translator))
         j->pictures = at_translator_sources(translator, o->input, error);
     else
         j->reader = at_line_reader_open(o->input ? o->input : "-", error);
-    if ((!j->reader && !j->pictures) || !line_output_open(&j->output, o->output, inputs, error) ||
-        !hard_decoding_set(o->hard_decoding, translator, error) || !head_read(o->head, "", translator, &head, error))
+    return (j->reader || j->pictures) && line_output_open(&j->output, o->output, inputs, error);
+}
+
+static bool translate(job *j, at_translator *translator, const at_glossary *glossary, at_error *error)
+{
+    const translate_options *o = j->options;
+    cli_head head = {0};
+    if ((at_process_rank() > 0 || open_files(j, translator, error)) &&
+        hard_decoding_set(o->hard_decoding, translator, error))
+        head_read(o->head, "", translator, &head, error);
+    if (!at_group_agree(j->group, error))
         return false;
+    at_translator_share(translator, j->group);
     at_search_settings settings = {.beam = o->beam,
                                    .length_penalty = o->length_penalty,
                                    .normalise = o->normalise,
@@ -304,6 +317,7 @@ static int run(void *options, int word_count, char **words)
     if (model_word("translate", &model, &word_count, &words, &error) && model && !named)
         at_setting_parse(option_named(&command_translate, "model"), NULL, model, o, &error);
     job j = {.options = o, .error = &error, .ranked = o->n_best != UNSET, .long_lines.quiet = o->common.quiet};
+    at_group_join(&j.group, o->rank_timeout, NULL, &error);
     j.soft = o->alignment == ALIGNMENT_SOFT;
     j.hard = o->alignment == ALIGNMENT_HARD;
     at_translator *translator =
@@ -312,9 +326,11 @@ static int run(void *options, int word_count, char **words)
         at_translator_add(translator, o->models.value[i], &error);
     at_glossary *glossary =
         translator && error.code == AT_OK && o->glossary ? at_glossary_load(o->glossary, &error) : NULL;
-    if (translator && error.code == AT_OK)
+    if (at_group_agree(j.group, &error)) {
         translate(&j, translator, glossary, &error);
-    line_output_close(&j.output, &error);
+        line_output_close(&j.output, &error);
+        at_group_agree(j.group, &error);
+    }
     if (!o->common.quiet)
         note(j.replaced, j.first_replaced, "has bytes that are not UTF-8, which were read as U+FFFD");
     note_terms(&j);
@@ -352,4 +368,5 @@ const cli_command command_translate = {
     .options = table,
     .size = sizeof(translate_options),
     .run = run,
+    .together = true,
 };

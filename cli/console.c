@@ -85,6 +85,10 @@ int report(const at_error *error)
 {
     if (error->code == AT_OK)
         return EXIT_DONE;
+    if (!at_process_speaks()) { /* one of several processes says it for all: mpirun ends it as soon as another fails */
+        sleep(1);
+        return exit_code(error);
+    }
     fputs("attend: ", stderr);
     for (const char *at = error->text; *at;) {
         const size_t setting = setting_length(at), plain = 1 + strcspn(at + 1, "`");

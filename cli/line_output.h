@@ -19,6 +19,14 @@ bool line_output_good(line_output *output, at_error *error);
 /* Ends it: the file is complete, or if there is an error it is as it was before. */
 bool line_output_close(line_output *output, at_error *error);
 
+/* Several processes that read lines together: rank 0 reads and writes, all compute. */
+#define RANK_TIMEOUT(options_)                                                                                         \
+    {                                                                                                                  \
+        AT_SETTING_NUMBER, "rank-timeout", "SECONDS", offsetof(options_, rank_timeout), "600",                         \
+            .limits = AT_ABOVE_LEAST,                                                                                  \
+            .help = "of several processes (mpirun): how long they wait for one that does not answer before all end"    \
+    }
+
 /* The model that a command reads: that of -m in *model, or else the first of its words, which is then left out of them.
  * A word that is there beside -m is an error. */
 bool model_word(const char *command, const char **model, int *word_count, char ***words, at_error *error);

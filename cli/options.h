@@ -43,6 +43,7 @@ typedef struct cli_command {
     /* Or this returns the options, for a command whose options the library lists. */
     const at_setting *(*list)(void);
     int (*run)(void *options, int word_count, char **words);
+    bool together; /* several processes, which mpirun or srun starts, run it together; false: it is refused then */
 } cli_command;
 
 extern const at_setting common_options[];

@@ -31,9 +31,9 @@ static bool add(void *context, int64_t line, const at_result *result)
 
 static bool add_all(at_translator *translator, const at_line_list *source, sums *s, at_error *error)
 {
-    bool good = at_align(translator, &(at_search_settings){0}, source ? source->line : NULL, s->target->line,
-                         s->target->count, add, s, error);
-    if (good && s->lines == 0)
+    bool good = at_align(translator, &(at_search_settings){0}, source ? source->line : NULL,
+                         s->target ? s->target->line : NULL, s->target ? s->target->count : 0, add, s, error);
+    if (good && s->lines == 0 && at_process_rank() == 0)
         return fail(error, AT_FORMAT, "there is no line to measure");
     return good;
 }
@@ -72,25 +72,32 @@ static void print(const sums *s, bool json)
            by_unit, by_word, by_line, (long long)s->units, (long long)s->words, (long long)s->lines);
 }
 
-bool score_perplexity(const char *model, const char *source, const char *target, bool json, bool quiet, at_error *error)
+bool score_perplexity(const perplexity_job *job, at_error *error)
 {
-    at_translator *translator = at_translator_load(model, error);
+    const char *source = job->source, *target = job->target;
+    at_translator *translator = error->code == AT_OK ? at_translator_load(job->model, error) : NULL;
+    const bool first = at_process_rank() == 0;
     at_line_list *lines[2] = {0};
     if (translator && !source && at_translator_has_source(translator))
         fail(error, AT_USAGE, "this model translates, so perplexity needs --source FILE beside --reference");
     if (translator && source && !at_translator_has_source(translator))
         fail(error, AT_USAGE, "this is a language model, so perplexity takes --reference alone and no --source");
-    if (error->code == AT_OK)
+    if (error->code == AT_OK && first)
         lines[1] = at_line_list_read(target, error);
-    if (error->code == AT_OK && source)
+    if (error->code == AT_OK && source && first)
         lines[0] = at_translator_sources(translator, source, error);
     if (lines[0] && lines[1] && lines[0]->count != lines[1]->count)
         fail(error, AT_FORMAT, "'%s' has %lld lines and '%s' has %lld; they must be pairs", source,
              (long long)lines[0]->count, target, (long long)lines[1]->count);
     sums s = {.target = lines[1], .translates = source};
-    if (error->code == AT_OK && add_all(translator, lines[0], &s, error)) {
-        print(&s, json);
-        if (s.empty && !quiet)
+    if (at_group_agree(job->group, error)) {
+        at_translator_share(translator, job->group);
+        add_all(translator, lines[0], &s, error);
+        at_group_agree(job->group, error);
+    }
+    if (error->code == AT_OK && first) {
+        print(&s, job->json);
+        if (s.empty && !job->quiet)
             fprintf(stderr, "attend: %lld pair%s without a source, the first in line %lld, left out\n",
                     (long long)s.empty, s.empty == 1 ? "" : "s", (long long)s.first_empty);
     }

@@ -59,6 +59,15 @@ static void tell_costs(const char *name, const struct timespec *begin)
             (double)usage.ru_maxrss / 1024, at_threads(), at_threads() == 1 ? "" : "s", at_kernels_name());
 }
 
+bool program_alone(const char *what, at_error *error)
+{
+    return at_processes() == 1 ||
+           fail(error, AT_USAGE,
+                "attend %s runs in one process, and mpirun or srun started %d together; start it "
+                "without them",
+                what, at_processes());
+}
+
 int program_run(const cli_command *command, int argc, char **argv)
 {
     at_error error = {0};
@@ -69,6 +78,8 @@ int program_run(const cli_command *command, int argc, char **argv)
         return report(&error);
     }
     if (!options_parse(command, argc, argv, options, &first_word, &error)) {
+        if (command->together)
+            at_processes_agree(&error);
         code = report(&error);
     } else if (options->help) {
         help_command(command, variant_of(command, options), first_word < argc ? argv[first_word] : NULL, &error);
@@ -76,7 +87,7 @@ int program_run(const cli_command *command, int argc, char **argv)
     } else if (options->version) {
         program_version();
         code = EXIT_DONE;
-    } else if (!choose_kernels(&error)) {
+    } else if (!choose_kernels(&error) || !(command->together || program_alone(command->name, &error))) {
         code = report(&error);
     } else {
         struct timespec begin;

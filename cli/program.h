@@ -8,6 +8,9 @@
  * argv[0] is the command's name. */
 int program_run(const cli_command *command, int argc, char **argv);
 
+/* Fails if this process is one of several that mpirun or srun started; `what` cannot use them. */
+bool program_alone(const char *what, at_error *error);
+
 /* Replaces this process by the program attend-NAME of a command that has no `run`, with all arguments: the one in the
  * folder of this program, else the one in PATH. Returns, with an exit code, only if it cannot be started. */
 int program_start(const cli_command *command, char **argv);

@@ -442,9 +442,31 @@ AT_API bool at_scaling_probe(const char *score, int64_t d, uint64_t seed, at_sca
 
 /* ---- Several processes ----------------------------------------------------------------------------------------- */
 
-/* The number of this process among those that mpirun started to train together, once a training began; 0: it is the first or
- * alone. Rank 0 reports the errors of all. */
+/* How many processes mpirun or srun started together, and the number of this one among them; 1 and 0 if it is alone. */
+AT_API int at_processes(void);
 AT_API int at_process_rank(void);
+/* Whether it is this process that reports errors: rank 0, or rank 1 if rank 0 is lost. */
+AT_API bool at_process_speaks(void);
+
+/* The group of these processes, the ranks 0 to size - 1; *group is NULL, a group of one, if this one is alone. It lasts as long
+ * as the process; later calls change the limits. A rank that does not answer for `seconds` is an error of the others; so it
+ * is after a second once *stop is not 0. Only one thread may call these functions, and all ranks make the same calls. */
+typedef struct at_group at_group;
+AT_API bool at_group_join(at_group **group, double seconds, const volatile int *stop, at_error *error);
+AT_API int at_group_rank(const at_group *group);
+AT_API int at_group_size(const at_group *group);
+/* If a rank has an error, all have it then, with the number of that rank in the message; of several, the first one's. */
+AT_API bool at_group_agree(at_group *group, at_error *error);
+/* The bytes of rank 0, for all. The others wait for them without a limit. */
+AT_API bool at_group_tell(at_group *group, void *bytes, size_t size, at_error *error);
+/* For a process that fails before it joins its group, whose first call is at_group_agree, and the last one if that fails:
+ * joins and agrees. */
+AT_API bool at_processes_agree(at_error *error);
+
+/* From now on at_translate, at_translate_stream, at_align and at_encode with this translator are computed by all ranks of the
+ * group, which make the same calls. The lines are those that rank 0 passes, and it alone gets the results. AT_USAGE: a rank
+ * has another model or other settings. All ranks fail together, as by at_group_agree. */
+AT_API void at_translator_share(at_translator *translator, at_group *group);
 
 /* ---- A recurrent layer ----------------------------------------------------------------------------------------- */
 

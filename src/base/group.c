@@ -9,16 +9,32 @@
 #include "base/error.h"
 #include "base/library.h"
 
-/* How many processes were started together, as mpirun and srun tell; 1: this one alone. */
-static int started_together(void)
+/* What mpirun and srun tell the processes that they start together. */
+static const struct {
+    const char *size, *rank;
+} launchers[] = {{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+                 {"PMI_SIZE", "PMI_RANK"},
+                 {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID"}};
+enum { LAUNCHERS = sizeof launchers / sizeof *launchers };
+
+static int number_in(const char *variable)
 {
-    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *value = getenv(names[i]);
-        if (value && atoi(value) > 1)
-            return atoi(value);
-    }
-    return 1;
+    const char *value = getenv(variable);
+    return value ? atoi(value) : 0;
+}
+
+/* The launcher that started this process and others; LAUNCHERS: none did. */
+static int launcher(void)
+{
+    int i = 0;
+    while (i < LAUNCHERS && number_in(launchers[i].size) <= 1)
+        i++;
+    return i;
+}
+
+int at_processes(void)
+{
+    return launcher() < LAUNCHERS ? number_in(launchers[launcher()].size) : 1;
 }
 
 #ifdef AT_HAVE_MPI
@@ -70,6 +86,7 @@ struct at_group {
     double seconds;
     const volatile int *stop;
     bool broken;             /* a message did not arrive: no further one can */
+    int lost;                /* the rank that it was for or from */
     struct message *message; /* [room] under way; the first `messages` are in use */
     int messages, room;
 };
@@ -93,7 +110,7 @@ bool at_group_join(at_group **group, double seconds, const volatile int *stop, a
     *group = joined;
     if (error->code != AT_OK)
         return false;
-    if (!joined && started_together() > 1) {
+    if (!joined && at_processes() > 1) {
         int level;
         if (!load(error))
             return false;
@@ -202,6 +219,7 @@ static bool exchange(at_group *g, const at_part *out, const at_part *in, double 
         good = post(g, true, out[(g->rank + i) % g->size], (g->rank + i) % g->size, error);
     good = good && await(g, seconds, error);
     g->broken = !good;
+    g->lost = !good && g->messages > 0 ? g->message[0].other : 0;
     return good;
 }
 #else
@@ -209,6 +227,7 @@ struct at_group {
     int rank, size;
     double seconds;
     bool broken;
+    int lost;
 };
 static at_group *const joined = NULL;
 
@@ -216,10 +235,10 @@ bool at_group_join(at_group **group, double seconds, const volatile int *stop, a
 {
     (void)seconds, (void)stop;
     *group = NULL;
-    if (error->code == AT_OK && started_together() > 1)
+    if (error->code == AT_OK && at_processes() > 1)
         at_fail(error, AT_UNSUPPORTED,
                 "this process is one of %d, and this attend was built without MPI (Debian package libopenmpi-dev)",
-                started_together());
+                at_processes());
     return error->code == AT_OK;
 }
 
@@ -247,7 +266,23 @@ bool at_group_is_lost(const at_group *group)
 
 int at_process_rank(void)
 {
-    return at_group_rank(joined);
+    return joined || launcher() == LAUNCHERS ? at_group_rank(joined) : number_in(launchers[launcher()].rank);
+}
+
+bool at_process_speaks(void)
+{
+    const bool lost_first = joined && joined->broken && joined->lost == 0;
+    return at_process_rank() == (lost_first && joined->rank > 0 ? 1 : 0);
+}
+
+bool at_processes_agree(at_error *error)
+{
+    enum { PATIENCE = 600 };
+    at_error why = {0};
+    at_group *group = joined;
+    if (!joined && at_processes() > 1 && at_group_join(&group, PATIENCE, NULL, &why))
+        at_group_agree(group, error);
+    return error->code == AT_OK;
 }
 
 bool at_group_exchange(at_group *group, const at_part *out, const at_part *in, at_error *error)
@@ -292,6 +327,24 @@ bool at_group_tell(at_group *group, void *bytes, size_t size, at_error *error)
     const bool done = out && exchange(group, out, in, group->rank == 0 ? group->seconds : 0, error);
     free(out);
     return done;
+}
+
+bool at_group_same_build(at_group *group, const char *kernels, at_error *error)
+{
+    struct {
+        char version[64], kernels[64];
+    } first = {0};
+    snprintf(first.version, sizeof first.version, "%s", at_version());
+    snprintf(first.kernels, sizeof first.kernels, "%s", kernels);
+    if (!at_group_tell(group, &first, sizeof first, error))
+        return false;
+    if (strcmp(first.version, at_version()) != 0)
+        return at_fail(error, AT_USAGE, "this is attend %s, and rank 0 runs %s; all need the same build", at_version(),
+                       first.version);
+    return strcmp(first.kernels, kernels) == 0 ||
+           at_fail(error, AT_USAGE,
+                   "it uses the kernels '%s', and rank 0 '%s'; ATTEND_ISA=%s selects them where the processor has them",
+                   kernels, first.kernels, first.kernels);
 }
 
 bool at_group_agree(at_group *group, at_error *error)

@@ -44,8 +44,9 @@ bool at_translate_job(at_search_job job, const at_search_settings *settings, at_
 {
     at_search_settings complete = *settings;
     job.settings = &complete;
-    return settings_fit(job.translator, settings, error) && at_search_complete(&complete, error) &&
-           (settings->split || settings->placeholders ? at_search_passages : at_search)(&job, error);
+    if (settings_fit(job.translator, settings, error))
+        at_search_complete(&complete, error);
+    return at_search_shared(&job, settings->split || settings->placeholders ? at_search_passages : at_search, error);
 }
 
 bool at_translate(at_translator *translator, const at_search_settings *settings, const at_line *lines, int64_t count,
@@ -87,10 +88,10 @@ bool at_align(at_translator *translator, const at_search_settings *settings, con
 {
     const bool has_source = translator->model->kind->has_source;
     if (error->code == AT_OK && count > 0 && has_source == !sources)
-        return at_fail(error, AT_USAGE,
-                       !has_source ? "model '%s' is a language model: it takes no sources beside the text"
-                                   : "model '%s' translates: it needs the sources beside the targets",
-                       translator->model->kind->name);
+        at_fail(error, AT_USAGE,
+                !has_source ? "model '%s' is a language model: it takes no sources beside the text"
+                            : "model '%s' translates: it needs the sources beside the targets",
+                translator->model->kind->name);
     at_search_settings complete = {.first_line = settings->first_line,
                                    .batch = settings->batch,
                                    .wants_weights = settings->wants_weights,
@@ -108,7 +109,9 @@ bool at_align(at_translator *translator, const at_search_settings *settings, con
                                .count = count,
                                .on_result = on_result,
                                .context = context};
-    return error->code == AT_OK && at_search_complete(&complete, error) && at_forced(&job, error);
+    if (error->code == AT_OK)
+        at_search_complete(&complete, error);
+    return at_search_shared(&job, at_forced, error);
 }
 
 bool at_encode(at_translator *translator, const at_search_settings *settings, const at_line *lines, int64_t count,
@@ -120,13 +123,14 @@ bool at_encode(at_translator *translator, const at_search_settings *settings, co
                                    .on_long = settings->on_long,
                                    .stop = settings->stop};
     if (error->code == AT_OK && !translator->model->kind->has_source)
-        return at_fail(error, AT_USAGE, "model '%s' is a language model: it has no encoder",
-                       translator->model->kind->name);
+        at_fail(error, AT_USAGE, "model '%s' is a language model: it has no encoder", translator->model->kind->name);
     const at_search_job job = {.translator = translator,
                                .settings = &complete,
                                .lines = lines,
                                .count = count,
                                .on_result = on_result,
                                .context = context};
-    return error->code == AT_OK && at_search_complete(&complete, error) && at_encode_lines(&job, error);
+    if (error->code == AT_OK)
+        at_search_complete(&complete, error);
+    return at_search_shared(&job, at_encode_lines, error);
 }

@@ -55,9 +55,6 @@ bool at_search_complete(at_search_settings *settings, at_error *error)
     return true;
 }
 
-/* Bytes of text in a window; a unit's features take far more memory than its text. */
-enum { TEXT_WINDOW = 1 << 20, FEATURE_WINDOW = 1 << 16 };
-
 /* A layer and a head that the model has, both counted from 1. */
 static bool head_fits(const at_model *model, const at_search_settings *settings, at_error *error)
 {
@@ -135,15 +132,15 @@ static bool run_job(const at_search_job *job, at_search_batch *run_batch, size_t
 
 bool at_search(const at_search_job *job, at_error *error)
 {
-    return run_job(job, at_search_beam, TEXT_WINDOW, error);
+    return run_job(job, at_search_beam, AT_TEXT_WINDOW, error);
 }
 
 bool at_forced(const at_search_job *job, at_error *error)
 {
-    return run_job(job, at_forced_batch, TEXT_WINDOW, error);
+    return run_job(job, at_forced_batch, AT_TEXT_WINDOW, error);
 }
 
 bool at_encode_lines(const at_search_job *job, at_error *error)
 {
-    return run_job(job, at_encode_batch, FEATURE_WINDOW, error);
+    return run_job(job, at_encode_batch, AT_FEATURE_WINDOW, error);
 }

@@ -72,4 +72,9 @@ bool at_forced(const at_search_job *job, at_error *error);
 /* The encoder only: each line's features, in its at_result. */
 bool at_encode_lines(const at_search_job *job, at_error *error);
 
+/* Runs one of these by all processes that share the translator (search_ranks.c), or by this one alone. An error that is set
+ * before is that of all. */
+typedef bool at_search_runner(const at_search_job *job, at_error *error);
+bool at_search_shared(const at_search_job *job, at_search_runner *run, at_error *error);
+
 #endif

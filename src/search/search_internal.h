@@ -66,6 +66,9 @@ struct at_search_work {
 
 /* ---- search_windows.c: from lines to batches and back */
 
+/* Lines that are taken at once: so many batches, and bytes of text. A unit's features take far more memory than its text. */
+enum { AT_WINDOW_BATCHES = 16, AT_TEXT_WINDOW = 1 << 20, AT_FEATURE_WINDOW = 1 << 16 };
+
 /* Runs work->run_batch over the job's lines, window by window, and delivers the results in order. */
 bool at_search_lines(at_search_work *work);
 /* The units of encoded->line, in the arena; adds to *replaced the invalid sequences. `number`: of the line, from 0. */

@@ -5,8 +5,7 @@
 #include "search/search_internal.h"
 
 enum {
-    WINDOW_BATCHES = 16,    /* batches of lines in a window, */
-    WINDOW_LINES = 1 << 14, /* and lines in one of a stream, whose number is not known */
+    WINDOW_LINES = 1 << 14, /* in a window of a stream, whose number of lines is not known */
     BATCH_UNITS = 64 * 256, /* units of a batch, padding counted, unless one line has more: bounds its memory */
     MOST_LINE = 1 << 28,    /* bytes of a line: offsets are 32 bits, and its arrays must fit into memory */
 };
@@ -345,7 +344,7 @@ static bool deliver(at_search_work *work, const at_sentence *sentences, int64_t 
 
 bool at_search_lines(at_search_work *work)
 {
-    const int64_t most = WINDOW_BATCHES * work->settings->batch;
+    const int64_t most = AT_WINDOW_BATCHES * work->settings->batch;
     bool ended = false;
     for (int64_t from = 0, count = 1; count > 0 && !ended; from += count) {
         at_sentence *sentences = NULL;

@@ -20,7 +20,11 @@ struct at_translator {
     bool calibrated;      /* confidence is 1 / (1 + exp(-(confidence[0] + confidence[1] x))), x the mean */
     double confidence[2]; /* log-probability of a translation's units (search/confidence.c) */
     bool expects;         /* hard attention decodes with the expected context instead of the likeliest source unit */
+    at_group *group;      /* the processes that compute together (search/search_ranks.c); NULL: this one alone */
 };
+
+/* Translators that compute the same have the same number, in this process or another one with the same kernels. */
+bool at_translator_fingerprint(const at_translator *translator, uint64_t *fingerprint, at_error *error);
 
 /* Whether a reader knows the file or folder as a model, intact or not. Fails if it cannot be read. */
 bool at_is_model(const char *path, at_error *error);

@@ -18,9 +18,6 @@ static bool compare(at_trainer *trainer, at_error *error)
 {
     const char *own = at_identity_text(trainer->identity);
     int64_t size = (int64_t)strlen(own) + 1;
-    char kernels[64] = "", version[64] = "";
-    strncpy(kernels, at_kernels_name(), sizeof kernels - 1);
-    strncpy(version, at_version(), sizeof version - 1);
     at_group_tell(trainer->group, &size, sizeof size, error);
     char *first = error->code == AT_OK ? malloc((size_t)size) : NULL;
     if (!first)
@@ -28,15 +25,6 @@ static bool compare(at_trainer *trainer, at_error *error)
     if (at_group_rank(trainer->group) == 0)
         memcpy(first, own, (size_t)size);
     at_group_tell(trainer->group, first, (size_t)size, error);
-    at_group_tell(trainer->group, kernels, sizeof kernels, error);
-    at_group_tell(trainer->group, version, sizeof version, error);
-    if (error->code == AT_OK && strcmp(version, at_version()) != 0)
-        at_fail(error, AT_USAGE, "this is attend %s, and rank 0 runs %s; all need the same build", at_version(),
-                version);
-    if (error->code == AT_OK && strcmp(kernels, at_kernels_name()) != 0)
-        at_fail(error, AT_USAGE,
-                "it uses the kernels '%s', and rank 0 '%s'; ATTEND_ISA=%s selects them where the processor has them",
-                at_kernels_name(), kernels, kernels);
     if (error->code == AT_OK)
         at_trainer_same_as(trainer, first, error);
     free(first);
@@ -66,6 +54,9 @@ bool at_trainer_join(at_trainer *trainer, at_error *error)
                 "there are %d ranks and %lld slices of an update (`accumulate`): every rank needs a slice, so start at "
                 "most %lld ranks or set `accumulate` to %d or more",
                 size, (long long)slices, (long long)(slices < AT_MOST_BRANCHES ? slices : AT_MOST_BRANCHES), size);
+    if (!at_group_agree(trainer->group, error))
+        return false;
+    at_group_same_build(trainer->group, at_kernels_name(), error);
     if (!at_group_agree(trainer->group, error))
         return false;
     compare(trainer, error);
