@@ -114,19 +114,40 @@ static void close_work(at_search_work *work)
     at_buffer_free(&work->text);
 }
 
+struct at_search_memory {
+    at_search_work work;
+};
+
+void at_search_memory_free(at_search_memory *memory)
+{
+    if (memory)
+        close_work(&memory->work);
+    free(memory);
+}
+
 /* Runs the job, each batch by `run_batch`, in windows of at most `window_bytes` of text unless one line has more. */
 static bool run_job(const at_search_job *job, at_search_batch *run_batch, size_t window_bytes, at_error *error)
 {
-    at_search_work work = {.job = job,
-                           .translator = job->translator,
-                           .settings = job->settings,
-                           .error = error,
-                           .has_source = job->translator->model->kind->has_source,
-                           .run_batch = run_batch,
-                           .window_bytes = window_bytes};
-    bool good = error->code == AT_OK && heads_fit(job->translator, job->settings, error) && open_work(&work) &&
-                at_search_lines(&work);
-    close_work(&work);
+    if (error->code != AT_OK || !heads_fit(job->translator, job->settings, error))
+        return false;
+    at_search_memory *memory = job->memory ? *job->memory : NULL;
+    const bool opened = memory;
+    if (!opened && !(memory = calloc(1, sizeof *memory)))
+        return at_no_memory(error, "a search");
+    at_search_work *work = &memory->work;
+    work->job = job;
+    work->translator = job->translator;
+    work->settings = job->settings;
+    work->error = error;
+    work->has_source = job->translator->model->kind->has_source;
+    work->run_batch = run_batch;
+    work->window_bytes = window_bytes;
+    work->without_weights = NULL;
+    const bool good = (opened || open_work(work)) && at_search_lines(work), keeps = good && job->memory;
+    if (job->memory)
+        *job->memory = keeps ? memory : NULL;
+    if (!keeps)
+        at_search_memory_free(memory);
     return good;
 }
 

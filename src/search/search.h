@@ -36,6 +36,10 @@ typedef struct at_extension_observer {
     void *context;
 } at_extension_observer;
 
+/* What a caller keeps from one search to the next with the same translator, so that these allocate nothing: NULL at first. */
+typedef struct at_search_memory at_search_memory;
+void at_search_memory_free(at_search_memory *memory);
+
 /* One call: the lines, how to search them, and who gets the results. */
 typedef struct at_search_job {
     at_translator *translator;
@@ -53,6 +57,7 @@ typedef struct at_search_job {
     bool *not_finite; /* NULL, or becomes true if the job fails because the model's numbers are not finite */
     bool wants_ends;  /* of at_search: at_result_ends is called for its results */
     const at_extension_observer *extensions; /* of the search of one line; NULL: none */
+    at_search_memory **memory; /* of the calls before; NULL again after one that fails. NULL: it is not kept */
 } at_search_job;
 
 /* The job by these settings, in which 0 is a default, as by at_translate. */

@@ -128,12 +128,11 @@ void at_http_suspend(void *context)
 void at_http_resume(exchange *x)
 {
     at_server *server = x->server;
-    pthread_mutex_lock(&server->lock);
-    const bool first = !server->done;
-    x->next = server->done;
-    server->done = x;
-    pthread_mutex_unlock(&server->lock);
-    if (first)
+    exchange *before = atomic_load(&server->done);
+    do
+        x->next = before;
+    while (!atomic_compare_exchange_weak(&server->done, &before, x));
+    if (!before)
         wake(server);
 }
 
@@ -206,8 +205,6 @@ static bool look_around(at_server *server)
     if (read(server->wakes, &count, sizeof count) < 0)
         return true;
     pthread_mutex_lock(&server->lock);
-    exchange *done = server->done;
-    server->done = NULL;
     const bool ending = server->ending, quiesces = server->draining && !server->quiesced;
     if (quiesces) {
         mhd->quiesce_daemon(server->daemon); /* then the socket is ours again */
@@ -215,7 +212,7 @@ static bool look_around(at_server *server)
         pthread_cond_broadcast(&server->changed);
     }
     pthread_mutex_unlock(&server->lock);
-    for (exchange *x = done, *next; x; x = next) {
+    for (exchange *x = atomic_exchange(&server->done, NULL), *next; x; x = next) {
         next = x->next;
         mhd->resume_connection(x->connection);
     }
@@ -261,12 +258,14 @@ bool at_http_load(at_error *error)
 
 static bool start_daemon(at_server *server, at_error *error)
 {
+    enum { HEADERS = 16 << 10 }; /* bytes of a request before its body; libmicrohttpd clears so many for each request */
     const at_server_settings *s = &server->settings;
     unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME;
     struct MHD_OptionItem options[] = {
         {MHD_OPTION_LISTEN_SOCKET, server->socket, NULL},
         {MHD_OPTION_CONNECTION_LIMIT, s->max_connections, NULL},
         {MHD_OPTION_PER_IP_CONNECTION_LIMIT, s->max_per_address, NULL},
+        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, HEADERS, NULL},
         {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, server},
         {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)on_begin, server},
         {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_end, server},

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "search/search.h"
 #include "serve/serve_internal.h"
 
 enum { BATCH = 64 };
@@ -59,6 +58,7 @@ static void gather(const at_queue *queue, search *s)
             if (at[i] >= fitting[i]->lines)
                 continue;
             s->job[s->count] = fitting[i];
+            fitting[i]->searched = true;
             s->index[s->count] = at[i];
             s->line[s->count++] = fitting[i]->line[at[i]];
             at[i] = next_open(fitting[i], at[i] + 1);
@@ -124,7 +124,8 @@ static bool run(at_queue *queue, search *s, int64_t from, int64_t count, at_erro
                                .count = count,
                                .on_result = on_result,
                                .context = s,
-                               .wants_ends = s->aligns};
+                               .wants_ends = s->aligns,
+                               .memory = &first->served->pair[first->pair].memory};
     return at_translate_job(job, &settings, error);
 }
 
@@ -147,7 +148,7 @@ static void run_all(at_queue *queue, search *s)
 
 /* Takes jobs that are done, failed or late from the queue, and those of the last search that are not behind all others.
  * Returns those that are finished. Needs the lock. */
-static at_job *settle(at_queue *queue, const search *last, double now)
+static at_job *settle(at_queue *queue, double now)
 {
     at_job *done = NULL, **done_end = &done, *kept = NULL, **kept_end = &kept, *later = NULL, **later_end = &later;
     queue->lines = 0;
@@ -155,16 +156,14 @@ static at_job *settle(at_queue *queue, const search *last, double now)
         next = job->next;
         job->next = NULL;
         job->open = 0;
-        bool searched = false;
         for (int64_t i = next_open(job, job->from); i < job->lines; i = next_open(job, i + 1))
             job->open++;
-        for (int64_t i = 0; i < last->count; i++)
-            searched |= last->job[i] == job;
         if (job->open > 0 && job->error.code != AT_OK)
             job->status = 500;
         else if (job->open > 0 && (queue->ending || now >= job->deadline))
             job->status = 503;
-        at_job ***end = job->open < 1 || job->status ? &done_end : searched ? &later_end : &kept_end;
+        at_job ***end = job->open < 1 || job->status ? &done_end : job->searched ? &later_end : &kept_end;
+        job->searched = false;
         **end = job;
         *end = &job->next;
         if (end != &done_end)
@@ -192,8 +191,7 @@ static void *search_always(void *context)
     search lines = {0}, *s = &lines;
     pthread_mutex_lock(&queue->lock);
     for (;;) {
-        at_job *done = settle(queue, s, at_seconds());
-        s->count = 0;
+        at_job *done = settle(queue, at_seconds());
         if (done) {
             pthread_mutex_unlock(&queue->lock);
             finish(done);

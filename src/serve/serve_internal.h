@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "lesson/lesson.h"
+#include "search/search.h"
 #include "text/html.h"
 #include "text/marks.h"
 #include "text/sentences.h"
@@ -68,8 +69,9 @@ void at_keys_free(at_keys *keys);
 typedef struct at_pair {
     const char *source, *target, *path; /* those of the settings */
     at_translator *translator;
-    at_translator *looker; /* its clone, of the thread that answers the page */
-    at_splitter *splitter; /* of the thread of the connections; NULL: lines are translated whole */
+    at_search_memory *memory; /* of its searches */
+    at_translator *looker;    /* its clone, of the thread that answers the page */
+    at_splitter *splitter;    /* of the thread of the connections; NULL: lines are translated whole */
 } at_pair;
 
 /* What is read anew by a reload. Owners count references, and the last one releases it. */
@@ -121,6 +123,7 @@ struct at_job {
     at_answer *answer; /* [lines, best] the first of a line has no text until it is translated */
     int64_t open;      /* lines without an answer */
     int64_t from;      /* those before it have one */
+    bool searched;     /* lines of it were in the last search */
     double deadline;
     int status; /* 0, or that of a refusal */
     at_error error;
@@ -337,13 +340,13 @@ struct at_server {
     struct MHD_Daemon *daemon;
     pthread_t thread; /* of the connections */
     bool started;
-    int wakes;            /* an eventfd: the thread is to look at what follows; -1: none */
-    pthread_mutex_t lock; /* of what follows */
+    int wakes;                       /* an eventfd: the thread is to look at what follows; -1: none */
+    _Atomic(struct exchange *) done; /* those whose translation or answer was found; needs no lock */
+    pthread_mutex_t lock;            /* of what follows */
     pthread_cond_t changed;
     at_served *served;
     at_metrics metrics;
     at_connection *connections;
-    struct exchange *done; /* those whose translation or answer was found */
     int64_t open_requests;
     bool draining, quiesced, ending;
 };

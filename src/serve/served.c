@@ -186,6 +186,7 @@ void at_served_release(at_served *served)
     if (!served || atomic_fetch_sub(&served->owners, 1) > 1)
         return;
     for (int i = 0; i < served->count; i++) {
+        at_search_memory_free(served->pair[i].memory);
         at_translator_free(served->pair[i].looker);
         at_translator_free(served->pair[i].translator);
         at_splitter_free(served->pair[i].splitter);

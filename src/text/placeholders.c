@@ -35,6 +35,8 @@ static size_t address(const char *at, const char *end)
 {
     static const char *const starts[] = {"http://", "https://", "ftp://", "mailto:", "www."};
     size_t begins = 0;
+    if (!strchr("hHfFmMwW", *at))
+        return 0;
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
         const size_t size = strlen(starts[i]);
         if ((size_t)(end - at) > size && strncasecmp(at, starts[i], size) == 0)
@@ -124,20 +126,34 @@ static size_t number_size(const char *at, const char *end)
     return size > 0 && at + size < end && is_letter(at[size]) ? 0 : size;
 }
 
+/* What is known by its first byte. */
+static size_t marked(const char *at, const char *end)
+{
+    switch (*at) {
+    case '{':
+    case '$':
+        return bracketed(at, end);
+    case '%':
+        return conversion(at, end);
+    case '&':
+        return character(at, end);
+    default:
+        return (size_t)(end - at) >= strlen(AT_OBJECT) && memcmp(at, AT_OBJECT, strlen(AT_OBJECT)) == 0
+                   ? strlen(AT_OBJECT)
+                   : 0;
+    }
+}
+
 bool at_placeholder_next(at_line line, size_t *from, at_line *found, bool *number)
 {
     const char *const end = line.text + line.size;
+    const bool mails = line.size > *from && memchr(line.text + *from, '@', line.size - *from);
     for (const char *at = line.text + *from; at < end; at++) {
         const bool in_word = at > line.text && (is_letter(at[-1]) || is_digit(at[-1]));
-        size_t size = bracketed(at, end);
-        size = size ? size : conversion(at, end);
-        size = size ? size : character(at, end);
-        size = size || (size_t)(end - at) < strlen(AT_OBJECT) || memcmp(at, AT_OBJECT, strlen(AT_OBJECT)) != 0
-                   ? size
-                   : strlen(AT_OBJECT);
+        size_t size = marked(at, end);
         if (!size && !in_word)
             size = address(at, end);
-        if (!size && !in_word)
+        if (!size && !in_word && mails)
             size = mail(at, end);
         *number = !size && is_digit(*at) && !in_word;
         if (*number)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # load.sh ATTEND MODEL LINES SECONDS: attend serve under load on this machine, with a model from de to en and source lines of its own.
 #   1. 256 connections for SECONDS: every answer has the bytes of attend translate; p50 and p99.
-#   2. The throughput of 256 connections (wrk, if it is there) beside that of attend translate on the same lines, in turn, three times.
+#   2. The throughput of 256 connections (wrk, if it is there) beside that of attend translate on the same lines, in turn, three times; and the
+#      processor time of both for a line, which other work on the machine changes less.
 #   3. 1,000 slow connections, and a healthy one from another address.
 #   4. The memory of the server, after the first third and at the end.
 # Exits with 1 if an answer is wrong, a connection is closed that was used, the healthy connection waits for more than 5 seconds, or memory grows, in a minute or more, by more
@@ -24,6 +25,8 @@ start() {
 end() { kill -TERM $server; wait $server || complain "the server ends with $?"; server=; }
 memory() { awk '/^VmRSS/ { print $2 }' /proc/$server/status; }
 now() { date +%s.%N; }
+used() { awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print 1000 * ($12 + $13) / hz }' /proc/$server/stat; } # ms of processor time
+TIMEFORMAT='%U %S'
 
 "$attend" translate -m "$model" <"$lines" >"$work/expected"
 start --connections 300 --per-address 300 --queue 100000
@@ -50,12 +53,14 @@ print('function request() n = n % #bodies + 1; return wrk.format(nil, "/translat
 LUA
     share=$(awk -v s="$seconds" 'BEGIN { s /= 3; print (s < 2 ? 2 : s > 20 ? 20 : int(s)) }')
     for round in 1 2 3; do
-        begun=$(now)
-        "$attend" translate -m "$model" <"$lines" >/dev/null
-        alone=$(awk -v a="$begun" -v b="$(now)" -v n="$(wc -l <"$lines")" 'BEGIN { printf "%.1f", n / (b - a) }')
+        count=$(wc -l <"$lines") begun=$(now)
+        { time "$attend" translate -m "$model" <"$lines" >/dev/null; } 2>"$work/time"
+        alone=$(awk -v a="$begun" -v b="$(now)" -v n="$count" 'BEGIN { printf "%.1f", n / (b - a) }')
+        before=$(used)
         wrk -t1 -c256 -d"${share}s" --timeout 30s --latency -s "$work/ask.lua" "$at" >"$work/wrk"
-        awk -v round=$round -v alone="$alone" '/Requests\/sec/ { rate = $2 } /99%/ { p99 = $2 } /50%/ { p50 = $2 } /Non-2xx/ { bad = $NF }
-            END { printf "wrk %d: %.1f lines/s, attend translate %.1f lines/s, ratio %.2f, p50 %s, p99 %s, refused %d\n", round, rate, alone, rate / alone, p50, p99, bad }' "$work/wrk"
+        awk -v round=$round -v alone="$alone" -v ms="$(awk -v a="$before" -v b="$(used)" 'BEGIN { print b - a }')" \
+            -v each="$(awk -v n="$count" '{ print 1000 * ($1 + $2) / n }' "$work/time")" '/requests in/ { n = $1 } /Requests\/sec/ { rate = $2 } /99%/ { p99 = $2 } /50%/ { p50 = $2 } /Non-2xx/ { bad = $NF }
+            END { printf "wrk %d: %.1f lines/s, attend translate %.1f lines/s, ratio %.2f, p50 %s, p99 %s, refused %d; processor time %.3f and %.3f ms a line\n", round, rate, alone, rate / alone, p50, p99, bad, ms / n, each }' "$work/wrk"
     done
 else
     echo "SKIPPED: wrk is not installed"
