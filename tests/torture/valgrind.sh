@@ -171,9 +171,11 @@ call 0 serve --watch bahdanau.log.jsonl --port 0 --check --no-isolation
 call 2 serve -m de-de=bahdanau
 call 0 demo self-attention
 for demo in $("$attend" list demos | sed -n 's/^  \([a-z-]*\)  .*/\1/p'); do
-    case $demo in # dates would train for an hour, and scenes too
-    self-attention | dates) ;;
+    case $demo in # those that train get small models, and two would still take too long
+    self-attention | dates | transformer) ;;
     scenes) also 0 demo scenes 1 --hidden 4 ;;
+    antonyms | beer) also 0 demo "$demo" --hidden 4 ;;
+    rnn-vs-attention) also 0 demo rnn-vs-attention 16 ;;
     *) also 0 demo "$demo" ;;
     esac
 done
