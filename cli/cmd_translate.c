@@ -13,7 +13,7 @@ typedef struct translate_options {
     at_texts models;
     const char *head, *input, *output, *glossary, *split_language;
     int alignment, hard_decoding;
-    int64_t beam, n_best, batch_size, max_length, max_source, top_k, no_repeat;
+    int64_t beam, n_best, alternatives, batch_size, max_length, max_source, top_k, no_repeat;
     double rank_timeout, length_penalty, normalise, coverage_penalty, sample, top_p, max_length_factor,
         min_length_factor;
     bool scores, confidence, replace_unknown, prefix, coverage, placeholders, split;
@@ -87,6 +87,9 @@ static const at_setting table[] = {
      .help = "the file to write: complete, or not there (default: the standard output)", .letter = 'o'},
     {AT_SETTING_COUNT, "n-best", "N", offsetof(translate_options, n_best), NULL, 1, 10000,
      .help = "up to N lines for each line: LINENO ||| text ||| F0= log-probability ||| what it was ranked by"},
+    {AT_SETTING_COUNT, "alternatives", "N", offsetof(translate_options, alternatives), NULL, 1, 10000,
+     .help = "the N likeliest units after the start of each line (see --prefix), the likeliest first, each with the "
+             "text that goes on greedily from there: LINENO ||| text ||| unit ||| P= its probability"},
     {AT_SETTING_SWITCH, "scores", .offset = offsetof(translate_options, scores),
      .help = "after the text: ||| F0= log-probability ||| what it was ranked by"},
     {AT_SETTING_SWITCH, "confidence", .offset = offsetof(translate_options, confidence),
@@ -117,18 +120,26 @@ typedef struct job {
     line_output output;
     at_error *error;
     bool soft, hard, ranked; /* ranked: n-best */
+    bool branches;           /* alternatives */
     bool waits;              /* for a line, with nothing left to translate */
     int64_t replaced, first_replaced;
     int64_t terms; /* of the glossary that are not as they should be */
     long_lines long_lines;
 } job;
 
+/* A line without a unit has one empty hypothesis, which was not searched for. */
+static void print_branch(FILE *out, const at_result *result, const at_hypothesis *h)
+{
+    const int64_t unit = at_alternatives_from(result);
+    fprintf(out, " ||| %s ||| P= %.6f", h->names ? h->names[unit] : "</s>", h->names ? exp(h->penalised) : 1.0);
+}
+
 static bool print_hypothesis(job *j, int64_t line, const at_result *result, const at_hypothesis *h)
 {
     FILE *out = j->output.stream;
     if (j->hard && !h->links && h->count > 0)
         return fail(j->error, AT_UNSUPPORTED, "--alignment: this model has no attention to align by");
-    if (j->ranked)
+    if (j->ranked || j->branches)
         fprintf(out, "%lld ||| ", (long long)line);
     fwrite(h->text, 1, h->size, out);
     if (j->soft || j->hard)
@@ -147,6 +158,8 @@ static bool print_hypothesis(job *j, int64_t line, const at_result *result, cons
         if (!good)
             return fail(j->error, AT_MEMORY, "out of memory for an alignment");
     }
+    if (j->branches)
+        print_branch(out, result, h);
     if (j->ranked || j->options->scores)
         fprintf(out, " ||| F0= %.4f ||| %.4f", h->score, h->penalised);
     if (j->options->confidence) {
@@ -162,7 +175,9 @@ static bool print_result(void *context, int64_t line, const at_result *result)
     job *j = context;
     if (result->replaced && !j->replaced++)
         j->first_replaced = line + 1;
-    for (int64_t i = 0; i < result->count; i++)
+    const int64_t count =
+        j->branches && result->count > j->options->alternatives ? j->options->alternatives : result->count;
+    for (int64_t i = 0; i < count; i++)
         if (!print_hypothesis(j, line, result, &result->best[i]))
             return false;
     return true;
@@ -270,9 +285,12 @@ static bool translate(job *j, at_translator *translator, const at_glossary *glos
                                    .max_source =
                                        o->max_source == UNSET ? at_translator_most_units(translator) : o->max_source,
                                    .on_long = note_long};
+    if (j->branches) /* two at least, which tell where they differ */
+        settings.beam = settings.n_best = o->alternatives > 2 ? o->alternatives : 2;
     j->translator = translator;
     j->long_lines.continues = !at_translator_has_source(translator);
-    return at_translate_stream(translator, &settings, next_line, print_result, j, error);
+    return j->branches ? at_alternatives_stream(translator, &settings, next_line, print_result, j, error)
+                       : at_translate_stream(translator, &settings, next_line, print_result, j, error);
 }
 
 static bool check(const translate_options *o, at_error *error)
@@ -301,6 +319,17 @@ static bool check(const translate_options *o, at_error *error)
                     : o->coverage ? "--coverage"
                     : o->prefix   ? "--prefix"
                                   : "--sample");
+    if (o->alternatives != UNSET &&
+        (o->beam > 1 || o->n_best != UNSET || !isnan(o->sample) || o->glossary || o->split || o->placeholders))
+        return fail(
+            error, AT_USAGE,
+            "--alternatives goes on greedily from each of the likeliest units, so it cannot be combined with %s",
+            o->beam > 1          ? "--beam"
+            : o->n_best != UNSET ? "--n-best"
+            : !isnan(o->sample)  ? "--sample"
+            : o->glossary        ? "--glossary"
+            : o->split           ? "--split"
+                                 : "--placeholders");
     if (!isnan(o->sample) && o->glossary)
         return fail(error, AT_USAGE, "--glossary is for search, so it cannot be combined with --sample");
     if (isnan(o->sample) && o->n_best != UNSET && o->n_best > o->beam)
@@ -316,7 +345,11 @@ static int run(void *options, int word_count, char **words)
     const bool named = model;
     if (model_word("translate", &model, &word_count, &words, &error) && model && !named)
         at_setting_parse(option_named(&command_translate, "model"), NULL, model, o, &error);
-    job j = {.options = o, .error = &error, .ranked = o->n_best != UNSET, .long_lines.quiet = o->common.quiet};
+    job j = {.options = o,
+             .error = &error,
+             .ranked = o->n_best != UNSET,
+             .branches = o->alternatives != UNSET,
+             .long_lines.quiet = o->common.quiet};
     at_group_join(&j.group, o->rank_timeout, NULL, &error);
     j.soft = o->alignment == ALIGNMENT_SOFT;
     j.hard = o->alignment == ALIGNMENT_HARD;
@@ -364,6 +397,7 @@ const cli_command command_translate = {
                 "  attend translate -m de-en.safetensors --beam 6 --length-penalty 0.6 --n-best 3 < test.de\n"
                 "  attend translate -m seed1.safetensors -m seed2.safetensors -m seed3.safetensors --beam 5 < test.de\n"
                 "  printf 'ein Bier\\tI would\\n' | attend translate -m de-en.safetensors --prefix\n"
+                "  printf 'ein Bier\\tI would\\n' | attend translate -m de-en.safetensors --prefix --alternatives 5\n"
                 "  echo 'Once upon' | attend translate -m tales.safetensors --sample 0.8 --top-k 40",
     .options = table,
     .size = sizeof(translate_options),

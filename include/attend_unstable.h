@@ -130,9 +130,14 @@ AT_API void at_glossary_free(at_glossary *glossary);
 
 /* What a target can go on with after a given start: as at_translate, but the `n_best` likeliest units after the start of a
  * line (`prefix`) are hypotheses of their own from there on, and each goes on greedily. They come in the order of the
- * probabilities of these units, whose logarithm is `penalised`. `beam` must be `n_best`; fails as at_translate does. */
+ * probabilities of these units, whose logarithm is `penalised`, and have names. `beam` must be `n_best`; fails as
+ * at_translate and at_translate_stream do. */
 AT_API bool at_alternatives(at_translator *translator, const at_search_settings *settings, const at_line *lines,
                             int64_t count, at_on_result *on_result, void *context, at_error *error);
+AT_API bool at_alternatives_stream(at_translator *translator, const at_search_settings *settings,
+                                   at_next_line *next_line, at_on_result *on_result, void *context, at_error *error);
+/* Of such a result with an `n_best` of 2 or more: the first unit that differs, as all begin with the start. */
+AT_API int64_t at_alternatives_from(const at_result *result);
 
 /* The queries and keys that the weights of a map come from, as they are multiplied: projected, and rotated if the model
  * does that. */

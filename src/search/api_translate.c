@@ -57,15 +57,10 @@ bool at_translate(at_translator *translator, const at_search_settings *settings,
     return at_translate_job(job, settings, error);
 }
 
-bool at_alternatives(at_translator *translator, const at_search_settings *settings, const at_line *lines, int64_t count,
-                     at_on_result *on_result, void *context, at_error *error)
+/* Either of lines from an array, or of a stream. */
+static bool branch(at_search_job job, const at_search_settings *settings, at_error *error)
 {
-    const at_search_job job = {.translator = translator,
-                               .lines = lines,
-                               .count = count,
-                               .on_result = on_result,
-                               .context = context,
-                               .branches = true};
+    job.branches = true;
     if (error->code == AT_OK && settings->temperature > 0)
         return at_fail(error, AT_USAGE, "alternatives are searched for, not sampled: there is no temperature");
     if (error->code == AT_OK && (settings->glossary || settings->split || settings->placeholders))
@@ -73,6 +68,31 @@ bool at_alternatives(at_translator *translator, const at_search_settings *settin
             error, AT_USAGE,
             "alternatives go on greedily, one whole line each: without a glossary, sentences and placeholders");
     return at_translate_job(job, settings, error);
+}
+
+bool at_alternatives(at_translator *translator, const at_search_settings *settings, const at_line *lines, int64_t count,
+                     at_on_result *on_result, void *context, at_error *error)
+{
+    const at_search_job job = {
+        .translator = translator, .lines = lines, .count = count, .on_result = on_result, .context = context};
+    return branch(job, settings, error);
+}
+
+bool at_alternatives_stream(at_translator *translator, const at_search_settings *settings, at_next_line *next_line,
+                            at_on_result *on_result, void *context, at_error *error)
+{
+    const at_search_job job = {
+        .translator = translator, .next_line = next_line, .on_result = on_result, .context = context};
+    return branch(job, settings, error);
+}
+
+int64_t at_alternatives_from(const at_result *result)
+{
+    const at_hypothesis *a = &result->best[0], *b = &result->best[result->count - 1];
+    int64_t at = 0;
+    while (at < a->count && at < b->count && a->ids[at] == b->ids[at])
+        at++;
+    return at;
 }
 
 bool at_translate_stream(at_translator *translator, const at_search_settings *settings, at_next_line *next_line,

@@ -76,6 +76,7 @@ static int describe(const at_search_job *job, trait traits[MOST_TRAITS], at_erro
     add_trait(traits, &n, "head", "%d.%d", s->layer, s->head);
     add_trait(traits, &n, "align-shift", "%d", s->align_shift);
     add_trait(traits, &n, "prefix", "%d", s->prefix);
+    add_trait(traits, &n, "alternatives", "%d", job->branches);
     add_trait(traits, &n, "split", "%s", s->split ? s->split : "no");
     add_trait(traits, &n, "placeholders", "%d", s->placeholders);
     add_trait(traits, &n, "replace-unknown", "%d", s->replace_unknown);

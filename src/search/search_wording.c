@@ -94,7 +94,7 @@ static bool name_target(at_search_work *work, const at_sentence *sentence, at_hy
 
 bool at_search_names(const at_search_work *work)
 {
-    return work->settings->wants_weights || work->job->observer;
+    return work->settings->wants_weights || work->job->observer || work->job->branches;
 }
 
 bool at_search_name_source(at_search_work *work, at_sentence *sentence)

@@ -175,16 +175,6 @@ static bool on_best(void *context, int64_t line, const at_result *result)
     return a->best || no_memory(a->error);
 }
 
-/* The unit where the hypotheses branch off: the first that differs. */
-static int64_t first_difference(const at_result *result)
-{
-    const at_hypothesis *a = &result->best[0], *b = &result->best[result->count - 1];
-    int64_t at = 0;
-    while (at < a->count && at < b->count && a->ids[at] == b->ids[at])
-        at++;
-    return at;
-}
-
 /* The end of the word that an alternative has after the start; within a script without blanks, of the unit. */
 static size_t end_of_word(const at_hypothesis *h, at_line start, int64_t branch, size_t *from)
 {
@@ -222,7 +212,7 @@ static bool has_start(const json_t *list, const char *text, size_t size)
 static bool on_alternatives(void *context, int64_t line, const at_result *result)
 {
     alternatives *a = context;
-    const int64_t branch = first_difference(result);
+    const int64_t branch = at_alternatives_from(result);
     bool good = true;
     (void)line;
     for (int64_t i = 0; i < result->count && good; i++) {
@@ -257,7 +247,6 @@ char *at_look_alternatives(const at_look *look, at_error *error)
         no_memory(error);
     bool good = at_translate(look->translator, &settings, &line, 1, on_best, &a, error);
     settings.beam = settings.n_best = look->count;
-    settings.wants_weights = at_translator_heads(look->translator, &(int){0}, &(int){0}); /* for the names of units */
     good =
         good && (look->count < 1 || at_alternatives(look->translator, &settings, &line, 1, on_alternatives, &a, error));
     json_t *answer = json_object();

@@ -27,6 +27,7 @@ same_file plain.state tsv.state # a model has the names of its files
 # It goes on from every line, the empty one too; unknown words stay as they were written.
 printf 'a b\n\nh\nzz a b\n' >in
 "$attend" translate -m lm <in >out
+same_file <(sed -n 1p out) <(head -1 in | "$attend" translate -m lm --alternatives 2 | awk -F' [|][|][|] ' 'NR == 1 { print $2 }')
 equal 4 "$(wc -l <out)" "lines out"
 equal "a b c d e" "$(sed -n 1p out)" "a line goes on"
 equal "h g f e" "$(sed -n 3p out)" "another line goes on"

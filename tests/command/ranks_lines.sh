@@ -28,6 +28,7 @@ same 2 translate -m other --alignment hard --coverage --prefix --batch-size 8
 same 3 translate -m model --glossary glossary --beam 2 --max-source 50
 same 2 translate -m lm --sample 1 --top-k 5 --seed 3 --n-best 2 --batch-size 8 --max-length 20
 same 2 translate -m model --split --placeholders
+same 2 translate -m model --alternatives 3 --batch-size 8
 same 3 align -m model --source source --target target --scores --coverage --batch-size 8
 same 2 align -m model --source source --target target --head best
 same 3 score perplexity -m model --source source --reference target --json

@@ -73,6 +73,22 @@ for options in "--beam 4 --n-best 3 --scores" "--sample 2 --n-best 2 --alignment
     ! sed -n '/^0 |||/s/^0 ||| //p' judge | grep -v '^b zz' || fail "translate --prefix $options begins otherwise"
 done
 
+# What else can follow: the first is what the search goes on with, each goes on as if it had been given, and the probabilities of all units
+# sum to 1.
+"$attend" translate -m model --prefix --alternatives 4 --batch-size 64 --threads 1 <begun >judge
+"$attend" translate -m model --prefix --alternatives 4 --batch-size 1 --threads 2 <begun >other
+same_file judge other
+equal "0 0 0 0 1 1 1 1 2 3" "$(cut -d' ' -f1 judge | paste -sd' ')" "lines of alternatives"
+equal "2 ||| d e ||| </s> ||| P= 1.000000/3 |||  ||| </s> ||| P= 1.000000" "$(tail -2 judge | paste -sd/)" "alternatives without a source"
+equal "$(sed -n 1,2p out | paste -sd/)" "$(awk -F' [|][|][|] ' '$1 < 2 && !seen[$1]++ { print $2 }' judge | paste -sd/)" "the likeliest alternatives"
+awk -F' [|][|][|] ' '$1 < 2 && $3 != "</s>" { print "a b c\t" ($1 ? "" : "b zz ") $3 }' judge | "$attend" translate -m model --prefix >other
+same_file other <(awk -F' [|][|][|] ' '$1 < 2 && $3 != "</s>" { print $2 }' judge)
+same_file <(sed -n 1p judge) <(head -1 begun | "$attend" translate -m model --prefix --alternatives 1)
+equal "1.0000 1" "$("$attend" translate -m model --alternatives 1000 <<<'a b c' | awk '{ p = $NF; sum += p; if (NR > 1 && p > last) bad = 1; last = p } END { printf "%.4f %d", sum, !bad }')" "the sum of all probabilities, in order"
+equal "F0= ||| 1" "$("$attend" translate -m model --alternatives 1 --scores <<<'a b c' | awk '{ print $(NF - 3), $(NF - 1), exp($NF) - $(NF - 5) < 1e-4 }')" "alternatives with scores"
+refuse 2 "--alternatives goes on greedily from each of the likeliest units, so it cannot be combined with --beam" translate -m model --alternatives 2 --beam 2
+refuse 2 "--alternatives goes on greedily from each of the likeliest units, so it cannot be combined with --placeholders" translate -m model --alternatives 2 --placeholders
+
 # Lines are answered as they come: the second is written only after the first was answered.
 mkfifo to
 exec 3<>to
