@@ -144,7 +144,7 @@ static double now(void)
 }
 
 /* Begins to send or to receive a part, in messages of at most MOST_BYTES. */
-static bool post(at_group *g, bool sends, at_part part, int other, at_error *error)
+static bool post(at_group *g, bool sends, at_part part, int other, int number, at_error *error)
 {
     for (size_t at = 0; at < part.size; at += MOST_BYTES) {
         const size_t left = part.size - at;
@@ -160,8 +160,8 @@ static bool post(at_group *g, bool sends, at_part part, int other, at_error *err
         char *bytes = (char *)part.bytes + at;
         message *m = &g->message[g->messages++];
         m->other = other;
-        const int result = sends ? mpi.Isend(bytes, size, mpi.byte, other, 0, mpi.world, &m->request)
-                                 : mpi.Irecv(bytes, size, mpi.byte, other, 0, mpi.world, &m->request);
+        const int result = sends ? mpi.Isend(bytes, size, mpi.byte, other, number, mpi.world, &m->request)
+                                 : mpi.Irecv(bytes, size, mpi.byte, other, number, mpi.world, &m->request);
         if (result != MPI_SUCCESS)
             return at_fail(error, AT_FAILED, "MPI cannot exchange messages with rank %d", other);
     }
@@ -205,22 +205,46 @@ static bool await(at_group *g, double seconds, at_error *error)
     return error->code == AT_OK;
 }
 
+static bool is_whole(const at_group *g, at_error *error)
+{
+    return error->code == AT_OK && (!g->broken || at_fail(error, AT_FAILED, "a rank of this group was lost before"));
+}
+
+/* After an attempt to exchange messages: remembers whether it was the last that can be made. */
+static bool keep(at_group *g, bool good)
+{
+    if (!good && !g->broken) {
+        g->broken = true;
+        g->lost = g->messages > 0 ? g->message[0].other : 0;
+    }
+    return good;
+}
+
+bool at_group_begin(at_group *group, bool sends, int other, int number, at_part part, at_error *error)
+{
+    return is_whole(group, error) && keep(group, post(group, sends, part, other, number, error));
+}
+
+bool at_group_go_on(at_group *group, at_error *error)
+{
+    return is_whole(group, error) && keep(group, settle(group, error));
+}
+
+bool at_group_await(at_group *group, at_error *error)
+{
+    return is_whole(group, error) && keep(group, await(group, group->seconds, error));
+}
+
 static bool exchange(at_group *g, const at_part *out, const at_part *in, double seconds, at_error *error)
 {
-    if (error->code != AT_OK)
+    if (!is_whole(g, error))
         return false;
-    if (g->broken)
-        return at_fail(error, AT_FAILED, "a rank of this group was lost before");
     bool good = true;
-    g->messages = 0;
     for (int i = 1; good && i < g->size; i++)
-        good = post(g, false, in[(g->rank + i) % g->size], (g->rank + i) % g->size, error);
+        good = post(g, false, in[(g->rank + i) % g->size], (g->rank + i) % g->size, 0, error);
     for (int i = 1; good && i < g->size; i++)
-        good = post(g, true, out[(g->rank + i) % g->size], (g->rank + i) % g->size, error);
-    good = good && await(g, seconds, error);
-    g->broken = !good;
-    g->lost = !good && g->messages > 0 ? g->message[0].other : 0;
-    return good;
+        good = post(g, true, out[(g->rank + i) % g->size], (g->rank + i) % g->size, 0, error);
+    return keep(g, good && await(g, seconds, error));
 }
 #else
 struct at_group {
@@ -246,6 +270,22 @@ static bool exchange(at_group *g, const at_part *out, const at_part *in, double 
 {
     (void)out, (void)in, (void)seconds;
     return at_fail(error, AT_UNSUPPORTED, "a group of %d ranks needs MPI", g->size);
+}
+
+bool at_group_begin(at_group *group, bool sends, int other, int number, at_part part, at_error *error)
+{
+    (void)sends, (void)other, (void)number;
+    return exchange(group, &part, &part, 0, error);
+}
+
+bool at_group_go_on(at_group *group, at_error *error)
+{
+    return exchange(group, NULL, NULL, 0, error);
+}
+
+bool at_group_await(at_group *group, at_error *error)
+{
+    return exchange(group, NULL, NULL, 0, error);
 }
 #endif
 

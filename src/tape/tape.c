@@ -1,4 +1,4 @@
-#include "tape/tape.h"
+#include "tape/params.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +18,7 @@ struct at_tape {
     at_node *last;
     void (*finish)(at_tape *tape, void *kept); /* the deferred work, see at_tape_defer */
     void *kept;
+    const at_watch *watch; /* NULL: nobody watches */
 };
 
 at_tape *at_tape_new(at_arena *arena, bool records)
@@ -49,6 +50,11 @@ void **at_tape_defer(at_tape *tape, void (*finish)(at_tape *tape, void *kept))
 {
     tape->finish = finish;
     return &tape->kept;
+}
+
+void at_tape_watch(at_tape *tape, const at_watch *watch)
+{
+    tape->watch = watch;
 }
 
 bool at_tape_records(const at_tape *tape)
@@ -335,6 +341,38 @@ static bool reached(at_node *node)
     return any;
 }
 
+/* The parameter that an input is, or is a view of; -1: none that is watched. */
+static int watched(const at_watch *watch, at_tensor *input)
+{
+    return input && root_of(input)->params == watch->params ? root_of(input)->param : -1;
+}
+
+/* Counts the reads of every parameter. Those without any have their gradients. */
+static void begin_watch(const at_tape *tape)
+{
+    const at_watch *watch = tape->watch;
+    const int number = at_params_number(watch->params);
+    memset(watch->uses, 0, (size_t)number * sizeof *watch->uses);
+    for (const at_node *node = tape->last; node; node = node->previous)
+        for (int i = 0; i < node->input_count; i++)
+            if (watched(watch, node->inputs[i]) >= 0)
+                watch->uses[watched(watch, node->inputs[i])]++;
+    for (int p = 0; p < number; p++)
+        if (watch->uses[p] == 0)
+            watch->complete(watch->context, p);
+}
+
+static void tell_watch(const at_tape *tape, const at_node *node)
+{
+    const at_watch *watch = tape->watch;
+    for (int i = 0; i < node->input_count; i++) {
+        const int p = watched(watch, node->inputs[i]);
+        if (p >= 0 && --watch->uses[p] == 0 && !tape->finish)
+            watch->complete(watch->context, p);
+    }
+    watch->between(watch->context);
+}
+
 bool at_backward_from(at_tensor *tensor, const at_real *seed)
 {
     if (!tensor)
@@ -355,11 +393,15 @@ bool at_backward_from(at_tensor *tensor, const at_real *seed)
     int64_t count = at_shape_count(tensor->shape);
     for (int64_t i = 0; grad && i < count; i++)
         grad[i] = add ? grad[i] + seed[i] : seed[i];
+    if (tape->watch)
+        begin_watch(tape);
     for (at_node *node = tape->last; node && at_tape_ok(tape); node = node->previous) {
         if (reached(node)) {
             node->op->backward(node);
             reuse_outputs(tape, node);
         }
+        if (tape->watch && at_tape_ok(tape))
+            tell_watch(tape, node);
     }
     if (tape->finish && at_tape_ok(tape))
         tape->finish(tape, tape->kept);

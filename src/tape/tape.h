@@ -69,6 +69,17 @@ at_tensor *at_leaf(at_tape *tape, at_shape shape, const at_real *value, at_real 
 bool at_backward(at_tensor *loss);
 bool at_backward_from(at_tensor *tensor, const at_real *seed);
 
+/* Tells while the backward pass runs which parameters have their gradients: those that no operation still to come reads. After
+ * the first deferred work (at_tape_defer) it tells of none: they are all complete when the pass ends. */
+typedef struct at_watch {
+    const struct at_params *params;
+    int *uses; /* [number of parameters] memory of the walk */
+    void (*complete)(void *context, int param);
+    void (*between)(void *context); /* after each operation */
+    void *context;
+} at_watch;
+void at_tape_watch(at_tape *tape, const at_watch *watch); /* which must stay there */
+
 /* ---- For writing operations ---- */
 
 /* Work deferred to the end of the backward pass: `finish` is called once, after the last node, with the slot's value.

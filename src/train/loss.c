@@ -136,6 +136,8 @@ bool at_batch_loss(at_loss *loss, const at_batch *batch, bool learn, double *sum
     at_tape *tape = at_tape_new(loss->arena, learn || loss->probe);
     if (!tape)
         return at_no_memory(error, "a batch");
+    if (learn)
+        at_tape_watch(tape, loss->watch);
     at_pass pass = {
         .tape = tape, .rng = learn ? &loss->rng : NULL, .lengths = batch->target_lengths, .probe = loss->probe};
     /* A share of the batches uses the expectation under the softmax instead of a sample, which reduces the variance of

@@ -24,6 +24,7 @@ typedef struct at_loss {
     const at_pictures *pictures; /* of the sources; NULL: they are text */
     double augment;              /* how much pictures are changed, with `learn` */
     at_probe *probe;             /* NULL, or variables whose gradients are wanted, also without `learn` */
+    const at_watch *watch;       /* of the backward pass with `learn`; NULL: none */
     at_loss_options options;
     int64_t correct; /* of the last batch without `learn`: target tokens that had the largest logit */
     double baseline; /* hard attention: the moving average b of log p(y|s) of a sentence; every batch updates it */

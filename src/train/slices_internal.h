@@ -28,10 +28,16 @@ int at_branches_of(int64_t n, at_branch slices, at_branch nodes[AT_MOST_BRANCHES
 typedef struct at_slices at_slices;
 at_slices *at_slices_new(at_params *params, at_group *group, at_error *error);
 void at_slices_free(at_slices *slices);
+/* Before an update of n slices; an error is that of all ranks. */
+bool at_slices_start(at_slices *slices, int64_t n, at_error *error);
+/* Before slice `number` is computed: who watches its backward pass. It is NULL but for the last slice of one of several ranks,
+ * whose sums are sent block by block as soon as they are complete. */
+const at_watch *at_slices_watch(at_slices *slices, int64_t n, int64_t number);
 /* The gradients of the parameters are those of slice `number` of `n`: adds them to the sum. They are 0 afterwards, unless this
  * was the last slice of this rank. */
 bool at_slices_add(at_slices *slices, int64_t n, int64_t number, at_error *error);
-/* After the last slice: the gradients of this rank's share of the parameters are the sum over all n slices. */
+/* After the last slice, or an error, which is that of all ranks then: the gradients of this rank's share of the parameters are
+ * the sum over all n slices. */
 bool at_slices_finish(at_slices *slices, int64_t n, at_error *error);
 
 #endif

@@ -68,12 +68,15 @@ static bool add_slices(at_trainer *t, int64_t slices, at_error *error)
     const at_rng before = t->loss.rng;
     const double baseline = t->loss.baseline;
     at_rng after = before;
+    if (!at_slices_start(t->slices, slices, error))
+        return false;
     at_batches_skip(t->batches, own.from);
     for (int64_t i = own.from; i < own.to; i++) {
         at_batch batch;
         at_slice_result *slice = &t->slice[i];
         t->loss.rng = rng_of_slice(t, i);
         t->loss.baseline = baseline;
+        t->loss.watch = at_slices_watch(t->slices, slices, i);
         if (!at_batches_next(t->batches, &batch) || !at_batch_loss(&t->loss, &batch, true, &slice->cost, error) ||
             !at_slices_add(t->slices, slices, i, error))
             break;
@@ -86,7 +89,8 @@ static bool add_slices(at_trainer *t, int64_t slices, at_error *error)
     t->loss.rng = t->settings->accumulate <= 1 ? after : (at_rng){before.seed, before.counter + (uint64_t)slices};
     t->loss.baseline = baseline;
     at_batches_skip(t->batches, slices - own.to);
-    return at_group_agree(t->group, error) && at_slices_finish(t->slices, slices, error);
+    t->loss.watch = NULL;
+    return at_slices_finish(t->slices, slices, error);
 }
 
 /* One update from up to `accumulate` batches, its slices. *has_batch is false at the end of an epoch. */

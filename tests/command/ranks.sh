@@ -18,7 +18,9 @@ ranks() {
 # Dropout, a moving average, validations, an epoch whose last update has fewer slices; hard attention with its baseline.
 transformer="--model transformer --hidden 16 --ffn 16 --layers 1 --heads 2 --dropout 0.2 --ema 0.9 --accumulate 8 --valid-source vs --valid-target vt --valid-every 3"
 luong="--model luong --hidden 12 --normaliser hard --accumulate 5"
-for name in transformer luong; do
+# Large enough for several messages, which are sent while the backward pass runs.
+large="--model transformer --hidden 96 --ffn 256 --layers 1 --heads 2 --batch-size 100 --accumulate 3"
+for name in transformer luong large; do
     # shellcheck disable=SC2086
     "$attend" train $base ${!name} --updates 8 --output "$name.1" || fail "$name by one process"
     for count in 2 3; do
