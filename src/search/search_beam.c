@@ -3,6 +3,9 @@
  * same with each hypothesis extended by its own sample. Within a line's given start the next unit is fixed. With
  * `branches` the likeliest units after the start are hypotheses of their own, and each goes on greedily.
  *
+ * A model of CTranslate2 is searched as there: of the likeliest `2 beam` extensions the first `beam` count. Those of them
+ * that took the end are replaced by the next that did not, so that the beam stays full until `beam` have ended.
+ *
  * The rows of the batch are slots; a sentence holds adjacent ones. Slots whose hypothesis ended, and sentences that are
  * finished, are removed when they are an eighth of the batch: moving the encoded sources costs more than a few idle
  * rows. */
@@ -151,26 +154,33 @@ static void add_ended(at_beam *b, at_ended end)
     b->ended[rank] = end;
 }
 
-/* Can no live hypothesis come among the best any more? A score only falls, the penalised score is largest either at once
- * or at the greatest length, and coverage adds nothing above 0. */
-static bool decided(const at_beam_batch *batch, const at_beam *b)
-{
-    const at_search_settings *settings = batch->work->settings;
-    if (b->live_count == 0)
-        return true;
-    if (settings->temperature > 0 || batch->work->job->branches || b->ended_count < settings->n_best)
-        return false;
-    double now = penalise(batch, b->next[0].score, batch->step + 2),
-           last = penalise(batch, b->next[0].score, b->longest + 1);
-    return b->ended[settings->n_best - 1].penalised >= (now > last ? now : last);
-}
-
 /* Whether each hypothesis goes on by itself, and does not compete with the others: samples, and branches once they are
  * apart. */
 static bool apart(const at_beam_batch *batch, const at_beam *b)
 {
     return batch->work->settings->temperature > 0 ||
            (batch->work->job->branches && batch->step > b->sentence->target.count);
+}
+
+/* Whether hypotheses that ended are replaced. */
+static bool stays_full(const at_beam_batch *batch, const at_beam *b)
+{
+    return batch->work->translator->never_empty && batch->work->settings->temperature == 0 &&
+           !batch->work->job->branches && !(b->sentence->terms && b->sentence->terms->units > 0);
+}
+
+/* Can no live hypothesis come among the best any more? A score only falls, the penalised score is largest either at once
+ * or at the greatest length, and coverage adds nothing above 0. */
+static bool decided(const at_beam_batch *batch, const at_beam *b)
+{
+    const at_search_settings *settings = batch->work->settings;
+    if (b->live_count == 0 || (stays_full(batch, b) && b->ended_count >= b->width))
+        return true;
+    if (settings->temperature > 0 || batch->work->job->branches || b->ended_count < settings->n_best)
+        return false;
+    double now = penalise(batch, b->next[0].score, batch->step + 2),
+           last = penalise(batch, b->next[0].score, b->longest + 1);
+    return b->ended[settings->n_best - 1].penalised >= (now > last ? now : last);
 }
 
 /* Tells of the candidate at `place` of the beam's hypothesis i. */
@@ -217,11 +227,17 @@ void at_beam_extend(at_beam_batch *batch, at_beam *b, int64_t i, at_candidate ta
     add_ended(b, (at_ended){score, penalised, added, batch->step, at_terms_unmet(b->sentence->terms, met)});
 }
 
+/* How many of the likeliest extensions a beam looks at. */
+static int64_t looked_at(const at_beam_batch *batch, const at_beam *b)
+{
+    return stays_full(batch, b) ? 2 * b->width : b->width - b->ended_count;
+}
+
 /* Extends the hypotheses of a beam by its likeliest candidates. */
 static void extend(at_beam_batch *batch, at_beam *b, const at_real *weights)
 {
-    const bool alone = apart(batch, b);
-    int64_t width = alone ? b->live_count : b->width - b->ended_count;
+    const bool alone = apart(batch, b), full = stays_full(batch, b);
+    int64_t width = alone ? b->live_count : looked_at(batch, b);
     memset(batch->heads, 0, (size_t)b->live_count * sizeof *batch->heads);
     for (int64_t picked = 0; picked < width; picked++) {
         int64_t best = -1;
@@ -236,10 +252,13 @@ static void extend(at_beam_batch *batch, at_beam *b, const at_real *weights)
                 best_score = score;
             }
         }
-        if (best < 0)
+        if (best < 0 || (full && picked >= b->width && b->next_count == b->width))
             break;
-        tell(batch, b, weights, best, batch->heads[best], true);
-        at_beam_extend(batch, b, best, batch->tasks[b->first + best].candidates[batch->heads[best]++], weights);
+        const at_candidate taken = batch->tasks[b->first + best].candidates[batch->heads[best]];
+        const bool kept = !full || picked < b->width || taken.id != AT_END;
+        tell(batch, b, weights, best, batch->heads[best]++, kept);
+        if (kept)
+            at_beam_extend(batch, b, best, taken, weights);
     }
     for (int64_t i = 0; batch->work->job->extensions && i < b->live_count; i++)
         for (int64_t place = batch->heads[i]; place < batch->tasks[b->first + i].count; place++)
@@ -254,7 +273,7 @@ static void set_tasks(at_beam_batch *batch)
     int64_t taken = 0;
     for (int64_t n = 0; n < batch->beam_count; n++) {
         at_beam *b = &batch->beams[n];
-        int64_t width = apart(batch, b) ? 1 : b->width - b->ended_count;
+        int64_t width = apart(batch, b) ? 1 : looked_at(batch, b);
         width = width < batch->most ? width : batch->most;
         for (int64_t i = 0; i < b->live_count; i++) {
             at_row_task *task = &batch->tasks[b->first + i];
@@ -368,7 +387,7 @@ static bool step(at_beam_batch *batch)
     at_tape *tape = at_search_tape(work);
     at_decoded decoded;
     if (!tape || !at_search_decode(work, tape, &batch->source, batch->ids, 1, &decoded) ||
-        !nodes_reserve(work, batch->beam_count * batch->width))
+        !nodes_reserve(work, 2 * batch->beam_count * batch->width))
         return false;
     work->nodes->linked = decoded.weights;
     set_tasks(batch);
@@ -417,7 +436,7 @@ static bool allocate_batch(at_beam_batch *batch, int64_t count)
     at_search_work *work = batch->work;
     int64_t most = count * batch->width;
     at_live *lives = at_search_alloc(work, work->batch, 2 * most, sizeof *lives);
-    at_ended *ends = at_search_alloc(work, work->batch, most, sizeof *ends);
+    at_ended *ends = at_search_alloc(work, work->batch, 2 * most, sizeof *ends);
     batch->beams = at_search_alloc(work, work->batch, count, sizeof *batch->beams);
     batch->source_ids = at_search_alloc(work, work->batch, most * batch->source.length, sizeof *batch->source_ids);
     batch->ids = at_search_alloc(work, work->batch, most, sizeof *batch->ids);
@@ -434,7 +453,7 @@ static bool allocate_batch(at_beam_batch *batch, int64_t count)
     for (int64_t n = 0; n < count; n++)
         batch->beams[n] = (at_beam){.live = lives + 2 * n * batch->width,
                                     .next = lives + (2 * n + 1) * batch->width,
-                                    .ended = ends + n * batch->width};
+                                    .ended = ends + 2 * n * batch->width};
     return true;
 }
 
@@ -449,7 +468,8 @@ bool at_search_beam(at_search_work *work, at_sentence *const *sentences, int64_t
         const int64_t width = at_terms_width(sentences[n]->terms, batch.width);
         batch.width = width > batch.width ? width : batch.width;
     }
-    batch.most = batch.width < vocabulary ? batch.width : vocabulary;
+    const int64_t looked = work->translator->never_empty ? 2 * batch.width : batch.width;
+    batch.most = looked < vocabulary ? looked : vocabulary;
     if (!at_search_pad(work, sentences, rows, &batch.source) || !at_search_start(work, &batch.source) ||
         !allocate_batch(&batch, rows) || !nodes_start(work, batch.source.length))
         return false;

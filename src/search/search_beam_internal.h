@@ -47,7 +47,7 @@ typedef struct at_beam {
     int64_t shortest;     /* units it has at least, if it may have so many */
     int64_t longest;      /* units it may have */
     at_live *live, *next; /* [width] */
-    at_ended *ended;      /* [width], the best first */
+    at_ended *ended;      /* [2 width], the best first */
 } at_beam;
 
 /* A batch of beams. All memory is allocated at its start, so that steps allocate none. */

@@ -16,7 +16,8 @@ struct at_translator {
     int64_t max_length;             /* of a source in training, in units; 0: not known */
     at_model **more;                /* the other members of an ensemble, over the same vocabularies */
     int more_count;
-    bool never_empty;     /* in search the end's probability at the first step is the others', as in CTranslate2 */
+    bool never_empty;     /* searched as in CTranslate2: the end's probability at the first step is the others', and a
+                           * beam stays full (search_beam.c) */
     bool calibrated;      /* confidence is 1 / (1 + exp(-(confidence[0] + confidence[1] x))), x the mean */
     double confidence[2]; /* log-probability of a translation's units (search/confidence.c) */
     bool expects;         /* hard attention decodes with the expected context instead of the likeliest source unit */
