@@ -64,7 +64,7 @@ typedef struct side_files {
 /* A language model: one file, and nothing of a source. */
 static bool check_one_side(const side_files *f, const at_given *given, at_error *error)
 {
-    static const char *const of_source[] = {"source-vocab", "joint-vocab"};
+    static const char *const of_source[] = {"source-vocab", "joint-vocab", "source-end"};
     const char *prefix = f->prefix;
     if (is_set(given, "max-ratio"))
         return at_fail(error, AT_USAGE, "model '%s' is a language model: its lines have one side, and `max-ratio` two",
@@ -73,7 +73,7 @@ static bool check_one_side(const side_files *f, const at_given *given, at_error 
         return at_fail(error, AT_USAGE,
                        "model '%s' is a language model and has no source; give its text as `%starget` FILE alone",
                        f->model, prefix);
-    for (int i = 0; i < 2; i++)
+    for (size_t i = 0; i < sizeof of_source / sizeof *of_source; i++)
         if (is_set(given, of_source[i]))
             return at_fail(error, AT_USAGE, "model '%s' has one vocabulary, `target-vocab`, and does not use `%s`",
                            f->model, of_source[i]);
@@ -147,7 +147,7 @@ enum { HARD_ROWS = sizeof of_hard / sizeof *of_hard };
 /* What is about source texts has no use where the source is pictures, and the other way round. */
 static bool check_pictures(const at_train_settings *s, const at_given *given, at_error *error)
 {
-    static const char *const of_text[] = {"source-vocab", "joint-vocab", "guided-alignment", "max-ratio"};
+    static const char *const of_text[] = {"source-vocab", "joint-vocab", "source-end", "guided-alignment", "max-ratio"};
     if (!s->train.pictures)
         return s->augment == 0 ||
                at_fail(error, AT_USAGE, "`augment` changes pictures, and model '%s' reads text", s->model.model);
@@ -199,6 +199,8 @@ static bool check_use(const at_train_settings *s, const at_given *given, at_erro
                        s->target_vocabulary);
     if (s->joint_vocabulary && strcmp(s->source_vocabulary, s->target_vocabulary) != 0)
         return at_fail(error, AT_USAGE, "`joint-vocab` needs `source-vocab` and `target-vocab` to be the same");
+    if (s->source_end && s->subword_sampling > 0)
+        return at_fail(error, AT_USAGE, "`source-end` cannot be used with `subword-sampling`; leave out one of them");
     return true;
 }
 

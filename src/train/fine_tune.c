@@ -64,7 +64,7 @@ static bool check_given(const at_train_settings *s, const at_model_settings *mod
                            "model",
                            row->name, wanted, s->init, row->name, *has ? has : "none");
     }
-    static const char *const of_text[] = {"source-vocab", "target-vocab", "joint-vocab",
+    static const char *const of_text[] = {"source-vocab", "target-vocab", "joint-vocab", "source-end",
                                           "normalise",    "lowercase",    "tokenise"};
     for (size_t i = 0; i < sizeof of_text / sizeof *of_text && !s->valid_only; i++)
         if (given->row[at_setting_find(at_training_setting, of_text[i])])

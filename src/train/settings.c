@@ -60,6 +60,8 @@ static const at_setting after[] = {
     OF_TEXT(TEXT, "target-vocab", target_vocabulary, DATA, .argument = "KIND", .fallback = "word",
             .known = at_vocabulary_kind_known, .help = "the same for the target"),
     OF_TEXT(SWITCH, "joint-vocab", joint_vocabulary, DATA, .help = "one vocabulary, built from both sides"),
+    OF_TEXT(SWITCH, "source-end", source_end, DATA,
+            .help = "</s> after every line of the source, as in models of Marian and MarianMT"),
     OF_TEXT(CHOICE, "normalise", cleaning.form, DATA, .argument = "FORM", .fallback = "none", .choices = at_form_names,
             .help = "Unicode normalisation of both sides, stored in the model: none | nfc | nfkc"),
     OF_TEXT(SWITCH, "lowercase", cleaning.lowercase, DATA,
@@ -221,7 +223,8 @@ static bool is_among(const char *name, const char *const *names)
 /* Whether the setting has an effect on the training of such a model. */
 static bool is_used(const at_model_kind *kind, const char *name)
 {
-    static const char *const of_source[] = {"source", "valid-source", "source-vocab", "joint-vocab", "max-ratio", NULL};
+    static const char *const of_source[] = {
+        "source", "valid-source", "source-vocab", "joint-vocab", "source-end", "max-ratio", NULL};
     static const char *const of_guide[] = {"guided-alignment", "guided-weight", NULL};
     static const char *const of_hard[] = {"reinforce", "entropy", "baseline", "expectation", NULL};
     if (at_setting_find(at_model_setting, name) > 0)

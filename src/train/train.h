@@ -34,6 +34,7 @@ typedef struct at_train_settings {
     const char *freeze;         /* patterns of the names of parameters that stay as they are, commas between; or NULL */
     const char *source_vocabulary, *target_vocabulary; /* "char", "word:8000", "spm:8000", "FILE.spm" */
     bool joint_vocabulary;
+    bool source_end; /* every line of the source ends with </s> */
     at_cleaning cleaning;    /* of both sides */
     double subword_sampling; /* 0: always the best segmentation */
     at_corpus_limits limits; /* of training; validation has the limits of length only */

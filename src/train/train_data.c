@@ -205,6 +205,8 @@ bool at_trainer_prepare_data(at_trainer *trainer, at_error *error)
         if (error->code == AT_OK)
             t->target = joint ? at_vocabulary_copy(t->source, error)
                               : make_vocabulary(lines, s->target_vocabulary, s->cleaning, 1, 1, error);
+        if (t->target && t->source)
+            at_vocabulary_frame(t->source, false, s->source_end);
     }
     trainer->train = t->target ? make_corpus(trainer, lines, AT_TRAIN, s->limits.max_ratio, error) : NULL;
     if (trainer->train && s->subword_sampling > 0)

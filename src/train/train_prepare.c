@@ -1,6 +1,7 @@
 /* Before the first update: the settings are checked, data and model are created, and a resumed run reads its state. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "train/guide_internal.h"
@@ -40,15 +41,17 @@ static bool can_be_doubly_stochastic(const at_model *model, at_error *error)
     return true;
 }
 
-/* Equal sizes are not enough: every id must be the same unit on both sides. */
+/* Equal sizes are not enough: every id must be the same unit on both sides. What frames a line may differ. */
 static bool can_share(const at_translator *t, at_error *error)
 {
-    if (at_vocabulary_same(t->source, t->target, error))
-        return true;
-    return at_fail(error, AT_USAGE,
-                   "`share-embeddings` needs one vocabulary for both sides, and those of %lld and %lld entries "
-                   "differ; `joint-vocab` makes one",
-                   (long long)at_vocabulary_size(t->source), (long long)at_vocabulary_size(t->target));
+    const int64_t size = at_vocabulary_size(t->source);
+    bool same = size == at_vocabulary_size(t->target);
+    for (int32_t i = 0; same && i < size; i++)
+        same = strcmp(at_vocabulary_unit(t->source, i), at_vocabulary_unit(t->target, i)) == 0;
+    return same || at_fail(error, AT_USAGE,
+                           "`share-embeddings` needs one vocabulary for both sides, and those of %lld and %lld entries "
+                           "differ; `joint-vocab` makes one",
+                           (long long)at_vocabulary_size(t->source), (long long)at_vocabulary_size(t->target));
 }
 
 static bool prepare_model(at_trainer *trainer, at_error *error)
