@@ -249,6 +249,11 @@ AT_API bool at_translator_convert(at_translator *translator, const char *weights
 AT_API double at_confidence(double score, int64_t units);
 /* Writes the model file, complete or not at all. AT_UNSUPPORTED: it is an ensemble. */
 AT_API bool at_translator_write(const at_translator *translator, const char *path, at_error *error);
+/* The same as a folder of another program: "ctranslate2" or "hf-marian" (doc/formats.md), complete or not at all, with the
+ * number type that at_translator_convert chose. `path` is a new or an empty folder; "attend" is at_translator_write.
+ * AT_USAGE: there is no such format; AT_UNSUPPORTED: the model does not fit it, and the message says which setting. */
+AT_API bool at_translator_export(const at_translator *translator, const char *format, const char *path,
+                                 at_error *error);
 
 /* The picture that a line names, as the model reads it: uint8 [height,width,channels]; and the grid of its cells. For a
  * model that reads pictures; AT_UNSUPPORTED if it reads features. */

@@ -1,6 +1,7 @@
 #include "base/files.h"
 
 #include "base/error.h"
+#include "base/files_internal.h"
 #include "base/hash.h"
 
 #include <dirent.h>
@@ -159,19 +160,29 @@ static void release(at_writer *writer)
     free(writer);
 }
 
-/* path[0 .. length) is the directory of the name with its slash. */
-static size_t directory_length(const char *path)
+size_t at_directory_length(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return !slash ? 0 : (size_t)(slash - path) + 1;
 }
 
-/* The names of the temporary files of a target begin with ".attend-HASH-": the name of the target itself may already
- * have the longest length. */
-enum { PREFIX = 32 };
-static void temporary_prefix(const char *target, char prefix[PREFIX])
+void at_temporary_prefix(const char *target, char prefix[AT_TEMPORARY])
 {
-    snprintf(prefix, PREFIX, ".attend-%016llx-", (unsigned long long)at_hash_text(target + directory_length(target)));
+    snprintf(prefix, AT_TEMPORARY, ".attend-%016llx-",
+             (unsigned long long)at_hash_text(target + at_directory_length(target)));
+}
+
+bool at_temporary_named(const char *name, const char prefix[AT_TEMPORARY])
+{
+    const size_t length = strlen(name), start = strlen(prefix);
+    return length > start + 4 && strncmp(name, prefix, start) == 0 && strcmp(name + length - 4, ".tmp") == 0;
+}
+
+void at_temporary_next(const char *target, const char prefix[AT_TEMPORARY], char *name, size_t room)
+{
+    static atomic_uint serial;
+    snprintf(name, room, "%.*s%s%ld-%u.tmp", (int)at_directory_length(target), target, prefix, (long)getpid(),
+             atomic_fetch_add(&serial, 1));
 }
 
 /* A writer locks its temporary file until it is renamed or removed, and the system releases the lock of a process that
@@ -187,18 +198,15 @@ static void remove_if_abandoned(int directory, const char *name)
 
 static void remove_abandoned(const char *target)
 {
-    char prefix[PREFIX], *path = strdup(target);
+    char prefix[AT_TEMPORARY], *path = strdup(target);
     if (!path)
         return;
-    temporary_prefix(target, prefix);
-    path[directory_length(path)] = '\0';
+    at_temporary_prefix(target, prefix);
+    path[at_directory_length(path)] = '\0';
     DIR *directory = opendir(*path ? path : ".");
-    for (struct dirent *entry; directory && (entry = readdir(directory)) != NULL;) {
-        size_t length = strlen(entry->d_name), start = strlen(prefix);
-        if (length > start + 4 && strncmp(entry->d_name, prefix, start) == 0 &&
-            strcmp(entry->d_name + length - 4, ".tmp") == 0)
+    for (struct dirent *entry; directory && (entry = readdir(directory)) != NULL;)
+        if (at_temporary_named(entry->d_name, prefix))
             remove_if_abandoned(dirfd(directory), entry->d_name);
-    }
     if (directory)
         closedir(directory);
     free(path);
@@ -218,10 +226,8 @@ static bool claim_temporary(const at_writer *writer)
 /* Creates a new file beside the target. O_EXCL: never one that somebody else created there, nor through a link. */
 static bool create_temporary(at_writer *writer, size_t room, const char *prefix)
 {
-    static atomic_uint serial;
     for (;;) {
-        snprintf(writer->temporary, room, "%.*s%s%ld-%u.tmp", (int)directory_length(writer->target), writer->target,
-                 prefix, (long)getpid(), atomic_fetch_add(&serial, 1));
+        at_temporary_next(writer->target, prefix, writer->temporary, room);
         writer->file = open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (writer->file < 0 && errno != EEXIST)
             return false;
@@ -237,9 +243,9 @@ static bool create_temporary(at_writer *writer, size_t room, const char *prefix)
 
 static bool open_temporary(at_writer *writer, at_error *error)
 {
-    char prefix[PREFIX];
-    size_t room = directory_length(writer->target) + sizeof prefix + 40;
-    temporary_prefix(writer->target, prefix);
+    char prefix[AT_TEMPORARY];
+    size_t room = at_directory_length(writer->target) + AT_TEMPORARY_ROOM;
+    at_temporary_prefix(writer->target, prefix);
     writer->temporary = malloc(room);
     if (!writer->temporary)
         return at_no_memory(error, "writing '%s'", writer->path);
@@ -330,12 +336,10 @@ bool at_writer_add(at_writer *writer, const void *bytes, size_t size, at_error *
     return true;
 }
 
-/* The rename changes the directory, which has to be synced as well. Some file systems cannot sync a directory, and a
- * directory may be writable but not readable; the file is complete either way. */
-static bool sync_directory(const at_writer *writer, at_error *error)
+bool at_directory_sync(const char *target, const char *path, at_error *error)
 {
-    size_t length = directory_length(writer->target);
-    char *directory = length == 0 ? strdup(".") : strndup(writer->target, length);
+    size_t length = at_directory_length(target);
+    char *directory = length == 0 ? strdup(".") : strndup(target, length);
     int file = !directory ? -1 : open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     free(directory);
     if (file < 0)
@@ -343,7 +347,7 @@ static bool sync_directory(const at_writer *writer, at_error *error)
     bool done = fsync(file) == 0 || errno == EINVAL || errno == ENOTSUP;
     int reason = errno;
     close(file);
-    return done || at_file_fail(error, "write", writer->path, reason);
+    return done || at_file_fail(error, "write", path, reason);
 }
 
 int at_writer_file(const at_writer *writer)
@@ -372,7 +376,8 @@ bool at_writer_commit(at_writer *writer, at_error *error)
         at_writer_cancel(writer);
         return false;
     }
-    bool done = !writer->temporary || sync_directory(writer, error);
+    /* The rename changed the directory, which has to be synced as well. */
+    bool done = !writer->temporary || at_directory_sync(writer->target, writer->path, error);
     release(writer);
     return done;
 }

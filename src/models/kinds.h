@@ -23,6 +23,11 @@ at_added at_added_by(const at_model_settings *settings);
 void *at_model_extra(at_model *model, size_t size, at_error *error);
 at_cell_kind at_model_cell(const at_model *model);
 
+/* multihead.c: the names of score, normaliser, window and position of one use of attention in a Transformer; `text` holds
+ * those that are its own. */
+bool at_multihead_names(const at_model *model, at_attention_kind kind, at_settings *names, char text[AT_AXES][32],
+                        at_error *error);
+
 /* ---- Functions that several models use (common.c) ---- */
 
 /* Dropout by the model's `dropout`, in training. */

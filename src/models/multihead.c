@@ -34,17 +34,26 @@ static bool parse_names(const char *list, at_settings *names, char text[][32], a
     return true;
 }
 
+bool at_multihead_names(const at_model *model, at_attention_kind kind, at_settings *names, char text[AT_AXES][32],
+                        at_error *error)
+{
+    const at_model_settings *s = &model->settings;
+    *names =
+        (at_settings){.score = s->score,
+                      .normaliser = s->normaliser,
+                      .window = s->window,
+                      .position = kind == AT_CROSS_ATTENTION || model->added != AT_ADDED_NONE ? "none" : s->position,
+                      .heads = (int)s->heads,
+                      .kv_heads = (int)(s->kv_heads ? s->kv_heads : s->heads)};
+    return parse_names(setting_of(s, kind), names, text, error);
+}
+
 static bool parse(const at_model *model, at_attention_kind kind, at_attention *attention, at_error *error)
 {
     const at_model_settings *s = &model->settings;
     char text[AT_AXES][32];
-    at_settings names = {.score = s->score,
-                         .normaliser = s->normaliser,
-                         .window = s->window,
-                         .position = kind == AT_CROSS_ATTENTION || model->added != AT_ADDED_NONE ? "none" : s->position,
-                         .heads = (int)s->heads,
-                         .kv_heads = (int)(s->kv_heads ? s->kv_heads : s->heads)};
-    if (!parse_names(setting_of(s, kind), &names, text, error) || !at_attention_parse(&names, attention, error))
+    at_settings names;
+    if (!at_multihead_names(model, kind, &names, text, error) || !at_attention_parse(&names, attention, error))
         return false;
     if (at_attention_samples(attention))
         return at_fail(error, AT_USAGE,

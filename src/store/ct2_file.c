@@ -11,6 +11,71 @@
 enum { MOST_VARIABLES = 1 << 14 };
 static const size_t item_size[AT_CT2_TYPES] = {4, 1, 2, 4, 2, 2};
 
+/* ---- Names ---------------------------------------------------------------------------------------------------- */
+
+typedef struct part {
+    const char *ours, *theirs;
+} part;
+#define SELF_ATTENTION                                                                                                 \
+    {"norm1", "self_attention/layer_norm"}, {"self.QKV", "self_attention/linear_0"},                                   \
+    {                                                                                                                  \
+        "self.O", "self_attention/linear_1"                                                                            \
+    }
+#define FEED_FORWARD                                                                                                   \
+    {"ffn.inner", "ffn/linear_0"}, {"ffn.outer", "ffn/linear_1"},                                                      \
+    {                                                                                                                  \
+        NULL, NULL                                                                                                     \
+    }
+static const part encoder_parts[] = {SELF_ATTENTION, {"norm2", "ffn/layer_norm"}, FEED_FORWARD};
+static const part decoder_parts[] = {SELF_ATTENTION,
+                                     {"norm2", "attention/layer_norm"},
+                                     {"cross.Q", "attention/linear_0"},
+                                     {"cross.KV", "attention/linear_1"},
+                                     {"cross.O", "attention/linear_2"},
+                                     {"norm3", "ffn/layer_norm"},
+                                     FEED_FORWARD};
+static const part tables[] = {{"self.w_K", "self_attention/relative_position_keys"},
+                              {"self.w_V", "self_attention/relative_position_values"},
+                              {NULL, NULL}};
+
+static bool one(const char *our, const char *our_part, const char *their, const char *their_part, bool may_lack,
+                at_ct2_pair *pair, void *context)
+{
+    char ours[AT_CT2_NAME], theirs[AT_CT2_NAME];
+    snprintf(ours, sizeof ours, "%s.%s", our, our_part);
+    snprintf(theirs, sizeof theirs, "%s/%s", their, their_part);
+    return pair(context, ours, theirs, may_lack);
+}
+
+/* The two arrays of a layer: W and b, or g and b of a norm. */
+static bool both(const char *our, const char *their, const part *layer, at_ct2_pair *pair, void *context)
+{
+    const bool norm = strstr(layer->theirs, "layer_norm");
+    char ours[AT_CT2_NAME / 2], theirs[AT_CT2_NAME / 2];
+    snprintf(ours, sizeof ours, "%s.%s", our, layer->ours);
+    snprintf(theirs, sizeof theirs, "%s/%s", their, layer->theirs);
+    return one(ours, norm ? "g" : "W", theirs, norm ? "gamma" : "weight", false, pair, context) &&
+           one(ours, "b", theirs, norm ? "beta" : "bias", true, pair, context);
+}
+
+bool at_ct2_each(const char *side, int64_t layers, bool has_final, at_ct2_pair *pair, void *context)
+{
+    static const part final = {"norm", "layer_norm"};
+    const bool decodes = strcmp(side, "decoder") == 0;
+    char our[AT_CT2_NAME / 4], their[AT_CT2_NAME / 4];
+    for (int64_t l = 0; l < layers; l++) {
+        snprintf(our, sizeof our, "%s.%lld", side, (long long)l + 1);
+        snprintf(their, sizeof their, "%s/layer_%lld", side, (long long)l);
+        for (const part *p = decodes ? decoder_parts : encoder_parts; p->ours; p++)
+            if (!both(our, their, p, pair, context))
+                return false;
+        for (const part *p = tables; p->ours; p++)
+            if (!one(our, p->ours, their, p->theirs, true, pair, context))
+                return false;
+    }
+    return !has_final || both(side, side, &final, pair, context);
+}
+
 /* ---- Reading bytes -------------------------------------------------------------------------------------------- */
 
 bool at_ct2_refuse(const at_ct2_file *f, const char *what)

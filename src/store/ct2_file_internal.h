@@ -56,4 +56,10 @@ double at_ct2_number(const at_ct2_file *f, const char *folder, const char *name,
 bool at_ct2_copy(const at_ct2_file *f, const at_ct2_variable *v, at_real *to);
 at_real *at_ct2_values(const at_ct2_file *f, const at_ct2_variable *v); /* the same in new memory; NULL on failure */
 
+/* Calls `pair` with our and their name of each array of a side's layers, and of its final norm if it has one: encoder.1.self.O.W
+ * and encoder/layer_0/self_attention/linear_1/weight. Not every model has every one: of a layer its bias may be missing, and
+ * tables of relative positions. Stops where it returns false. */
+typedef bool at_ct2_pair(void *context, const char *ours, const char *theirs, bool may_lack);
+bool at_ct2_each(const char *side, int64_t layers, bool has_final, at_ct2_pair *pair, void *context);
+
 #endif

@@ -16,9 +16,9 @@ void at_row_ids_free(at_row_ids *ids)
 
 /* ---- Ids ------------------------------------------------------------------------------------------------------ */
 
-static bool is_token(const char *name)
+static bool is_token(const char *name, bool characters)
 {
-    at_units units = {name, name + strlen(name), true};
+    at_units units = {name, name + strlen(name), !characters};
     at_unit unit;
     return at_units_next(&units, &unit) && unit.text == name && name[unit.size] == '\0' && unit.broken == 0;
 }
@@ -37,11 +37,11 @@ static int special_of(const at_row_specials *specials, const char *name)
 }
 
 /* The unit of a row as JSON. `seen` has the names of the rows before it. */
-static json_t *unit_of(const at_row_names *names, int64_t row, json_t *seen)
+static json_t *unit_of(const at_row_names *names, int64_t row, bool characters, json_t *seen)
 {
     char unnamed[32];
     const char *name = row < names->count ? names->name[row] : NULL;
-    if (!name || !is_token(name) || json_object_get(seen, name)) {
+    if (!name || !is_token(name, characters) || json_object_get(seen, name)) {
         snprintf(unnamed, sizeof unnamed, "<row%lld>", (long long)row);
         name = unnamed;
     }
@@ -65,7 +65,7 @@ static bool list_units(const at_row_names *names, int64_t rows, const at_row_spe
     for (int64_t r = 0; r < rows; r++) {
         if (r == ids->row[AT_PAD] || r == ids->row[AT_UNKNOWN] || r == ids->row[AT_BEGIN] || r == ids->row[AT_END])
             continue;
-        if (json_array_append_new(units, unit_of(names, r, seen)) != 0 ||
+        if (json_array_append_new(units, unit_of(names, r, specials->characters, seen)) != 0 ||
             json_array_append_new(counts, json_integer(0)) != 0)
             return false;
         ids->row[ids->units++] = r;
@@ -105,6 +105,11 @@ bool at_row_ids_pieces(at_row_ids *ids, const at_bundle *bundle, const char *nam
         at_fail(error, AT_FILE, "'%s' is missing", path);
     free(path);
     return done;
+}
+
+const char *at_row_ids_cut(const json_t *config, const char *side)
+{
+    return json_string_value(json_object_get(json_object_get(config, "attend"), side));
 }
 
 int64_t at_row_named(const at_row_names *names, const char *name)

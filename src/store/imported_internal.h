@@ -62,6 +62,9 @@ bool at_row_ids_make(const at_row_names *names, int64_t rows, const at_row_speci
 void at_row_ids_free(at_row_ids *ids);
 /* Lines are cut into the pieces of the SentencePiece model in this file, which are found by their text among the words. */
 bool at_row_ids_pieces(at_row_ids *ids, const at_bundle *bundle, const char *name, bool tags, at_error *error);
+/* How a folder that attend wrote says lines of a side ("source", "target") are cut: "char", "word", "spm"; NULL: it does
+ * not say. */
+const char *at_row_ids_cut(const json_t *config, const char *side);
 /* The row of a name, the first of several; -1: there is none. */
 int64_t at_row_named(const at_row_names *names, const char *name);
 

@@ -1,5 +1,6 @@
 /* Models of CTranslate2: a folder with model.bin (ct2_file_internal.h) and vocabularies, or the path of its model.bin.
- * Weights are [out, in], as ours. A text is tokens with blanks between: the folder does not say how to make them. */
+ * Weights are [out, in], as ours. A text is tokens with blanks between, unless the folder has source.spm and target.spm, as
+ * many have, or attend wrote it. */
 #include "store/readers_internal.h"
 
 #include <stdio.h>
@@ -24,85 +25,30 @@ typedef struct ct2_model {
 
 /* ---- Parameters ----------------------------------------------------------------------------------------------- */
 
-/* Our parameter OURS is their variable THEIRS, which must have its shape. */
-static bool set(ct2_model *f, at_params *p, const char *ours, const char *theirs)
+typedef struct ct2_parameters {
+    ct2_model *f;
+    at_params *params;
+} ct2_parameters;
+
+/* Our parameter OURS is their variable THEIRS, which must have its shape. A layer without a bias has zeros. */
+static bool set(void *context, const char *ours, const char *theirs, bool may_lack)
 {
-    const int index = at_params_find(p, ours);
+    const ct2_parameters *p = context;
+    ct2_model *f = p->f;
+    const int index = at_params_find(p->params, ours);
     const at_ct2_variable *v = at_ct2_find(&f->file, theirs);
+    const bool table = index >= 0 && strstr(theirs, "relative_position"); /* which the settings say there is */
+    if (index < 0 || (!v && may_lack && !table))
+        return true;
     if (!v)
         return at_fail(f->error, AT_UNSUPPORTED, "'%s' lacks '%s', which every Transformer of this kind has", f->path,
                        theirs);
-    const at_shape shape = at_params_shape(p, index);
+    const at_shape shape = at_params_shape(p->params, index);
     char is[AT_SHAPE_TEXT], needs[AT_SHAPE_TEXT];
     if (v->rank != shape.rank || memcmp(v->dim, shape.dim, (size_t)shape.rank * sizeof *shape.dim) != 0)
         return at_fail(f->error, AT_FORMAT, "'%s': '%s' is %s, and its other sizes need %s", f->path, theirs,
                        at_dims_text(v->rank, v->dim, is), at_dims_text(shape.rank, shape.dim, needs));
-    return at_ct2_copy(&f->file, v, at_params_value(p, index));
-}
-
-/* The two arrays of a layer: W and b, or g and b of a norm. */
-static bool set_layer(ct2_model *f, at_params *p, const char *ours, const char *theirs)
-{
-    const bool norm = strstr(theirs, "layer_norm");
-    char our[AT_CT2_NAME], their[AT_CT2_NAME];
-    for (int bias = 0; bias < 2; bias++) {
-        snprintf(our, sizeof our, "%s.%s", ours, bias ? "b" : norm ? "g" : "W");
-        snprintf(their, sizeof their, "%s/%s", theirs, norm ? (bias ? "beta" : "gamma") : bias ? "bias" : "weight");
-        if ((!bias || at_ct2_find(&f->file, their)) && !set(f, p, our, their)) /* a layer without a bias: zeros */
-            return false;
-    }
-    return true;
-}
-
-/* The tables of relative positions of one layer, if the model has them. */
-static bool set_tables(ct2_model *f, at_params *p, const char *side, int64_t layer)
-{
-    static const char *const tables[][2] = {{"w_K", "relative_position_keys"}, {"w_V", "relative_position_values"}};
-    char ours[AT_CT2_NAME], theirs[AT_CT2_NAME];
-    for (int i = 0; i < 2; i++) {
-        snprintf(ours, sizeof ours, "%s.%lld.self.%s", side, (long long)layer + 1, tables[i][0]);
-        snprintf(theirs, sizeof theirs, "%s/layer_%lld/self_attention/%s", side, (long long)layer, tables[i][1]);
-        if (at_params_find(p, ours) >= 0 && !set(f, p, ours, theirs))
-            return false;
-    }
-    return true;
-}
-
-static bool set_stack(ct2_model *f, const at_model *model, const char *side, int64_t layers)
-{
-    static const char *const encoder[][2] = {{"norm1", "self_attention/layer_norm"},
-                                             {"self.QKV", "self_attention/linear_0"},
-                                             {"self.O", "self_attention/linear_1"},
-                                             {"norm2", "ffn/layer_norm"},
-                                             {"ffn.inner", "ffn/linear_0"},
-                                             {"ffn.outer", "ffn/linear_1"},
-                                             {NULL, NULL}};
-    static const char *const decoder[][2] = {{"norm1", "self_attention/layer_norm"},
-                                             {"self.QKV", "self_attention/linear_0"},
-                                             {"self.O", "self_attention/linear_1"},
-                                             {"norm2", "attention/layer_norm"},
-                                             {"cross.Q", "attention/linear_0"},
-                                             {"cross.KV", "attention/linear_1"},
-                                             {"cross.O", "attention/linear_2"},
-                                             {"norm3", "ffn/layer_norm"},
-                                             {"ffn.inner", "ffn/linear_0"},
-                                             {"ffn.outer", "ffn/linear_1"},
-                                             {NULL, NULL}};
-    const bool decodes = strcmp(side, "decoder") == 0;
-    char ours[AT_CT2_NAME], theirs[AT_CT2_NAME];
-    for (int64_t l = 0; l < layers; l++) {
-        for (const char *const(*part)[2] = decodes ? decoder : encoder; (*part)[0]; part++) {
-            snprintf(ours, sizeof ours, "%s.%lld.%s", side, (long long)l + 1, (*part)[0]);
-            snprintf(theirs, sizeof theirs, "%s/layer_%lld/%s", side, (long long)l, (*part)[1]);
-            if (!set_layer(f, model->params, ours, theirs))
-                return false;
-        }
-        if (!set_tables(f, model->params, side, l))
-            return false;
-    }
-    snprintf(ours, sizeof ours, "%s.norm", side);
-    snprintf(theirs, sizeof theirs, "%s/layer_norm", side);
-    return at_params_find(model->params, "encoder.norm.g") < 0 || set_layer(f, model->params, ours, theirs);
+    return at_ct2_copy(&f->file, v, at_params_value(p->params, index));
 }
 
 /* ---- Words ---------------------------------------------------------------------------------------------------- */
@@ -228,6 +174,8 @@ static bool read_sides(ct2_model *f, sides *s)
     bool done = find_matrices(f, s);
     for (int i = 0; done && i < 2; i++) {
         at_row_specials specials = all;
+        const char *cut = at_row_ids_cut(f->config, side[i]);
+        specials.characters = cut && strcmp(cut, "char") == 0;
         done = read_words(f, side[i], &words[i]);
         for (int64_t r = 0; done && r < words[i].count && !specials.pad; r++)
             if (strcmp(words[i].name[r], "<blank>") == 0 || strcmp(words[i].name[r], "<pad>") == 0)
@@ -342,6 +290,7 @@ static bool set_settings(ct2_model *f, const sides *s, at_model_settings *m)
            put_number(m, &given, "heads",
                       side_number(f, "num_heads", strcmp(f->file.spec, "TransformerBig") == 0 ? 16 : 8), error) &&
            put(m, &given, "norm", pre ? "pre" : "post", error) &&
+           put(m, &given, "final-norm", at_ct2_find(&f->file, "encoder/layer_norm/gamma") ? "true" : "false", error) &&
            put(m, &given, "activation", activations[activation], error) &&
            put_number(m, &given, "norm-epsilon", json_is_number(epsilon) ? json_number_value(epsilon) : 1e-5, error) &&
            put(m, &given, "scale-embedding", scaled != 0 ? "true" : "false", error) && set_positions(f, m, &given) &&
@@ -376,14 +325,15 @@ static bool set_parameters(ct2_model *f, const at_model *model, const sides *s)
 {
     at_params *p = model->params;
     const at_model_settings *m = &model->settings;
-    const bool learned = strcmp(m->position, "learned") == 0;
+    const bool learned = strcmp(m->position, "learned") == 0, has_final = at_params_find(p, "encoder.norm.g") >= 0;
+    ct2_parameters all = {f, p};
     return set_rows(f, p, "source.E", s->source_E, &s->source, 0) &&
            set_rows(f, p, "target.E", s->target_E, &s->input, 0) &&
            set_rows(f, p, "output.W", s->output_W, &s->target, 0) && set_bias(f, p, s) &&
-           (!learned || (set(f, p, "source.P", "encoder/position_encodings/encodings") &&
-                         set(f, p, "target.P", "decoder/position_encodings/encodings"))) &&
-           set_stack(f, model, "encoder", m->layers) &&
-           set_stack(f, model, "decoder", m->decoder_layers ? m->decoder_layers : m->layers);
+           (!learned || (set(&all, "source.P", "encoder/position_encodings/encodings", false) &&
+                         set(&all, "target.P", "decoder/position_encodings/encodings", false))) &&
+           at_ct2_each("encoder", m->layers, has_final, set, &all) &&
+           at_ct2_each("decoder", m->decoder_layers ? m->decoder_layers : m->layers, has_final, set, &all);
 }
 
 static bool load_parts(at_translator *t, ct2_model *f)
@@ -468,13 +418,34 @@ bool at_ct2_load(at_translator *t, const at_bundle *bundle, const char *folder, 
     return done;
 }
 
+/* Whether a vocabulary has a unit such as >>fra<<, which a line may begin with. */
+static bool has_tags(const at_vocabulary *vocabulary)
+{
+    for (int64_t i = AT_SPECIALS; i < at_vocabulary_size(vocabulary); i++) {
+        const char *unit = at_vocabulary_unit(vocabulary, (int32_t)i);
+        const size_t length = strlen(unit);
+        if (length > 4 && strncmp(unit, ">>", 2) == 0 && strcmp(unit + length - 2, "<<") == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Lines are cut by source.spm and target.spm, where the folder has them. */
+static bool cut_lines(at_vocabulary *vocabulary, const at_bundle *bundle, const char *name, at_error *error)
+{
+    at_row_ids ids = {.vocabulary = vocabulary};
+    return !at_bundle_has(bundle, name) || at_row_ids_pieces(&ids, bundle, name, has_tags(vocabulary), error);
+}
+
 static bool load(at_translator *translator, const char *path, at_error *error)
 {
     size_t size = 0;
     at_bundle bundle = {0};
     char *file = path_of(path, error);
     unsigned char *bytes = file && at_bundle_open(&bundle, path, error) ? at_file_read(file, &size, error) : NULL;
-    const bool done = bytes && at_ct2_load(translator, &bundle, "", bytes, size, file, error);
+    const bool done = bytes && at_ct2_load(translator, &bundle, "", bytes, size, file, error) &&
+                      cut_lines(translator->source, &bundle, "source.spm", error) &&
+                      cut_lines(translator->target, &bundle, "target.spm", error);
     at_bundle_close(&bundle);
     free(bytes);
     free(file);

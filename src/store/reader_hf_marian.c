@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "base/utf8.h"
+#include "store/hf_internal.h"
 #include "store/imported_internal.h"
 #include "store/readers_internal.h"
 #include "store/torch_internal.h"
@@ -17,6 +18,7 @@ typedef struct hf_model {
     at_import in;
     json_t *config;
     at_row_ids source, target;
+    char *begin; /* the name of the row that only begins lines; NULL: it has none of its own */
 } hf_model;
 
 /* ---- Settings ------------------------------------------------------------------------------------------------- */
@@ -96,24 +98,44 @@ static bool set_settings(hf_model *f)
 
 /* ---- Words ---------------------------------------------------------------------------------------------------- */
 
-static bool row_is(const hf_model *f, const at_row_ids *ids, const char *setting, int64_t fallback, int64_t *row)
+/* The row that the decoder is given first. */
+static bool find_start(const hf_model *f, int64_t rows, int64_t *row)
 {
-    const json_t *value = json_object_get(f->config, setting);
-    *row = json_is_integer(value) ? json_integer_value(value) : fallback;
-    return (*row >= 0 && *row < ids->units) || refuse(f, setting);
+    const json_t *value = json_object_get(f->config, "decoder_start_token_id");
+    *row = json_is_integer(value) ? json_integer_value(value) : rows - 1;
+    return (*row >= 0 && *row < rows) || refuse(f, "decoder_start_token_id");
 }
 
-static bool read_side(hf_model *f, const char *words, const char *pieces, int64_t rows, at_row_ids *ids)
+static const at_row_specials specials = {.pad = "<pad>", .unknown = "<unk>", .end = "</s>"};
+
+/* A row that only begins lines is AT_BEGIN; usually they begin with <pad>, and then there is none. */
+static bool name_start(hf_model *f, const at_row_names *names, int64_t start)
 {
-    static const at_row_specials specials = {.pad = "<pad>", .unknown = "<unk>", .end = "</s>"};
+    const char *name = start < names->count ? names->name[start] : NULL;
+    if (!name || strcmp(name, specials.pad) == 0 || strcmp(name, specials.unknown) == 0 ||
+        strcmp(name, specials.end) == 0)
+        return true;
+    f->begin = strdup(name);
+    return f->begin || at_no_memory(f->in.error, "a word");
+}
+
+/* A side: its words, and source.spm or target.spm. `start`: the row that lines begin with, -1 of the source. */
+static bool read_side(hf_model *f, const char *side, const char *words, int64_t rows, int64_t start, at_row_ids *ids)
+{
     at_error *error = f->in.error;
     at_row_names names = {0};
+    char pieces[20];
+    at_row_specials own = specials;
+    const char *cut = at_row_ids_cut(f->config, side);
     json_t *list = at_bundle_json(&f->bundle, words, error);
+    snprintf(pieces, sizeof pieces, "%s.spm", side);
+    own.characters = cut && strcmp(cut, "char") == 0;
     if (!list)
         at_fail(error, AT_FILE, "'%s' lacks %s", f->bundle.folder, words);
-    bool done = list && at_row_names_of_json(list, words, &names, error) &&
-                at_row_ids_make(&names, rows, &specials, ids, error) &&
-                at_row_ids_pieces(ids, &f->bundle, pieces, true, error);
+    bool done = list && at_row_names_of_json(list, words, &names, error) && (start < 0 || name_start(f, &names, start));
+    own.begin = f->begin;
+    done = done && at_row_ids_make(&names, rows, &own, ids, error) &&
+           ((cut && strcmp(cut, "spm") != 0) || at_row_ids_pieces(ids, &f->bundle, pieces, true, error));
     if (done && ids->row[AT_END] < 0)
         done = at_fail(error, AT_FORMAT, "'%s' lacks '</s>', which ends a line", words);
     at_row_names_free(&names);
@@ -125,66 +147,32 @@ static bool read_words(hf_model *f, int64_t source_rows, int64_t target_rows)
 {
     const bool two = !shares(f) && at_bundle_has(&f->bundle, "target_vocab.json");
     int64_t start;
-    if (!read_side(f, "vocab.json", "source.spm", source_rows, &f->source) ||
-        !read_side(f, two ? "target_vocab.json" : "vocab.json", "target.spm", target_rows, &f->target) ||
-        !row_is(f, &f->target, "decoder_start_token_id", target_rows - 1, &start))
+    if (!find_start(f, target_rows, &start) ||
+        !read_side(f, "target", two ? "target_vocab.json" : "vocab.json", target_rows, start, &f->target) ||
+        !read_side(f, "source", "vocab.json", source_rows, -1, &f->source))
         return false;
     at_vocabulary_frame(f->source.vocabulary, false, true);
     f->target.row[AT_BEGIN] = start;
-    f->source.row[AT_BEGIN] = start < source_rows ? start : -1;
+    if (f->source.row[AT_BEGIN] < 0)
+        f->source.row[AT_BEGIN] = start < source_rows ? start : -1;
     return true;
 }
 
 /* ---- Parameters ----------------------------------------------------------------------------------------------- */
 
-static const at_import_names layer_names = {
-    "%s.%s.weight", "%s.%s.bias", false, {"q_proj", "k_proj", "v_proj", "out_proj"}};
-
-static bool put_norm(at_import *in, const char *ours, const char *theirs, const char *part)
+static bool put_array(void *context, const at_hf_array *array)
 {
-    char our[80], their[140];
-    for (int bias = 0; bias < 2; bias++) {
-        at_import_name(our, sizeof our, "%s.%s", ours, bias ? "b" : "g");
-        at_import_name(their, sizeof their, "%s.%s.%s", theirs, part, bias ? "bias" : "weight");
-        if (!at_import_put(in, &(at_import_part){.ours = our, .theirs = their}))
-            return false;
-    }
-    return true;
+    at_import *in = context;
+    return at_import_put(
+        in, &(at_import_part){.ours = array->ours, .theirs = array->theirs, .row = array->block * in->settings.hidden});
 }
 
-static bool put_stack(at_import *in, const char *side, int64_t layers, bool crosses)
+/* A unit that begins a line and has the row of another one, such as <pad>, is never generated. */
+static void forbid_begin(const hf_model *f)
 {
-    char theirs[60], ours[60], part[80], their[80];
-    for (int64_t l = 0; l < layers; l++) {
-        at_import_name(ours, sizeof ours, "%s.%lld", side, (long long)l + 1);
-        at_import_name(theirs, sizeof theirs, "model.%s.layers.%lld", side, (long long)l);
-        int norm = 0;
-        for (int i = 0; i < 1 + crosses; i++) {
-            at_import_name(part, sizeof part, "%s.%s", ours, i ? "cross" : "self");
-            at_import_name(their, sizeof their, "%s.%s", theirs, i ? "encoder_attn" : "self_attn");
-            if (!at_import_attention(in, &layer_names, part, their, i))
-                return false;
-            at_import_name(part, sizeof part, "%s.norm%d", ours, ++norm);
-            if (!put_norm(in, part, theirs, i ? "encoder_attn_layer_norm" : "self_attn_layer_norm"))
-                return false;
-        }
-        at_import_name(part, sizeof part, "%s.ffn.inner", ours);
-        if (!at_import_layer(in, &layer_names, part, 0, theirs, "fc1"))
-            return false;
-        at_import_name(part, sizeof part, "%s.ffn.outer", ours);
-        if (!at_import_layer(in, &layer_names, part, 0, theirs, "fc2"))
-            return false;
-        at_import_name(part, sizeof part, "%s.norm%d", ours, ++norm);
-        if (!put_norm(in, part, theirs, "final_layer_norm"))
-            return false;
-    }
-    return true;
-}
-
-/* A unit that only begins a line is never generated. */
-static void forbid_begin(at_import *in)
-{
-    at_params_value(in->params, at_params_find(in->params, "output.b"))[AT_BEGIN] = AT_NEVER;
+    const int64_t *row = f->target.row;
+    if (row[AT_BEGIN] == row[AT_PAD] || row[AT_BEGIN] == row[AT_UNKNOWN] || row[AT_BEGIN] == row[AT_END])
+        at_params_value(f->in.params, at_params_find(f->in.params, "output.b"))[AT_BEGIN] = AT_NEVER;
 }
 
 static bool put_parameters(hf_model *f, const char *source_E, const char *target_E)
@@ -194,14 +182,14 @@ static bool put_parameters(hf_model *f, const char *source_E, const char *target
     if (!at_import_rows(in, "target.E", target_E, &f->target, 0) ||
         (!s->share_embeddings && !at_import_rows(in, "source.E", source_E, &f->source, 0)) ||
         (!s->tie && !at_import_rows(in, "output.W", "lm_head.weight", &f->target, 0)) ||
-        !put_stack(in, "encoder", s->layers, false) ||
-        !put_stack(in, "decoder", s->decoder_layers ? s->decoder_layers : s->layers, true))
+        !at_hf_each("encoder", s->layers, put_array, in) ||
+        !at_hf_each("decoder", s->decoder_layers ? s->decoder_layers : s->layers, put_array, in))
         return false;
     if (!at_import_has(in, "final_logits_bias"))
         at_import_no_bias(in, "output.b", &f->target);
     else if (!at_import_rows(in, "output.b", "final_logits_bias", &f->target, AT_NEVER))
         return false;
-    forbid_begin(in);
+    forbid_begin(f);
     return true;
 }
 
@@ -282,6 +270,7 @@ static bool load(at_translator *t, const char *path, at_error *error)
     at_row_ids_free(&f.target);
     at_tensors_free(arrays);
     json_decref(f.config);
+    free(f.begin);
     free((char *)f.in.path);
     at_bundle_close(&f.bundle);
     return done;

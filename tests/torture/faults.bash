@@ -54,6 +54,8 @@ score-links: score aer --reference links --threads 1
 perplexity: score perplexity -m m --source lines --reference lines --threads 1
 average: average m n -o mean --threads 1
 convert: convert m -o converted --weights int8 --threads 1
+convert-folder: convert t -o exported --to ctranslate2 --weights bf16 --threads 1
+convert-marian: convert hf -o exported --to hf-marian --threads 1
 compare: compare spec --directory runs --json table.json --html table.html --latex table.tex --csv table.csv --jobs 1 --quiet
 compare-print: compare --print luong
 curve: curve old.log.jsonl
@@ -118,9 +120,10 @@ train_all()
         "$attend" train $pairs $small --updates 2 --seed 2 --output n &&
         "$attend" train $pairs $small --updates 2 --source-vocab spm:16 --target-vocab spm:16 --output s &&
         "$attend" train $pairs $narrow --output t &&
+        "$attend" train $pairs $narrow --norm post --source-end --output hf &&
         "$attend" train --target lines ${narrow/transformer/transformer-lm} --output lm &&
         "$attend" train --source pictures --target few $picture --updates 1 --output p &&
-        "$attend" train $pairs $valid $small --updates 2 --output old && rm {m,n,s,t,lm,p}.{state,log.jsonl}
+        "$attend" train $pairs $valid $small --updates 2 --output old && rm {m,n,s,t,hf,lm,p}.{state,log.jsonl}
 }
 
 # ---- Running them ---------------------------------------------------------------------------------------------------
