@@ -13,7 +13,9 @@
 #   make test-wasm  the module in node against the plain kernels, byte by byte, and the page in chromium
 #   make load       attend serve under load for LOAD_SECONDS (600): LOAD_MODEL, from de to en, and LOAD_LINES, source lines
 #   make check-long the tests on the optimised release build, with more models and a million lines, the ABI
-#                   against the stored one, the unit tests on aarch64 under qemu, make package, make test-wasm, and make torture
+#                   against the stored one, the unit tests on aarch64 under qemu, make package, make test-wasm,
+#                   make judge, and make torture
+#   make judge      CTranslate2 itself, in a Debian 13 in build/judge, translates with models that attend wrote for it
 #   make abi        replaces the stored ABI (tests/abi/libattend.abi), for a new minor version
 #   make clang      builds the command and the tests with clang in build/clang
 #   make torture    attacks the command and the library for hours; TORTURE=short takes less than a minute for
@@ -50,6 +52,7 @@ PAGE_PACKAGES = chromium nodejs $(if $(shell command -v npm),,npm)
 PACKAGE_PACKAGES = debhelper dh-python lintian fakeroot
 WASM_PACKAGES = emscripten nodejs
 PYTHON_PACKAGES = python3-pytest python3-numpy
+JUDGE_PACKAGES = mmdebstrap $(if $(shell command -v npm),,npm)
 # Debian's packages are for Debian's Python, whichever comes first in the path.
 PYTHON       ?= $(firstword $(wildcard /usr/bin/python3) python3)
 
@@ -125,7 +128,12 @@ check-long: test
 	@cmake --build build/check-release -j $(JOBS)
 	@ATTEND_LONG=1 bash tests/run.sh build/check-release
 	@$(MAKE) test-wasm
+	@$(MAKE) judge
 	@$(MAKE) torture
+
+judge: build
+	@bash cmake/packages.sh $(JUDGE_PACKAGES)
+	@bash tests/judge/ctranslate2.sh build/attend build/judge || [ $$? = 77 ]
 
 abi:
 	@bash cmake/packages.sh abigail-tools $(PACKAGES)
@@ -173,4 +181,4 @@ format:
 clean:
 	@rm -rf build
 
-.PHONY: all tools deps deps-mpi test-deps build demo test test-page test-clients test-python wasm test-wasm load check-long abi clang fuzz torture bench peers install dist package format clean
+.PHONY: all tools deps deps-mpi test-deps build demo test test-page test-clients test-python wasm test-wasm load check-long judge abi clang fuzz torture bench peers install dist package format clean
