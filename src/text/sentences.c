@@ -57,13 +57,23 @@ bool at_splitter_load(at_error *error)
     return fault.code == AT_OK || at_fail(error, (at_code)fault.code, "%s", fault.text);
 }
 
+/* ICU crashes if there is no memory for the data of a language, so it is only called if there is. */
+static bool has_memory(void)
+{
+    enum { ENOUGH = 1 << 20 };
+    void *volatile block = malloc(ENOUGH); /* volatile: compilers leave out a block that nothing reads */
+    const bool enough = block;
+    free(block);
+    return enough;
+}
+
 at_splitter *at_splitter_new(const char *language, at_error *error)
 {
     UErrorCode code = U_ZERO_ERROR;
     char locale[60];
     at_splitter *s = at_splitter_load(error) ? calloc(1, sizeof *s) : NULL;
     snprintf(locale, sizeof locale, "%s@ss=standard", language); /* with the abbreviations of the language */
-    if (s)
+    if (s && has_memory())
         s->breaks = icu.call_ubrk_open(UBRK_SENTENCE, locale, NULL, 0, &code);
     if (s && s->breaks && U_SUCCESS(code))
         return s;

@@ -3,7 +3,8 @@
  * NO_MEMORY_COUNT=FILE receives how many there are since the start of main. NO_MEMORY_TURNS="FROM STEP TO" runs main many
  * times, each time in a process of its own that is forked before main begins, and lets the allocations FROM, FROM + STEP and
  * so on fail, one in each; NO_MEMORY_REST=1 all later ones, too. Only in the process itself: programs that it starts have
- * their memory. The current folder is the same at the start of each. A process that crashes prints the stack.
+ * their memory. So has ICU, which crashes without: attend asks whether there is some before it calls ICU, and SECURITY.md
+ * says so. The current folder is the same at the start of each. A process that crashes prints the stack.
  *
  * Most runs end like one before: with the same exit code, output and files, and one message that matches NO_MEMORY_REASON if
  * they fail. The first that ends in another way ends the repetition and stays in the folder, to be judged, unless the file
@@ -31,12 +32,18 @@ static long failing; /* from 1; 0: none */
 static bool rest;
 static atomic_bool counting;
 
-static bool fails(void)
+static bool is_icu(const void *caller)
+{
+    Dl_info where;
+    return dladdr(caller, &where) && where.dli_fname && strstr(where.dli_fname, "libicu");
+}
+
+static bool fails(const void *caller)
 {
     if (!counting)
         return false;
     const long number = atomic_fetch_add(&count, 1) + 1;
-    if (failing == 0 || number < failing || (number > failing && !rest))
+    if (failing == 0 || number < failing || (number > failing && !rest) || is_icu(caller))
         return false;
     errno = ENOMEM;
     return true;
@@ -51,32 +58,32 @@ void *__libc_memalign(size_t alignment, size_t size);
 
 void *malloc(size_t size)
 {
-    return fails() ? NULL : __libc_malloc(size);
+    return fails(__builtin_return_address(0)) ? NULL : __libc_malloc(size);
 }
 
 void *calloc(size_t number, size_t size)
 {
-    return fails() ? NULL : __libc_calloc(number, size);
+    return fails(__builtin_return_address(0)) ? NULL : __libc_calloc(number, size);
 }
 
 void *realloc(void *old, size_t size)
 {
-    return fails() ? NULL : __libc_realloc(old, size);
+    return fails(__builtin_return_address(0)) ? NULL : __libc_realloc(old, size);
 }
 
 void *memalign(size_t alignment, size_t size)
 {
-    return fails() ? NULL : __libc_memalign(alignment, size);
+    return fails(__builtin_return_address(0)) ? NULL : __libc_memalign(alignment, size);
 }
 
 void *aligned_alloc(size_t alignment, size_t size)
 {
-    return fails() ? NULL : __libc_memalign(alignment, size);
+    return fails(__builtin_return_address(0)) ? NULL : __libc_memalign(alignment, size);
 }
 
 int posix_memalign(void **result, size_t alignment, size_t size)
 {
-    void *memory = fails() ? NULL : __libc_memalign(alignment, size);
+    void *memory = fails(__builtin_return_address(0)) ? NULL : __libc_memalign(alignment, size);
     if (!memory)
         return ENOMEM;
     *result = memory;
