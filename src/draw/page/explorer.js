@@ -83,7 +83,7 @@ function reduced(map, k, rows, columns) {
 }
 /* Its picture, a pixel for each number. */
 function smallPicture(s, scale) {
-  const canvas = document.createElement('canvas'), colours = new Uint32Array(ramp.map(hex => { const [red, green, blue] = rgb(hex); return 0xff000000 + blue * 65536 + green * 256 + red; }));
+  const canvas = document.createElement('canvas'), colours = new Uint32Array(ramp.map(pixelOf));
   canvas.width = Math.max(1, s.columns);
   canvas.height = Math.max(1, s.rows);
   const context = canvas.getContext('2d'), image = context.createImageData(canvas.width, canvas.height), pixels = new Uint32Array(image.data.buffer), last = colours.length - 1;
@@ -110,9 +110,11 @@ let ramp = data.ramps.light; // set by render
 const ink = () => isDark()
   ? { ground: '#15171c', text: '#e4e8ee', muted: '#a3afbb', low: '#d8dee6', high: '#10131a', gold: '#ff4fa3', line: '#7db3ec', less: '#e08a5b' }
   : { ground: '#fff', text: '#1c2733', muted: '#55636f', low: '#22303c', high: '#fff', gold: '#d9480f', line: '#18578f', less: '#b4541a' };
+const rgb = hex => [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16));
+/* A colour as a pixel: the bytes red, green, blue and 255. */
 const known = new Map();
-function rgb(hex) {
-  if (!known.has(hex)) known.set(hex, [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16)));
+function pixelOf(hex) {
+  if (!known.has(hex)) known.set(hex, new Uint32Array(new Uint8Array([...rgb(hex), 255]).buffer)[0]);
   return known.get(hex);
 }
 
@@ -121,7 +123,11 @@ function scaleOf(...all) {
   let low = Infinity, high = -Infinity;
   for (const s of all)
     for (let r = 0; r < s.rows.length; r++)
-      for (let c = 0; c < s.columns.length; c++) { const v = s.value(r, c); low = Math.min(low, v); high = Math.max(high, v); }
+      for (let c = 0; c < s.columns.length; c++) {
+        const v = s.value(r, c);
+        if (v < low) low = v;
+        if (v > high) high = v;
+      }
   return scaleFrom(low, high);
 }
 function scaleFrom(low, high) {
@@ -187,14 +193,16 @@ function paint(s, colour) {
   const canvas = document.createElement('canvas');
   canvas.width = Math.max(1, s.columns.length);
   canvas.height = Math.max(1, s.rows.length);
-  const context = canvas.getContext('2d'), image = context.createImageData(canvas.width, canvas.height), pixels = image.data;
+  const context = canvas.getContext('2d'), image = context.createImageData(canvas.width, canvas.height), pixels = new Uint32Array(image.data.buffer);
+  let last = NaN, pixel = 0; // most weights of a long row are 0
   for (let r = 0, at = 0; r < s.rows.length; r++)
-    for (let c = 0; c < s.columns.length; c++, at += 4) {
-      const [red, green, blue] = rgb(colour(s.value(r, c)));
-      pixels[at] = red;
-      pixels[at + 1] = green;
-      pixels[at + 2] = blue;
-      pixels[at + 3] = 255;
+    for (let c = 0; c < s.columns.length; c++) {
+      const v = s.value(r, c);
+      if (v !== last) {
+        pixel = pixelOf(colour(v));
+        last = v;
+      }
+      pixels[at++] = pixel;
     }
   context.putImageData(image, 0, 0);
   return canvas;
