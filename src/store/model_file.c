@@ -126,11 +126,12 @@ static const char *name_of_scale(const char *name, char full[SCALE_NAME])
     return full;
 }
 
-/* The type of numbers of a parameter that is stored as `dtype`; -1: it cannot be stored so. */
+/* The type of numbers of a parameter that is stored as `dtype`; -1: it cannot be stored so. Parameters that are being trained
+ * have values already, so fewer bits than those cannot be taken. */
 static int type_of(const at_params *params, int index, at_dtype dtype)
 {
     for (int type = AT_NUMBERS_REAL; type < AT_NUMBER_TYPES; type++)
-        if (narrow_dtypes[type] == dtype && (type == AT_NUMBERS_REAL || at_params_is_matrix(params, index)))
+        if (narrow_dtypes[type] == dtype && (type == AT_NUMBERS_REAL || at_params_is_open(params, index)))
             return type;
     return -1;
 }

@@ -41,7 +41,9 @@ bool at_params_is_matrix(const at_params *params, int index);
 at_number_type at_params_type(const at_params *params, int index);
 int64_t at_params_bytes(const at_params *params); /* of all numbers, as a file has them */
 int64_t at_params_held(const at_params *params);  /* of memory that they take, packed copies included */
-/* Before the parameters are fixed: the type that memory is allocated for. Only matrices have one to choose. */
+/* Before the parameters are fixed: the type that memory is allocated for. Only matrices have one to choose; at_params_is_open
+ * tells whether this one still has. */
+bool at_params_is_open(const at_params *params, int index);
 void at_params_set_type(at_params *params, int index, at_number_type type);
 /* A matrix of fewer bits from its rows and back; `scale` [rows] for int8, else NULL. */
 void at_params_put_narrow(at_params *params, int index, const void *rows, const at_real *scale);

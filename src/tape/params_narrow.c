@@ -31,9 +31,14 @@ int64_t at_params_held(const at_params *params)
     return (int64_t)at_arena_peak(params->arena);
 }
 
+bool at_params_is_open(const at_params *params, int index)
+{
+    return !params->values && params->entries[index].is_matrix;
+}
+
 void at_params_set_type(at_params *params, int index, at_number_type type)
 {
-    if (!params->values && params->entries[index].is_matrix)
+    if (at_params_is_open(params, index))
         params->entries[index].type = type;
 }
 

@@ -125,6 +125,21 @@ static void beginning_without_a_run(void **state)
     resumes_not("'bad.state' does not say what it is a state of; train from the start with `overwrite`");
 }
 
+/* Models may have fewer bits, but what is being trained may not. The memory of such an array is half as large. */
+static void parameters_in_fewer_bits(void **state)
+{
+    (void)state;
+    at_error error = {0};
+    at_tensors *file = at_tensors_read("m.state", &error);
+    at_array narrow = *at_tensors_get(file, "target.E");
+    narrow.dtype = AT_F16;
+    assert_true(at_tensors_put(file, "target.E", &narrow, &error));
+    at_tensors_set_meta(file, "attend.checksum", NULL, &error);
+    assert_true(at_tensors_write(file, "bad.state", &error));
+    at_tensors_free(file);
+    resumes_not("the parameter 'target.E' of 'bad.state' is float16, and must be float32");
+}
+
 /* ---- Kernels -------------------------------------------------------------------------------------------------- */
 
 static void keep_note(void *context, const at_train_news *news)
@@ -178,6 +193,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(counts_out_of_range), cmocka_unit_test(numbers_out_of_range),
                                        cmocka_unit_test(beginning_without_a_run),
+        cmocka_unit_test(parameters_in_fewer_bits),
                                        cmocka_unit_test(other_kernels_are_named)};
     return cmocka_run_group_tests(tests, enter, leave_training);
 }
