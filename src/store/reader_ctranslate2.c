@@ -266,7 +266,7 @@ static bool set_positions(ct2_model *f, at_model_settings *m, at_given *given)
 
 static bool set_settings(ct2_model *f, const sides *s, at_model_settings *m)
 {
-    static const char *const activations[] = {"relu", "gelu", "swish"};
+    static const char *const activations[] = {"relu", NULL, "swish", "gelu"};
     at_error *error = f->error;
     at_given given = {0};
     const int64_t layers = count_layers(f, "encoder"), decoder_layers = count_layers(f, "decoder");
@@ -278,10 +278,10 @@ static bool set_settings(ct2_model *f, const sides *s, at_model_settings *m)
                                         at_ct2_number(&f->file, "encoder", "embeddings/multiply_by_sqrt_depth", 1));
     if (!ffn || decoder_layers == 0)
         return need(f, "decoder/layer_0/ffn/linear_0/weight", 2);
-    if (activation < 0 || activation > 2)
+    if (activation < 0 || activation > 3 || !activations[activation])
         return at_fail(error, AT_UNSUPPORTED,
-                       "'%s' has activation %d of its feed-forward layers, and attend has relu (0), gelu by tanh (1) "
-                       "and swish (2)",
+                       "'%s' has activation %d of its feed-forward layers, and attend has relu (0), swish (2) and gelu "
+                       "(3)",
                        f->path, activation);
     return put(m, &given, "model", "transformer", error) && put_number(m, &given, "layers", (double)layers, error) &&
            put_number(m, &given, "decoder-layers", (double)decoder_layers, error) &&

@@ -58,8 +58,7 @@ static bool is_usual(const hf_model *f)
 /* The name that transformers has for our activation; NULL: none of ours. */
 static const char *activation_of(const hf_model *f)
 {
-    static const char *const names[][2] = {
-        {"swish", "swish"}, {"silu", "swish"}, {"relu", "relu"}, {"gelu_new", "gelu"}, {"gelu_pytorch_tanh", "gelu"}};
+    static const char *const names[][2] = {{"swish", "swish"}, {"silu", "swish"}, {"relu", "relu"}, {"gelu", "gelu"}};
     const char *is = json_string_value(json_object_get(f->config, "activation_function"));
     for (size_t i = 0; is && i < sizeof names / sizeof *names; i++)
         if (strcmp(is, names[i][0]) == 0)

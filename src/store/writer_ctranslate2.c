@@ -187,7 +187,7 @@ static bool put_side(ct2_writer *w, const char *side)
            put_setting(w, side, "pre_norm", AT_CT2_I8, s->norm == AT_PRE_NORM) &&
            put_setting(w, side, "activation", AT_CT2_I8,
                        s->activation == AT_SWISH_UNITS  ? 2
-                       : s->activation == AT_GELU_UNITS ? 1
+                       : s->activation == AT_GELU_UNITS ? 3
                                                         : 0) &&
            put_setting(w, side, "scale_embeddings", AT_CT2_I8, s->scale_embedding);
 }

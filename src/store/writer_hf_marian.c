@@ -130,7 +130,7 @@ static json_t *config_of(const at_export *x)
     const int heads = (int)s->heads, ffn = (int)s->ffn, layers = (int)s->layers,
               decoder_layers = (int)(s->decoder_layers ? s->decoder_layers : s->layers);
     const char *activation = s->activation == AT_SWISH_UNITS  ? "swish"
-                             : s->activation == AT_GELU_UNITS ? "gelu_new"
+                             : s->activation == AT_GELU_UNITS ? "gelu"
                                                               : "relu";
     json_t *config = json_pack(
         "{s:[s],s:s,s:s,s:b,s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:b,s:b,s:b,s:b,s:f,s:f,s:f,s:b,s:o}",

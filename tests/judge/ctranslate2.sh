@@ -73,10 +73,10 @@ case_of pre-norm
 case_of post-norm --norm post --final-norm true --source-end --joint-vocab --share-embeddings --position-layout halves --activation swish
 case_of characters --source-vocab char --target-vocab char --first-position 1 --position-denominator half-1 --position-layout halves
 case_of relative --position shaw:4 --output-bias --decoder-layers 1
-case_of keys --position shaw:3:keys --norm post
+case_of keys --position shaw:3:keys --norm post --activation gelu
 case_of learned --position learned --positions 300
 
-train pieces --source-vocab spm:120 --target-vocab spm:130:bpe
+train pieces --source-vocab spm:90 --target-vocab spm:110:bpe
 run convert pieces --to ctranslate2 -o exported
 "$attend" vocabulary segment pieces --side source <"$tour/test.en" >lines
 cp -r exported cut

@@ -9,6 +9,7 @@ vocab.json (target_vocab.json) numbers; </s> is added to both.
 """
 
 import json
+import math
 import os
 import struct
 import sys
@@ -72,10 +73,11 @@ def attention(x, memory, name, causal):
     return linear((softmax(scores) @ v).transpose(1, 0, 2).reshape(len(x), width), f"{name}.out_proj")
 
 
+normal = np.vectorize(lambda x: math.erfc(-x / math.sqrt(2)) / 2, otypes=[np.float32])  # Phi(x)
 ACTIVATIONS = {
     "relu": lambda x: np.maximum(x, 0),
     "swish": lambda x: x / (1 + np.exp(-x)),
-    "gelu_new": lambda x: x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
+    "gelu": lambda x: x * normal(x),
 }
 
 
