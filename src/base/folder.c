@@ -27,17 +27,19 @@ static bool is_entry(const struct dirent *entry)
     return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
 }
 
-/* A folder of files without folders in it. */
+/* Removes a folder of files without folders in it. It allocates nothing, so that it works without memory, too. */
 static void remove_folder(int parent, const char *name)
 {
+    _Alignas(struct dirent64) char entries[4096];
     const int file = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *directory = file < 0 ? NULL : fdopendir(file);
-    for (struct dirent *entry; directory && (entry = readdir(directory)) != NULL;)
-        if (is_entry(entry))
-            unlinkat(dirfd(directory), entry->d_name, 0);
-    if (directory)
-        closedir(directory);
-    else if (file >= 0)
+    for (ssize_t got; file >= 0 && (got = getdents64(file, entries, sizeof entries)) > 0;)
+        for (ssize_t at = 0; at < got;) {
+            const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
+            if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+                unlinkat(file, entry->d_name, 0);
+            at += entry->d_reclen;
+        }
+    if (file >= 0)
         close(file);
     unlinkat(parent, name, AT_REMOVEDIR);
 }
