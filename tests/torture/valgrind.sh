@@ -85,7 +85,10 @@ models="bahdanau lm pictures"
 [ "$TORTURE" = short ] || models=$(cases | sed 's/:.*//')
 for name in $models; do
     call 0 train $(few "$name") --output "$name"
-    call 0 train $(few "$name") --updates 4 --resume --output "$name"
+    case $(few "$name") in # the end of a cosine cannot move
+    *cosine*) call 0 train $(few "$name") --resume --output "$name" ;;
+    *) call 0 train $(few "$name") --updates 4 --resume --output "$name" ;;
+    esac
     call 0 info "$name"
     also 0 info "$name" --verify
     lines=$(case $name in lm) echo target ;; pictures) echo pictures.source ;; *) echo source ;; esac)
@@ -165,7 +168,7 @@ END
 call 1 compare spec --jobs 1
 "$attend" compare spec --quiet >said 2>&1 || found "compare: $(cat said)"
 call 0 compare spec --json table.json --html table.html --curves table.svg --latex table.tex --csv table.csv
-call 0 compare luong --print
+call 0 compare hard --print # not the name of a model here
 call 0 serve -m de-en=bahdanau --port 0 --check --no-isolation # memcheck does not know the calls
 call 0 serve --watch bahdanau.log.jsonl --port 0 --check --no-isolation
 call 2 serve -m de-de=bahdanau
