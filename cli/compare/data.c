@@ -225,17 +225,23 @@ static bool find_all(compare_spec *spec, const char *folder, compare_data *data,
 
 /* ---- Reading -------------------------------------------------------------------------------------------------- */
 
+static bool fail_to_read(const char *path, at_error *error)
+{
+    return errno == ENOMEM ? fail(error, AT_MEMORY, "out of memory for the file '%s'", path)
+                           : fail(error, AT_FILE, "cannot read '%s': %s", path, strerror(errno));
+}
+
 /* Adds the bytes of a file, if there is one, to a hash. */
 static bool mark_file(const char *path, uint64_t *mark, at_error *error)
 {
     unsigned char bytes[1 << 16];
     FILE *file = path ? fopen(path, "r") : NULL;
     if (path && !file)
-        return fail(error, AT_FILE, "cannot read '%s': %s", path, strerror(errno));
+        return fail_to_read(path, error);
     for (size_t got; file && (got = fread(bytes, 1, sizeof bytes, file)) > 0;)
         *mark = compare_hash(*mark, bytes, got);
     if (file && ferror(file))
-        fail(error, AT_FILE, "cannot read '%s': %s", path, strerror(errno));
+        fail_to_read(path, error);
     if (file)
         fclose(file);
     *mark = compare_hash(*mark, "\xff", 1); /* separates the files */

@@ -81,12 +81,15 @@ train_models() {
 
 # first_on STAGES OPTIONS...: before the main training, shorter ones on easier pairs, each of which begins with the model of the one before; the
 # main one begins with the last. STAGES is an array of "NAME SHARE OPTIONS", and the recipe's function easy_pairs NAME prints the pairs of one. SHARE is
-# of what limits the main training (OPTIONS, or the updates of the recipe). A training that is continued has a model already.
+# of what limits the main training (OPTIONS, or the updates of the recipe). The model that it begins with stays as OUTPUT.begin, for a training that is continued.
 first_on() {
     local -n stages=$1
     local limit=--updates amount=$updates others=() begin=("${first_vocabulary[@]}") stage name share own
     shift
-    [ -e "$output${SEEDS:+.${SEEDS%% *}}.state" ] && [[ " $* " != *' --overwrite '* ]] && return
+    if [ -e "$output${SEEDS:+.${SEEDS%% *}}.state" ] && [[ " $* " != *' --overwrite '* ]]; then
+        settings+=(--init "$output.begin")
+        return
+    fi
     while [ $# -gt 0 ]; do
         case $1 in
         --updates | --epochs | --minutes) limit=$1 amount=$2 && shift 2 ;;
@@ -105,6 +108,7 @@ first_on() {
                 BEGIN { split(share "/1", part, "/"); n = all * part[1] / part[2]; print whole ? int(n + 0.5) + (n < 0.5) : n }')"
         begin=(--init "$work/easy.$name")
     done
+    [ "${begin[0]}" != --init ] || { mv "${begin[1]}" "$output.begin" && begin[1]=$output.begin; }
     settings+=("${begin[@]}")
 }
 

@@ -182,6 +182,9 @@ idx train 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5
 idx test 6 7
 matches $'digits dev +rows [0-9.]+  CER [0-9.]+\ndigits test +rows [0-9.]+  CER [0-9.]+' \
     "$(CANVASES=20 recipe digits . --conv 4x5s4,4x3s4 --attention 8 $tiny)"
+for run in first again; do # a training that began with others is continued
+    matches $'digits dev +rows [0-9.]+  CER [0-9.]+' "$(SPLITS=dev OUTPUT=staged CANVASES=20 recipe digits . --conv 4x5s4,4x3s4 --attention 8 $tiny)"
+done
 cat >keeper <<'S' # in place of attend: keeps the canvases
 #!/usr/bin/env bash
 [ "$1 $2" != 'train --source' ] || cp "$3" "$5" "$7" "$9" .
