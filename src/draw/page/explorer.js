@@ -378,12 +378,12 @@ function vectorOf(text, unit, index, size) {
   const bytes = bytesOf(text), view = new DataView(bytes.buffer);
   return Array.from({ length: size }, (_, d) => view.getInt16(2 * (index * size + d), true) * unit);
 }
-function drawBars(svg, values, y, title, largest) {
-  const colours = ink(), step = Math.max(3, Math.min(24, Math.floor(640 / values.length))), high = 34, zero = y + high;
+function drawBars(svg, values, y, title, largest, room) {
+  const colours = ink(), step = Math.max(3, Math.min(24, Math.floor(room / values.length))), high = 34, zero = y + high;
   draw(svg, 'text', { x: 8, y: zero + 4, 'font-size': 13, fill: colours.text }, title);
-  draw(svg, 'path', { d: `M110 ${zero}h${step * values.length}`, stroke: colours.muted, 'stroke-width': .5 });
+  draw(svg, 'path', { d: `M84 ${zero}h${step * values.length}`, stroke: colours.muted, 'stroke-width': .5 });
   values.forEach((v, d) => {
-    const size = Math.min(high, Math.abs(v) / largest * high), bar = draw(svg, 'rect', { x: 110 + d * step, y: v > 0 ? zero - size : zero, width: step - 1, height: Math.max(.3, size), fill: v > 0 ? colours.line : colours.less });
+    const size = Math.min(high, Math.abs(v) / largest * high), bar = draw(svg, 'rect', { x: 84 + d * step, y: v > 0 ? zero - size : zero, width: step - 1, height: Math.max(.3, size), fill: v > 0 ? colours.line : colours.less });
     draw(bar, 'title', {}, `${d + 1}: ${v.toPrecision(4)}`);
   });
 }
@@ -401,21 +401,24 @@ function pairView() {
   const [from, to] = map.seen[s.rows[r]], open = scores.map((e, j) => j).filter(j => j >= from && j < to), top = Math.max(...open.map(j => scores[j])), total = open.reduce((sum, j) => sum + Math.exp(scores[j] - top), 0);
   const products = q.map((x, d) => x * k[d]), largest = Math.max(1e-9, ...q.map(Math.abs), ...k.map(Math.abs)), score = scores[s.columns[c]], w = open.includes(s.columns[c]) ? Math.exp(score - top) / total : -1;
   const shownScores = s.columns.map((j, i) => [i, j]).filter(([i, j]) => j >= from && j < to).sort((a, b) => scores[b[1]] - scores[a[1]]).slice(0, 24);
-  const svg = drawing(800, 400 + 20 * shownScores.length, `${label(s)}: ${s.rowNames[r]} and ${s.columnNames[c]}`);
-  drawBars(svg, q, 8, 'query q', largest);
-  drawBars(svg, k, 92, 'key k', largest);
-  drawBars(svg, products, 176, 'q × k', Math.max(1e-9, ...products.map(Math.abs)));
+  const wide = Math.max(310, Math.min(800, innerWidth - 40)), narrow = wide < 500, names = narrow ? 90 : 150, room = wide - names - 80 - 60; // of a weight of 1
+  const svg = drawing(Math.max(wide, 96 + 3 * q.length), 420 + 20 * shownScores.length, `${label(s)}: ${s.rowNames[r]} and ${s.columnNames[c]}`);
+  drawBars(svg, q, 8, 'query q', largest, wide - 100);
+  drawBars(svg, k, 92, 'key k', largest, wide - 100);
+  drawBars(svg, products, 176, 'q × k', Math.max(1e-9, ...products.map(Math.abs)), wide - 100);
   const line = (y, text) => draw(svg, 'text', { x: 8, y, 'font-size': 14, fill: colours.text }, text);
   line(284, `q · k = Σ q_d k_d = ${dot(k).toFixed(4)}`);
   line(308, map.scaled ? `score e = q · k / √${map.size} = ${score.toFixed(4)}` : `score e = q · k = ${score.toFixed(4)}`);
-  line(332, w >= 0 ? `weight = exp(e) / Σ exp(e_j) over ${open.length} key${open.length === 1 ? '' : 's'} = ${w.toFixed(4)}` : 'weight = 0: this key is outside the window of the query');
-  draw(svg, 'text', { x: 8, y: 364, 'font-size': 12, fill: colours.muted }, `the scores of ${visible(s.rowNames[r])} with the keys that it sees, and their weights`);
+  const formula = `weight = exp(e) / Σ exp(e_j) over ${open.length} key${open.length === 1 ? '' : 's'}`;
+  const lines = w < 0 ? ['weight = 0: this key is outside', 'the window of the query'] : [formula, `= ${w.toFixed(4)}`];
+  (narrow ? lines : [lines.join(' ')]).forEach((text, n) => line(332 + 22 * n, text));
+  draw(svg, 'text', { x: 8, y: 384, 'font-size': 12, fill: colours.muted }, narrow ? 'the scores with the keys, and the weights' : `the scores of ${visible(s.rowNames[r])} with the keys that it sees, and their weights`);
   shownScores.forEach(([i, j], n) => {
-    const y = 386 + 20 * n, value = all[j];
-    draw(svg, 'text', { x: 150, y, 'text-anchor': 'end', 'font-size': 12, fill: colours.text, 'font-weight': i === c ? 'bold' : 'normal' }, cut(s.columnNames[i], 12, 140));
-    draw(svg, 'text', { x: 215, y, 'text-anchor': 'end', 'font-size': 12, fill: colours.muted }, scores[j].toFixed(3));
-    draw(svg, 'rect', { x: 230, y: y - 11, width: Math.max(.5, 300 * value), height: 13, fill: colours.line });
-    draw(svg, 'text', { x: 236 + 300 * value, y, 'font-size': 12, fill: colours.text }, value.toFixed(4));
+    const y = 406 + 20 * n, value = all[j];
+    draw(svg, 'text', { x: names, y, 'text-anchor': 'end', 'font-size': 12, fill: colours.text, 'font-weight': i === c ? 'bold' : 'normal' }, cut(s.columnNames[i], 12, names - 10));
+    draw(svg, 'text', { x: names + 65, y, 'text-anchor': 'end', 'font-size': 12, fill: colours.muted }, scores[j].toFixed(3));
+    draw(svg, 'rect', { x: names + 80, y: y - 11, width: Math.max(.5, room * value), height: 13, fill: colours.line });
+    draw(svg, 'text', { x: names + 86 + room * value, y, 'font-size': 12, fill: colours.text }, value.toFixed(4));
   });
   box.append(make('p', {}, pick(s.rowNames, r, i => [i, c], 'query'), pick(s.columnNames, c, i => [r, i], 'key')), svg);
   return box;

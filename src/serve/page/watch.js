@@ -31,8 +31,9 @@ function chart(name, runs) {
   const y = (value) => HEIGHT - BOTTOM - ((HEIGHT - BOTTOM - TOP) * (value - bottom)) / span;
   const last = lines.map(({ run, points }) => `${run.name} ${short(points.at(-1)[1])}`).join(", ");
   const svg = make("svg:svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${title}: ${last}` });
-  for (let i = 0; i <= 4; i++) {
-    const value = bottom + (span * i) / 4;
+  const power = 10 ** Math.floor(Math.log10(span / 4)), step = power * [1, 2, 5, 10].find((n) => 4 * n * power >= span * 0.999);
+  for (let i = Math.ceil(bottom / step); i * step <= bottom + span * 1.001; i++) {
+    const value = i * step;
     svg.append(make("svg:line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }), make("svg:text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, short(value)));
   }
   for (let i = 0; i <= 4; i++) svg.append(make("svg:text", { x: x((right * i) / 4), y: HEIGHT - 8, "text-anchor": i === 4 ? "end" : i ? "middle" : "start" }, short(Math.round((right * i) / 4))));
