@@ -77,6 +77,7 @@ case_of keys --position shaw:3:keys --norm post --activation gelu
 case_of learned --position learned --positions 300
 
 train pieces --source-vocab spm:90 --target-vocab spm:110:bpe
+rm -rf exported
 run convert pieces --to ctranslate2 -o exported
 "$attend" vocabulary segment pieces --side source <"$tour/test.en" >lines
 cp -r exported cut
@@ -84,7 +85,7 @@ rm cut/*.spm
 {
     printf '{"version":"1.0","truncation":null,"padding":null,"added_tokens":[],"normalizer":null,"pre_tokenizer":{"type":"WhitespaceSplit"},'
     printf '"post_processor":null,"decoder":{"type":"WordPiece","prefix":"\\u0001","cleanup":false},"model":{"type":"WordLevel","unk_token":"<unk>","vocab":{'
-    grep '^ ' cut/source_vocabulary.json | sed 's/,$//; s/^ //' | awk '{ printf "%s%s:%d", NR > 1 ? "," : "", $0, NR - 1 }'
+    grep '^ ' cut/source_vocabulary.json | sed 's/,$//; s/^ //' | awk '{ printf "%s%s:%d", (NR > 1 ? "," : ""), $0, NR - 1 }'
     printf '}}}'
 } >cut/tokenizer.json
 for beam in 1 4; do

@@ -24,10 +24,14 @@ judge_root() {
 
 # judge FOLDER MODEL LINES BEAM: what ctranslate2.js prints.
 judge() {
-    local root=$1/root
-    rm -rf "$root/judge/model"
-    cp -r "$2" "$root/judge/model"
-    cp "$3" "$root/judge/lines"
-    cp "$(dirname "${BASH_SOURCE[0]}")/ctranslate2.js" "$root/judge/"
-    unshare --mount sh -c 'mount --bind /proc "$1/proc" && exec chroot "$1" node /judge/ctranslate2.js /judge/model /judge/lines "$2"' - "$root" "$4" 2>"$1/stderr" || { cat "$1/stderr" >&2; return 1; }
+    local root=$1/root here code=0
+    here=$(mktemp -d "$root/judge/run.XXXXXX")
+    cp -r "$2" "$here/model"
+    cp "$3" "$here/lines"
+    cp "$(dirname "${BASH_SOURCE[0]}")/ctranslate2.js" "$here/"
+    unshare --mount sh -c 'mount --bind /proc "$1/proc" && exec chroot "$1" node "$2/ctranslate2.js" "$2/model" "$2/lines" "$3"' - \
+        "$root" "${here#"$root"}" "$4" 2>"$here/stderr" || code=$?
+    [ $code = 0 ] || cat "$here/stderr" >&2
+    rm -rf "$here"
+    return $code
 }
