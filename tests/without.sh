@@ -13,7 +13,7 @@ fail() {
 }
 
 command -v ccache >/dev/null && export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
-cmake -S "$tree" -B build -DAT_ZLIB=OFF -DAT_ZSTD=OFF -DAT_ZIP=OFF -DAT_YAML=OFF -DAT_PNG=OFF -DAT_JPEG=OFF -DAT_SPM=OFF -DAT_RSVG=OFF -DAT_MICROHTTPD=OFF -DAT_ICU=OFF -DAT_BENCH=OFF -DAT_WERROR=ON -DCMAKE_BUILD_TYPE=Debug \
+cmake -S "$tree" -B build -DAT_ZLIB=OFF -DAT_ZSTD=OFF -DAT_ZIP=OFF -DAT_YAML=OFF -DAT_PNG=OFF -DAT_JPEG=OFF -DAT_SPM=OFF -DAT_RSVG=OFF -DAT_MICROHTTPD=OFF -DAT_ICU=OFF -DAT_MPI=OFF -DAT_BENCH=OFF -DAT_WERROR=ON -DCMAKE_BUILD_TYPE=Debug \
     -DCMAKE_C_FLAGS_DEBUG=-O0 -DCMAKE_CXX_FLAGS_DEBUG=-O0 >log
 cmake --build build -j2 --target attend attend_static >>log 2>&1 || {
     grep -E 'error:|warning:' -A4 log | head -40
