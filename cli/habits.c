@@ -50,6 +50,7 @@ static const struct habit {
     {"average", .theirs = "average-checkpoints average-decay checkpoint-averaging"},
     {"label-smoothing", .theirs = "smoothing label-smoothing-factor label-smooth"},
     {"word-dropout", .theirs = "dropout-trg target-word-dropout"},
+    {"r-drop", .theirs = "rdrop rdrop-alpha reg-alpha r-drop-alpha"},
     {"guided-weight", .theirs = "guided-alignment-weight lambda-align"},
     {"guided-alignment", .theirs = "align alignments train-align"},
     {"epochs", .theirs = "max-epoch max-epochs num-epochs num-train-epochs after-epochs epoch n-epochs"},

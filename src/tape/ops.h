@@ -68,6 +68,10 @@ at_tensor *at_residual_norm(at_tensor *x, at_tensor *y, at_tensor *gain, at_tens
  * overwrites their values in the backward pass. */
 at_tensor *at_cross_entropy(at_tensor *logits, const int32_t *targets, at_real smoothing);
 
+/* divergence.c: two sets of logits [N,V] -> sum over the rows of KL(p || q) + KL(q || p) of their softmaxes, [1]; a row n counts
+ * unless counted[n] is below 0. */
+at_tensor *at_divergence(at_tensor *x, at_tensor *y, const int32_t *counted);
+
 /* mixture.c: logits z [N,J,V], weights w [N,J] -> log sum_j w_j softmax(z_j) [N,V]; a part with w_j = 0 is not read. The
  * results are logits of the mixture as well, whose softmax it is if the weights of a row sum to anything but 0. */
 at_tensor *at_log_mixture(at_tensor *logits, at_tensor *weights);

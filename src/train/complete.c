@@ -299,6 +299,21 @@ static void complete_guided_head(at_train_settings *s)
         snprintf(m->guided_head, sizeof m->guided_head, "%d.1", layers > 1 && layers < 100 ? (int)layers - 1 : 1);
 }
 
+/* R-Drop compares two passes over a batch, so something in them has to differ, and no samples may decide what they mean. */
+static bool check_r_drop(const at_train_settings *s, at_error *error)
+{
+    if (s->r_drop == 0)
+        return true;
+    if (is_sampled(s))
+        return at_fail(error, AT_USAGE,
+                       "`r-drop` cannot be used with `normaliser` hard and `hard-training` reinforce; "
+                       "`hard-training` exact takes no samples");
+    if (s->model.dropout == 0 && s->model.attention_dropout == 0 && s->model.ffn_dropout == 0 && s->word_dropout == 0 &&
+        s->augment == 0)
+        return at_fail(error, AT_USAGE, "`r-drop` compares two passes that differ by dropout, and `dropout` is 0");
+    return true;
+}
+
 bool at_train_settings_complete(at_train_settings *s, const at_given *given, const at_given *stored, at_error *error)
 {
     at_given known = *given, of_model = {0};
@@ -324,5 +339,5 @@ bool at_train_settings_complete(at_train_settings *s, const at_given *given, con
         return false;
     complete_updates(s, &known);
     complete_guided_head(s);
-    return true;
+    return check_r_drop(s, error);
 }

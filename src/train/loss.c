@@ -126,20 +126,29 @@ static int64_t count_correct(const at_tensor *logits, const int32_t *targets)
     return correct;
 }
 
-bool at_batch_loss(at_loss *loss, const at_batch *batch, bool learn, double *sum, at_error *error)
+/* A batch as the model's input. */
+typedef struct batch_pass {
+    at_tape *tape;
+    const at_batch *batch;
+    bool learn;
+} batch_pass;
+
+/* What one pass over it came to. */
+typedef struct batch_scores {
+    at_tensor *logits;      /* [N,V] of all target positions */
+    const int32_t *targets; /* [N] */
+    at_tensor *cross;       /* [1] the cross-entropy */
+    at_tensor *total;       /* [1] with what the settings add to it; NULL after an error */
+} batch_scores;
+
+static batch_scores score_batch(at_loss *loss, const batch_pass *p)
 {
-    if (error->code != AT_OK)
-        return false;
     const at_model *model = loss->model;
     const at_loss_options *options = &loss->options;
-    at_arena_reset(loss->arena);
-    at_tape *tape = at_tape_new(loss->arena, learn || loss->probe);
-    if (!tape)
-        return at_no_memory(error, "a batch");
-    if (learn)
-        at_tape_watch(tape, loss->watch);
+    const at_batch *batch = p->batch;
+    const bool learn = p->learn;
     at_pass pass = {
-        .tape = tape, .rng = learn ? &loss->rng : NULL, .lengths = batch->target_lengths, .probe = loss->probe};
+        .tape = p->tape, .rng = learn ? &loss->rng : NULL, .lengths = batch->target_lengths, .probe = loss->probe};
     /* A share of the batches uses the expectation under the softmax instead of a sample, which reduces the variance of
      * the estimator (Xu et al. 2015). */
     if (learn && at_attention_samples(&model->attention))
@@ -155,32 +164,71 @@ bool at_batch_loss(at_loss *loss, const at_batch *batch, bool learn, double *sum
                               .pictures = loss->pictures,
                               .augment = loss->augment};
     const bool drops = learn && options->word_dropout > 0;
-    const int32_t *input = drops ? drop_words(loss, batch, tape) : batch->input;
+    const int32_t *input = drops ? drop_words(loss, batch, p->tape) : batch->input;
     if (!input)
-        return at_no_memory(error, "a batch");
+        return (batch_scores){0};
     at_parts encoded = at_model_encode(model, &pass, &source);
     at_parts state = at_model_start(model, &pass, &source, &encoded);
     at_decoded decoded = at_model_decode(model, &pass, &source, &encoded, &state, input, batch->target_length);
-    const int32_t *targets = batch->target;
-    at_tensor *flat = decoded.logits; /* [sum of lengths, V] */
+    batch_scores scores = {.logits = decoded.logits, .targets = batch->target};
     if (decoded.packed)
-        targets = packed_targets(tape, batch);
-    else if (flat) /* [B, T, V] -> [B T, V] */
-        flat = at_reshape(flat, AT_SHAPE(batch->rows * batch->target_length, flat->shape.dim[2]));
+        scores.targets = packed_targets(p->tape, batch);
+    else if (scores.logits) /* [B, T, V] -> [B T, V] */
+        scores.logits =
+            at_reshape(scores.logits, AT_SHAPE(batch->rows * batch->target_length, scores.logits->shape.dim[2]));
     const at_real smoothing = learn ? (at_real)options->label_smoothing : (at_real)0;
-    at_tensor *cross = targets ? at_cross_entropy(flat, targets, smoothing) : NULL; /* [1] */
-    if (!learn && cross)
-        loss->correct = count_correct(flat, targets);
-    if (learn && cross && decoded.log_prob)
+    scores.cross = scores.targets ? at_cross_entropy(scores.logits, scores.targets, smoothing) : NULL;
+    if (learn && scores.cross && decoded.log_prob)
         add_reinforce_gradients(loss, batch, &decoded);
-    at_tensor *total = cross && guides ? at_add(cross, guided_loss(loss, batch, tape, decoded.guided)) : cross;
-    if (total && pass.wants_attended)
-        total = at_add(total, doubly_stochastic_loss(loss, batch, tape, decoded.attended));
-    if (!total || ((learn || loss->probe) && !at_backward(total))) {
+    scores.total = scores.cross;
+    if (scores.total && guides)
+        scores.total = at_add(scores.total, guided_loss(loss, batch, p->tape, decoded.guided));
+    if (scores.total && pass.wants_attended)
+        scores.total = at_add(scores.total, doubly_stochastic_loss(loss, batch, p->tape, decoded.attended));
+    return scores;
+}
+
+static at_tensor *mean(at_tensor *x, at_tensor *y)
+{
+    return at_scale(at_add(x, y), (at_real)0.5);
+}
+
+/* R-Drop (Liang et al. 2021): two passes, which differ by what dropout leaves out, and the divergence of their probabilities p and q:
+ *
+ *     L = (L_p + L_q) / 2 + a / 4 (KL(p || q) + KL(q || p))
+ *
+ * This is half of the paper's loss, so that the gradients are as large as those of one pass. */
+static batch_scores score_twice(at_loss *loss, const batch_pass *p)
+{
+    const batch_scores x = score_batch(loss, p), y = score_batch(loss, p);
+    if (!x.total || !y.total)
+        return (batch_scores){0};
+    at_tensor *apart = at_scale(at_divergence(x.logits, y.logits, x.targets), (at_real)(loss->options.r_drop / 4));
+    return (batch_scores){.logits = x.logits,
+                          .targets = x.targets,
+                          .cross = mean(x.cross, y.cross),
+                          .total = at_add(mean(x.total, y.total), apart)};
+}
+
+bool at_batch_loss(at_loss *loss, const at_batch *batch, bool learn, double *sum, at_error *error)
+{
+    if (error->code != AT_OK)
+        return false;
+    at_arena_reset(loss->arena);
+    at_tape *tape = at_tape_new(loss->arena, learn || loss->probe);
+    if (!tape)
+        return at_no_memory(error, "a batch");
+    if (learn)
+        at_tape_watch(tape, loss->watch);
+    const batch_pass pass = {tape, batch, learn};
+    const batch_scores scores = (learn && loss->options.r_drop > 0 ? score_twice : score_batch)(loss, &pass);
+    if (!learn && scores.cross)
+        loss->correct = count_correct(scores.logits, scores.targets);
+    if (!scores.total || ((learn || loss->probe) && !at_backward(scores.total))) {
         const at_error *why = at_tape_error(tape);
         return why->code != AT_OK ? at_fail(error, why->code, "%s", why->text)
-                                  : at_fail(error, AT_FAILED, "model '%s' returned no logits", model->kind->name);
+                                  : at_fail(error, AT_FAILED, "model '%s' returned no logits", loss->model->kind->name);
     }
-    *sum = (double)cross->value[0];
+    *sum = (double)scores.cross->value[0];
     return true;
 }

@@ -9,6 +9,7 @@
 typedef struct at_loss_options {
     double label_smoothing;
     double word_dropout;          /* probability that a previous target token is unknown to the decoder */
+    double r_drop;                /* factor of the divergence of two passes with different dropout; 0: one pass */
     double reinforce, entropy;    /* hard attention: the factors lambda_r and lambda_e of its two terms */
     double baseline;              /* hard attention: the decay of its moving average */
     double expectation;           /* hard attention: the share of batches with the expected context */

@@ -114,6 +114,10 @@ static const at_setting after[] = {
                .limits = AT_BELOW_MOST,
                .help = "probability that a previous target token is unknown to the decoder in training, so that it "
                        "relies less on what it wrote and more on the source"),
+    OF_UPDATES(NUMBER, "r-drop", r_drop, SAME, .argument = "FACTOR", .fallback = "0",
+               .help =
+                   "pass every batch twice, with different dropout, and ask for the same probabilities: weight in the "
+                   "loss of their divergence, such as 1 to 5; an update takes twice as long"),
     OF_UPDATES(NUMBER, "guided-weight", guided_weight, SAME, .argument = "FACTOR", .fallback = "0.1",
                .help = "weight in the loss of the alignments' cross-entropy"),
     OF_UPDATES(

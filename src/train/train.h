@@ -34,7 +34,7 @@ typedef struct at_train_settings {
     const char *freeze;         /* patterns of the names of parameters that stay as they are, commas between; or NULL */
     const char *source_vocabulary, *target_vocabulary; /* "char", "word:8000", "spm:8000", "FILE.spm" */
     bool joint_vocabulary;
-    bool source_end; /* every line of the source ends with </s> */
+    bool source_end;         /* every line of the source ends with </s> */
     at_cleaning cleaning;    /* of both sides */
     double subword_sampling; /* 0: always the best segmentation */
     at_corpus_limits limits; /* of training; validation has the limits of length only */
@@ -45,6 +45,7 @@ typedef struct at_train_settings {
     double guided_weight;         /* factor of their cross-entropy */
     double baseline, expectation; /* hard attention: decay of the mean reward; share of batches without samples */
     double word_dropout;          /* probability that a previous target token is unknown to the decoder */
+    double r_drop;                /* factor of the divergence of two passes with different dropout; 0: one pass */
     double augment;               /* how much pictures are changed in training; 0: not */
     double doubly_stochastic;     /* factor of the penalty for uneven attention to the source units */
     double reinforce, entropy;    /* hard attention: lambda_r and lambda_e of its gradient (loss.c) */

@@ -84,6 +84,7 @@ static bool prepare_model(at_trainer *trainer, at_error *error)
                               .augment = s->augment,
                               .options = {.label_smoothing = s->label_smoothing,
                                           .word_dropout = s->word_dropout,
+                                          .r_drop = s->r_drop,
                                           .reinforce = s->reinforce,
                                           .entropy = s->entropy,
                                           .baseline = s->baseline,

@@ -44,6 +44,8 @@ for wrong in "--heads 3:--heads is 3 and must divide 256, the size of what atten
     "--layers 9:--layers is 9, and model 'luong' has at most 4" \
     "--cell gruu:--cell takes rnn, gru or lstm, not 'gruu'" \
     "--attention-dropout 0.999999999:--attention-dropout takes a number from 0 to below 1, rounded to a float, not '0.999999999'" \
+    "--r-drop 1 --dropout 0:--r-drop compares two passes that differ by dropout, and --dropout is 0" \
+    "--r-drop 1 --normaliser hard:--r-drop cannot be used with --normaliser hard and --hard-training reinforce; --hard-training exact takes no samples" \
     "--score dot --position rope --hidden 6 --heads 2:position 'rope' rotates pairs of numbers, so the head size must be even, and it is 3"; do
     refuse 2 "${wrong#*:}" train --model luong --source missing --target missing --output m ${wrong%%:*}
 done

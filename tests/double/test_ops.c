@@ -398,10 +398,22 @@ static at_tensor *cross_entropy(at_tape *tape, at_tensor *const *x, const void *
     return at_cross_entropy(x[0], targets, *(const double *)context);
 }
 
+static at_tensor *divergence(at_tape *tape, at_tensor *const *x, const void *context)
+{
+    (void)tape, (void)context;
+    const int32_t counted[7] = {0, 3, -1, 5, 5, 2, -1};
+    return at_divergence(x[0], x[1], counted);
+}
+
 static void rows(void **state)
 {
     (void)state;
     const int64_t size[] = {1, 7, 8, 9};
+    gradcheck(&(gradcheck_case){/* more columns than are computed at a time */
+                                .name = "op:divergence",
+                                .build = divergence,
+                                .inputs = 2,
+                                .shape = {AT_SHAPE(7, 259), AT_SHAPE(7, 259)}});
     for (int i = 0; i < 4; i++) {
         int64_t n = size[i];
         gradcheck(
@@ -417,6 +429,8 @@ static void rows(void **state)
                                         .context = &(residual){how & 1 ? 0.6 : 1, how & 2},
                                         .inputs = 4,
                                         .shape = {AT_SHAPE(2, 35, n), AT_SHAPE(2, 35, n), AT_SHAPE(n), AT_SHAPE(n)}});
+        gradcheck(&(gradcheck_case){
+            .name = "op:divergence", .build = divergence, .inputs = 2, .shape = {AT_SHAPE(7, n), AT_SHAPE(7, n)}});
         gradcheck(&(gradcheck_case){.name = "op:dropout", .build = dropout, .inputs = 1, .shape = {AT_SHAPE(7, n)}});
     }
     gradcheck(&(gradcheck_case){.name = "residual of itself",

@@ -145,6 +145,7 @@ static void shapes_that_do_not_fit(void **state)
     REFUSES("dropout: the share to keep is 0 and must be above 0 and at most 1", at_dropout(T(3), 0, &rng));
     REFUSES("maxout: the input is [2,3] and must end in an even size, since it takes pairs", at_maxout(T(2, 3)));
     REFUSES("cross_entropy: the logits are [3] and must be [N,V]", at_cross_entropy(T(3), ids, 0));
+    REFUSES("divergence: the logits are [2,3] and [2,4] and must both be [N,V]", at_divergence(T(2, 3), T(2, 4), ids));
     REFUSES("cross_entropy: target 5 of row 1 is not among the 3 classes", at_cross_entropy(T(2, 3), ids, 0));
     REFUSES("by_offset: the table is [1,1,1,4] and must be [B,H,Q,2R+1]", at_by_offset(T(1, 1, 1, 4), 2, 2, 0));
     REFUSES("by_offset: the table [1,1,3,5] has rows for 3 queries and there are 2",

@@ -192,13 +192,13 @@ static void same_logs(const char *one, const char *other)
 static void resumed_is_uninterrupted(void **state)
 {
     (void)state;
-    static const char *const normalisers[] = {"softmax", "hard"}, *const averages[][2] = {{"ema", "0.98"},
-                                                                                          {"average", "3"}};
+    static const char *const normalisers[] = {"softmax", "hard"}, *const r_drop[] = {"2", "0"},
+                             *const averages[][2] = {{"ema", "0.98"}, {"average", "3"}};
     for (int kind = 0; kind < 2; kind++) {
         listener whole = {0};
         at_threads_set(1);
         at_train_result r = run(training_of("whole", ALL, "normaliser", normalisers[kind], averages[kind][0],
-                                            averages[kind][1], "overwrite", "true", NULL),
+                                            averages[kind][1], "r-drop", r_drop[kind], "overwrite", "true", NULL),
                                 &whole);
         assert_int_equal(r.updates, 26);
         at_threads_set(2);
@@ -209,7 +209,7 @@ static void resumed_is_uninterrupted(void **state)
         for (int i = 0; i <= 7; i++) {
             listener part = {.stop_at = i < 7 ? stops[i] : 0};
             r = run(training_of("parts", ALL, "normaliser", normalisers[kind], averages[kind][0], averages[kind][1],
-                                "resume", "true", NULL),
+                                "r-drop", r_drop[kind], "resume", "true", NULL),
                     &part);
             assert_int_equal(r.updates, i < 7 ? stops[i] : 26);
             assert_int_equal(r.interrupted, i < 7);
