@@ -15,17 +15,9 @@ language=$2 beam=1 updates=6250
 [ "$language" != finnish ] || updates=4695
 shift 2
 
-# unpack_split NAME FILE: NAME.source, NAME.target and NAME.tsv with units between blanks, NAME.form as it is.
-unpack_split() {
-    unpack "$2" >"$work/lines"
-    cut -f2 "$work/lines" >"$work/$1.form"
-    cut -f1 "$work/lines" | split_characters >"$work/lemma"
-    cut -f3 "$work/lines" | sed -e 's/;/] [/g' -e 's/.*/[&]/' | paste -d ' ' "$work/lemma" - >"$work/$1.source"
-    split_characters <"$work/$1.form" | paste "$work/$1.source" - >"$work/$1.tsv"
-}
-unpack_split train "$from/$language-train-${SIZE:-high}.gz"
+unpack_forms "$from/$language-train-${SIZE:-high}.gz" train
 for split in dev test; do
-    unpack_split $split "$from/$language-$split.gz"
+    unpack_forms "$from/$language-$split.gz" $split
 done
 
 data=(--tsv "$work/train.tsv" --valid-tsv "$work/dev.tsv" --source-vocab word --target-vocab word --valid-metric accuracy)

@@ -47,6 +47,15 @@ unpack_pairs() {
     cut -f2 "$work/$2.tsv" >"$work/$2.target"
 }
 
+# unpack_forms FILE NAME: of lines with a lemma, a form and features, NAME.source, NAME.tsv with units between blanks, and NAME.form as it is.
+unpack_forms() {
+    unpack "$1" >"$work/lines"
+    cut -f2 "$work/lines" >"$work/$2.form"
+    cut -f1 "$work/lines" | split_characters >"$work/lemma"
+    cut -f3 "$work/lines" | sed -e 's/;/] [/g' -e 's/.*/[&]/' | paste -d ' ' "$work/lemma" - >"$work/$2.source"
+    split_characters <"$work/$2.form" | paste "$work/$2.source" - >"$work/$2.tsv"
+}
+
 # split_characters: the characters of each line separated by blanks, and ▁ for a blank. join_characters: the reverse.
 split_characters() {
     sed -e 's/ /\xe2\x96\x81/g' -e 's/[^\x80-\xbf]/ &/g' -e 's/^ //'

@@ -121,6 +121,15 @@ done
 matches $'ar2en dev +WER 0.00  CER 0.00\nar2en test +WER 0.00  CER 0.00' \
     "$(recipe translit data --epochs 60 --embedding 8 --hidden 16 $learner)"
 
+# Soft and hard attention, a table for each task, on the invented words above; the folder keeps the runs.
+ln -s ../data all/inflection && ln -s ../data all/translit
+said=$(TASKS='fre german arabic' SHORT=1000 DIRECTORY=soft-hard bash "$recipes/hard.sh" all --set hidden=8 --set embedding=8 --set warmup=1 --set seeds=1 --quiet 2>&1) || fail "hard.sh: $said"
+for row in soft 'hard, exact'; do
+    equal 3 "$(grep -c "^$row  *[0-9]" <<<"$said")" "tables with the row $row: $said"
+done
+[ -e soft-hard/german.spec.runs ] || fail "hard.sh keeps no runs: $(ls soft-hard)"
+TASKS=dutch refused 2 "hard.sh: the tasks are fre, hun, german and arabic, not 'dutch'" hard all --quiet
+
 # Sentences; one of the three test sentences occurs in training.
 printf 'a b .\nb a .\na a .\n' | gzip -c >data/train.en.gz
 printf 'ア イ 。\nイ ア 。\nア ア 。\n' | gzip -c >data/train.ja.gz
