@@ -53,6 +53,7 @@ typedef struct at_server_settings {
     const char *const
         *watch; /* [watch_count] logs of training (OUTPUT.log.jsonl), or folders with such logs, to show */
     int watch_count;
+    int max_source; /* 0: 1000, or 5 times the longest line of a model's training. Units that are read of a line */
 } at_server_settings;
 
 /* ---- Servers -------------------------------------------------------------------------------------------------- */

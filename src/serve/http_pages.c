@@ -170,6 +170,7 @@ enum MHD_Result at_ask_look(exchange *x)
     x->look.translator = x->served->pair[x->plan.pair].looker;
     x->look.count = x->plan.alternatives;
     x->look.beam = s->beam;
+    x->look.max_source = s->max_source;
     x->look.length_penalty = s->length_penalty;
     x->question = (at_question){
         .find = find_by_looking, .deadline = at_seconds() + s->request_seconds, .done = on_question_done, .context = x};

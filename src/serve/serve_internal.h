@@ -146,7 +146,7 @@ typedef struct at_queue {
     pthread_cond_t filled;
     pthread_t thread;
     bool started, ending;
-    int64_t beam, most_lines;
+    int64_t beam, most_lines, max_source; /* 0: the model's */
     double length_penalty;
     at_job *head, *tail;        /* that wait */
     int64_t lines;              /* of all of them, open ones */
@@ -155,6 +155,7 @@ typedef struct at_queue {
     int64_t searches, searched; /* and the lines of them, so far */
 } at_queue;
 void at_queue_init(at_queue *queue);
+int64_t at_units_read(const at_translator *translator, int64_t max_source); /* 0: as many as the model wants */
 bool at_queue_start(at_queue *queue, const at_server_settings *settings, at_error *error);
 /* False: there is no room for its lines, or the queue ends. `before`, if not NULL, is called before the job can be done. */
 bool at_queue_add(at_queue *queue, at_job *job, void (*before)(void *context), void *context);
@@ -274,7 +275,7 @@ typedef struct at_look {
     at_line source;            /* without tab and newline */
     at_line target;            /* its translation, or how that begins */
     int64_t count;             /* alternatives */
-    int64_t beam;
+    int64_t beam, max_source; /* 0: the model's */
     double length_penalty;
     const char *title;
     const volatile int *stop;

@@ -117,6 +117,16 @@ refuse 1 "cannot read 'nothing': No such file or directory" serve -m de-en=nothi
 printf '# nothing\n\n' >keys
 refuse 1 "'keys' has no API key; a key is a line of its own" serve -m model --api-keys keys
 
+# ---- Of a long line the first units are read, as by attend translate
+refuse 2 "--max-source takes a whole number from 1 to 268435456, not '0'" serve -m model --max-source 0
+line='a b c d e f g h'
+start -m de-en=model --max-source 3
+asked 200 "{\"translatedText\":\"$("$attend" translate -m model --max-source 3 --quiet <<<"$line")\"}" -d "q=$line" -d source=de -d target=en "$at/translate"
+got=$(curl -sS -d "q=$line" -d 'translation=c b a' -d source=de -d target=en "$at/attention")
+grep -q '"weights"' <<<"$got" && ! grep -qE '\[[3-7],[0-9]' <<<"$got" || fail "/attention looks at words that are not read: $got"
+end
+[ "$("$attend" translate -m model --max-source 3 --quiet <<<"$line")" != "$("$attend" translate -m model <<<"$line")" ] || fail "the rest of the line changes nothing"
+
 # ---- Every address
 start -m de-en=model -m en-de=other --char-limit 40 --batch-limit 64
 head -64 source >in
