@@ -390,7 +390,21 @@ static bool knows(const char *path, at_error *error)
     return is_model_bin(start, size, !at_is_folder(path));
 }
 
-/* "CTranslate2 version 6, TransformerSpec 7", and what was left out. */
+/* The type that most numbers have, ", int8", unless they are 32-bit floats. */
+static void put_type(at_buffer *text, const at_ct2_file *file)
+{
+    static const char *const names[AT_CT2_TYPES] = {"", "int8", "int16", "int32", "float16", "bfloat16"};
+    int64_t count[AT_CT2_TYPES] = {0};
+    int most = AT_CT2_F32;
+    for (int64_t i = 0; i < file->count; i++)
+        count[file->variable[i].type] += file->variable[i].count;
+    for (int type = 0; type < AT_CT2_TYPES; type++)
+        most = count[type] > count[most] ? type : most;
+    if (most != AT_CT2_F32)
+        at_buffer_print(text, ", %s", names[most]);
+}
+
+/* "CTranslate2 version 6, TransformerSpec 7, int8", and what was left out. */
 static bool describe(at_translator *t, const ct2_model *f)
 {
     char room[AT_CT2_NAME];
@@ -398,6 +412,7 @@ static bool describe(at_translator *t, const ct2_model *f)
     at_buffer_print(&text, "CTranslate2 version %u", f->file.version);
     if (f->file.version > 1)
         at_buffer_print(&text, ", %s %u", f->file.spec, f->file.revision);
+    put_type(&text, &f->file);
     if (at_bundle_has(f->bundle, inside(f, "vmap.txt", room)))
         at_buffer_print(&text, "; its list of likely words, vmap.txt, is not used");
     t->origin = text.bytes;
