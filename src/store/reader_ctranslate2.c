@@ -345,8 +345,7 @@ static bool load_parts(at_translator *t, ct2_model *f)
         settings.source_size = s.source.units;
         settings.target_size = s.target.units;
         /* A number takes a byte at least, and a matrix may serve as two of ours. */
-        t->model =
-            at_model_blank(&settings, 2 * (f->file.end - f->file.bytes) + 4 * AT_SPECIALS * settings.hidden, f->error);
+        t->model = at_model_blank(&settings, 2 * (int64_t)f->file.size + 4 * AT_SPECIALS * settings.hidden, f->error);
         done = t->model && set_parameters(f, t->model, &s);
     }
     t->source = s.source.vocabulary;
@@ -424,7 +423,8 @@ bool at_ct2_load(at_translator *t, const at_bundle *bundle, const char *folder, 
 {
     char room[AT_CT2_NAME];
     ct2_model f = {.bundle = bundle, .inside = folder, .path = path, .error = error};
-    f.file = (at_ct2_file){.path = path, .bytes = bytes, .end = bytes + size, .error = error};
+    f.file = (at_ct2_file){.in = {.at = bytes, .end = bytes + size, .path = path, .what = "it", .error = error},
+                           .size = size};
     bool done = at_ct2_parse(&f.file);
     f.config = done ? at_bundle_json(bundle, inside(&f, "config.json", room), error) : NULL;
     done = done && error->code == AT_OK && load_parts(t, &f) && describe(t, &f);
