@@ -88,7 +88,7 @@ static bool on_result(void *context, int64_t line, const at_result *result)
     const int64_t index = s->index[line];
     at_answer *answer = job->answer + index * job->best;
     const at_line best = {result->best[0].text, result->best[0].size};
-    if (job->served->keeps && at_marks_lost_numbers(&job->marks[index], job->line[index], best)) {
+    if (at_served_keeps(job->served, job->pair) && at_marks_lost_numbers(&job->marks[index], job->line[index], best)) {
         /* It is searched again, without them: it is not answered. */
         job->aligns = true;
         return at_marks_keep(&job->marks[index], true, &job->line[index]) || at_no_memory(&job->error, "a translation");

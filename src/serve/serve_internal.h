@@ -72,6 +72,7 @@ typedef struct at_pair {
     at_search_memory *memory; /* of its searches */
     at_translator *looker;    /* its clone, of the thread that answers the page */
     at_splitter *splitter;    /* of the thread of the connections; NULL: lines are translated whole */
+    bool pictures;            /* a text is a picture, data:image/png;base64,... */
 } at_pair;
 
 /* What is read anew by a reload. Owners count references, and the last one releases it. */
@@ -81,13 +82,14 @@ typedef struct at_served {
     const char **language; /* [languages] the codes, sorted */
     int languages;
     at_keys keys;
-    bool keeps;        /* placeholders, addresses and numbers */
+    bool keeps;        /* placeholders, addresses and numbers, see at_served_keeps */
     const char *pivot; /* that of the settings; NULL: none */
     atomic_int owners;
 } at_served;
 at_served *at_served_new(const at_server_settings *settings, at_error *error);
 at_served *at_served_hold(at_served *served);
 void at_served_release(at_served *served);
+bool at_served_keeps(const at_served *served, int pair); /* those of texts are kept */
 bool at_served_knows(const at_served *served, const char *code);
 /* The index of the pair; -1: there is none. */
 int at_served_find(const at_served *served, const char *source, const char *target);

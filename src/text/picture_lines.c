@@ -47,7 +47,8 @@ static char *put_with(char *to, at_line line, const char *path, size_t folder)
     const char *end = line.text + line.size;
     for (const char *name = line.text; line.size && name <= end;) {
         const char *stop = name_end(name, end), *next = stop < end ? stop + sizeof AT_PICTURE_BAR - 1 : end + 1;
-        const size_t before = name < stop && *name != '/' ? folder : 0;
+        const size_t before =
+            name < stop && *name != '/' && !at_picture_is_inline(name, (size_t)(end - name)) ? folder : 0;
         const size_t size = (size_t)((next < end ? next : end) - name);
         memcpy(to, path, before);
         memcpy(to + before, name, size);

@@ -125,6 +125,20 @@ train scaled --image-size 8x8 --epochs 5
 echo folder/wide.png | "$attend" translate scaled >wide
 equal "the upper half" "$(cat wide)" "a picture of another size, scaled"
 
+# Pictures in the lines themselves, alone and beside others; no folder goes before them.
+for file in left.png wide.png; do printf 'data:image/png;base64,%s\n' "$(base64 -w0 "folder/$file")"; done >folder/inline
+equal "the left half" "$("$attend" translate m -i folder/inline | head -1)" "a picture in its line"
+equal "$(echo folder/wide.png | "$attend" translate m)" "$("$attend" translate m -i folder/inline | tail -1)" "a picture in its line as in its file"
+equal "$(echo 'folder/left.png | folder/left.png' | "$attend" translate m)" \
+    "$(echo "$(head -1 folder/inline) | left.png" >folder/both && "$attend" translate m -i folder/both)" "a picture in the line beside one of a file"
+wrong="a picture in a line is data:image/png;base64, or data:image/jpeg;base64, and its bytes in base64"
+for bad in "gif;base64,AAAA" "png;base64,AAA" "png;base64,AA=A" "png;base64,A===" "png;base64,AA A" "png,AAAA"; do
+    refuse 1 "line 1: $wrong" encode m -o no.safetensors -i <(echo "data:image/$bad")
+done
+refuse 1 "line 1: 'data:image/jpeg' is an empty file, not a PNG or JPEG picture" encode m -o no.safetensors -i <(echo "data:image/jpeg;base64,")
+refuse 1 "line 1: 'data:image/png' is a truncated PNG picture" encode m -o no.safetensors \
+    -i <(printf 'data:image/png;base64,%s\n' "$(head -c 60 folder/left.png | base64 -w0)")
+
 # Features in place of pictures: [pictures, cells, numbers].
 awk 'BEGIN { srand(3); for (i = 0; i < 200; i++) for (j = 0; j < 8; j++) printf "%s", "\\x00\\x00\\x80\\x3f"; print "" }' |
     while read -r line; do printf '%b' "$line"; done | array features.npy '<f4' '200, 4, 2'
