@@ -41,7 +41,7 @@ static const at_setting table[] = {
     {AT_SETTING_NUMBER, "coverage-penalty", "B", offsetof(translate_options, coverage_penalty), "0", 0, 1000,
      .help = "add B times the sum over the source units of log min(the sum of its weights, 1) to what is ranked by, so "
              "that "
-             "nothing is left out (Wu et al. 2016); needs a --beam"},
+             "nothing is left out (Wu et al. 2016); it changes what a --beam chooses"},
     {AT_SETTING_COUNT, "no-repeat-ngram", "N", offsetof(translate_options, no_repeat), NULL, 1, 1000000,
      .help = "no N units in a row occur twice in an output, so that it does not loop"},
     {AT_SETTING_TEXT, "glossary", "FILE", offsetof(translate_options, glossary),
