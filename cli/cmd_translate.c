@@ -219,24 +219,27 @@ static void note(int64_t count, int64_t first, const char *what)
 
 /* A picture that cannot be read costs its own line, which is empty then, and no other. Pictures are read again when they are
  * translated. */
-static void check_picture(job *j, at_line *line)
+static bool check_picture(job *j, at_line *line, at_error *error)
 {
     int64_t rows = 0, columns;
     at_error why = {0};
     const at_translator *translator = j->translator;
     j->lines++;
     if (line->size == 0 || !at_translator_has_pictures(translator))
-        return;
+        return true;
     const char *tab = j->options->prefix ? memchr(line->text, '\t', line->size) : NULL;
     const at_line name = {line->text, tab ? (size_t)(tab - line->text) : line->size};
     if (name.size == 0)
-        return;
+        return true;
     at_array_free(at_translator_picture(translator, name, &rows, &columns, &why));
+    if (why.code == AT_MEMORY)
+        *error = why;
     if (rows > 0 || why.code == AT_MEMORY) /* features are no picture to show, and still read */
-        return;
+        return error->code == AT_OK;
     if (j->unread++ < MOST_PICTURE_NOTES)
         fprintf(stderr, "attend: line %lld: %s\n", (long long)j->lines, why.text);
     *line = (at_line){"", 0};
+    return true;
 }
 
 /* On a pipe, what has been written so far is translated before more is waited for, so that a program that waits for the
@@ -248,8 +251,7 @@ static at_stream next_line(void *context, at_line *line, at_error *error)
         if (j->next == j->pictures->count)
             return AT_STREAM_END;
         *line = j->pictures->line[j->next++];
-        check_picture(j, line);
-        return AT_STREAM_LINE;
+        return check_picture(j, line, error) ? AT_STREAM_LINE : AT_STREAM_END;
     }
     const bool ready = at_line_reader_ready(j->reader);
     if (!ready && !j->waits) {
@@ -259,10 +261,8 @@ static at_stream next_line(void *context, at_line *line, at_error *error)
     j->waits = false;
     if (!ready && !line_output_flush(&j->output, error))
         return AT_STREAM_END;
-    if (!at_line_reader_next(j->reader, line, error))
-        return AT_STREAM_END;
-    check_picture(j, line);
-    return AT_STREAM_LINE;
+    return at_line_reader_next(j->reader, line, error) && check_picture(j, line, error) ? AT_STREAM_LINE
+                                                                                        : AT_STREAM_END;
 }
 
 /* Opens the input and the output. */
