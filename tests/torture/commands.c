@@ -230,7 +230,7 @@ static void start(const char *attend, const test_case *c)
 static const char *judge_message(void)
 {
     static const char begin[] = "attend: ";
-    const char *newline = strchr(said, '\n');
+    char *newline = strchr(said, '\n');
     if (!said[0])
         return "a refusal without a message";
     if (strncmp(said, begin, sizeof begin - 1) != 0 || strlen(said) < sizeof begin + 5)
