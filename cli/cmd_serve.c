@@ -12,7 +12,7 @@ typedef struct serve_options {
     cli_common common;
     at_texts models, watch;
     const char *host, *api_keys, *cert, *key, *user, *pivot;
-    int64_t port, beam, char_limit, batch_limit, alternatives_limit, queue, connections, per_address;
+    int64_t port, beam, max_source, char_limit, batch_limit, alternatives_limit, queue, connections, per_address;
     double length_penalty, timeout;
     bool require_key, check, no_isolation, sentences, no_placeholders;
 } serve_options;
@@ -61,6 +61,8 @@ static const at_setting table[] = {
     {AT_SETTING_HEADING, .help = "Limits"},
     {AT_SETTING_COUNT, "char-limit", "N", offsetof(serve_options, char_limit), "5000", 1, 1 << 20,
      .help = "characters of a text"},
+    {AT_SETTING_COUNT, "max-source", "N", offsetof(serve_options, max_source), NULL, 1, 1 << 28,
+     .help = "read the first N units of a longer line (default: 5 times the longest of training, 1000 at least)"},
     {AT_SETTING_COUNT, "batch-limit", "N", offsetof(serve_options, batch_limit), "64", 1, 100000,
      .help = "texts of a request"},
     {AT_SETTING_COUNT, "alternatives-limit", "N", offsetof(serve_options, alternatives_limit), "5", 1, 99,
@@ -194,6 +196,7 @@ static int run(void *options, int word_count, char **words)
                                          .pivot = o->pivot,
                                          .no_placeholders = o->no_placeholders,
                                          .max_characters = o->char_limit,
+                                         .max_source = o->max_source == UNSET ? 0 : (int)o->max_source,
                                          .max_texts = o->batch_limit,
                                          .max_alternatives = o->alternatives_limit,
                                          .max_queue = o->queue,

@@ -41,7 +41,7 @@ static const at_setting table[] = {
     {AT_SETTING_NUMBER, "coverage-penalty", "B", offsetof(translate_options, coverage_penalty), "0", 0, 1000,
      .help = "add B times the sum over the source units of log min(the sum of its weights, 1) to what is ranked by, so "
              "that "
-             "nothing is left out (Wu et al. 2016); needs a --beam"},
+             "nothing is left out (Wu et al. 2016); it changes what a --beam chooses"},
     {AT_SETTING_COUNT, "no-repeat-ngram", "N", offsetof(translate_options, no_repeat), NULL, 1, 1000000,
      .help = "no N units in a row occur twice in an output, so that it does not loop"},
     {AT_SETTING_TEXT, "glossary", "FILE", offsetof(translate_options, glossary),
@@ -123,7 +123,9 @@ typedef struct job {
     bool branches;           /* alternatives */
     bool waits;              /* for a line, with nothing left to translate */
     int64_t replaced, first_replaced;
-    int64_t terms; /* of the glossary that are not as they should be */
+    int64_t terms;  /* of the glossary that are not as they should be */
+    int64_t unread; /* pictures that cannot be read */
+    int64_t lines;  /* that were read so far */
     long_lines long_lines;
 } job;
 
@@ -189,7 +191,7 @@ static void note_long(void *context, int64_t line, int64_t units, int64_t read)
     long_lines_note(&j->long_lines, line, units, read);
 }
 
-enum { MOST_TERM_NOTES = 10 };
+enum { MOST_TERM_NOTES = 10, MOST_PICTURE_NOTES = 10 };
 
 static void note_term(void *context, int64_t line, at_line term, bool forbidden)
 {
@@ -215,15 +217,41 @@ static void note(int64_t count, int64_t first, const char *what)
                 (long long)first, what);
 }
 
+/* A picture that cannot be read costs its own line, which is empty then, and no other. Pictures are read again when they are
+ * translated. */
+static bool check_picture(job *j, at_line *line, at_error *error)
+{
+    int64_t rows = 0, columns;
+    at_error why = {0};
+    const at_translator *translator = j->translator;
+    j->lines++;
+    if (line->size == 0 || !at_translator_has_pictures(translator))
+        return true;
+    const char *tab = j->options->prefix ? memchr(line->text, '\t', line->size) : NULL;
+    const at_line name = {line->text, tab ? (size_t)(tab - line->text) : line->size};
+    if (name.size == 0)
+        return true;
+    at_array_free(at_translator_picture(translator, name, &rows, &columns, &why));
+    if (why.code == AT_MEMORY)
+        *error = why;
+    if (rows > 0 || why.code == AT_MEMORY) /* features are no picture to show, and still read */
+        return error->code == AT_OK;
+    if (j->unread++ < MOST_PICTURE_NOTES)
+        fprintf(stderr, "attend: line %lld: %s\n", (long long)j->lines, why.text);
+    *line = (at_line){"", 0};
+    return true;
+}
+
 /* On a pipe, what has been written so far is translated before more is waited for, so that a program that waits for the
  * answer to a line gets it before writing the next. */
 static at_stream next_line(void *context, at_line *line, at_error *error)
 {
     job *j = context;
     if (j->pictures) {
-        if (j->next < j->pictures->count)
-            *line = j->pictures->line[j->next];
-        return j->next++ < j->pictures->count ? AT_STREAM_LINE : AT_STREAM_END;
+        if (j->next == j->pictures->count)
+            return AT_STREAM_END;
+        *line = j->pictures->line[j->next++];
+        return check_picture(j, line, error) ? AT_STREAM_LINE : AT_STREAM_END;
     }
     const bool ready = at_line_reader_ready(j->reader);
     if (!ready && !j->waits) {
@@ -233,7 +261,8 @@ static at_stream next_line(void *context, at_line *line, at_error *error)
     j->waits = false;
     if (!ready && !line_output_flush(&j->output, error))
         return AT_STREAM_END;
-    return at_line_reader_next(j->reader, line, error) ? AT_STREAM_LINE : AT_STREAM_END;
+    return at_line_reader_next(j->reader, line, error) && check_picture(j, line, error) ? AT_STREAM_LINE
+                                                                                        : AT_STREAM_END;
 }
 
 /* Opens the input and the output. */
@@ -367,12 +396,14 @@ static int run(void *options, int word_count, char **words)
     if (!o->common.quiet)
         note(j.replaced, j.first_replaced, "has bytes that are not UTF-8, which were read as U+FFFD");
     note_terms(&j);
+    if (j.unread > MOST_PICTURE_NOTES)
+        fprintf(stderr, "attend: %lld more pictures cannot be read\n", (long long)j.unread - MOST_PICTURE_NOTES);
     long_lines_sum(&j.long_lines);
     at_glossary_free(glossary);
     at_translator_free(translator);
     at_line_reader_free(j.reader);
     at_line_list_free(j.pictures);
-    return report(&error);
+    return error.code == AT_OK && j.unread > 0 ? 1 : report(&error);
 }
 
 const cli_command command_translate = {
@@ -390,7 +421,8 @@ const cli_command command_translate = {
         "the standard error says so at once. The output is the same for any --batch-size and --threads.\n\n"
         "A language model continues each line, an empty one too, and writes the line and its continuation.\n\n"
         "For a model that reads pictures, each line is the path of a PNG or JPEG, relative to the folder of the -i "
-        "file; or the -i file is an array FILE.npy.\n\n"
+        "file; or the -i file is an array FILE.npy. Of a picture that cannot be read the output is an empty line; a "
+        "message says which and why, all others are translated, and the exit code is 1.\n\n"
         "Input compressed by gzip or zstd is decompressed.",
     .examples = "  attend translate -m de-en.safetensors < test.de > test.en\n"
                 "  attend translate de-en.safetensors -i test.de -o test.en\n"

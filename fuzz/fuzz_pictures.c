@@ -71,7 +71,7 @@ static void add(at_pictures *pictures, const char *line, size_t length, uint64_t
     char first[80] = "";
     if (joined)
         snprintf(first, sizeof first, "%s/x.png" AT_PICTURE_BAR, folder);
-    if (length > 0) /* an empty line stays one */
+    if (length > 0 && !at_picture_is_inline(line, length)) /* an empty line stays one */
         snprintf(first + strlen(first), sizeof first - strlen(first), "%s/", folder);
     const size_t before = strlen(first);
     char *path = malloc(before + length + 1); /* the line in the folder */
@@ -91,7 +91,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         return 0;
     const uint8_t *line = bytes + 2, *end = memchr(line, '\n', size - 2);
     const size_t bar = strlen(AT_PICTURE_BAR);
-    if (!end || memchr(line, '/', (size_t)(end - line)) ||
+    const bool has_slash = end && memchr(line, '/', (size_t)(end - line));
+    if (!end || (has_slash && !at_picture_is_inline((const char *)line, (size_t)(end - line))) ||
         memmem(line, (size_t)(end - line), AT_PICTURE_BAR, bar)) /* other files than the two names are not for us */
         return 0;
     at_picture_form form = {bytes[0] & 15, bytes[0] >> 4, bytes[1] & 1 ? 3 : 1, bytes[1] & 2};

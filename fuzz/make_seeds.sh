@@ -99,6 +99,7 @@ array()
 array grey '\x00\x00' '|u1' '2, 3, 4' 24
 array colours '\x45\x01' '|u1' '2, 3, 4, 3' 72
 array features '\x00\x0a' '<f4' '2, 3, 2' 48
+{ printf '\x32\x01data:image/png;base64,%s\n' "$(base64 -w0 "$seeds/rgb.png")"; cat "$seeds/rgb.png"; } >"$seeds/inline.pictures"
 array halves '\x00\x02' '<f2' '2, 3, 2' 24
 
 # Requests: the content type, the query and the body.

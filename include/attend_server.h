@@ -53,13 +53,14 @@ typedef struct at_server_settings {
     const char *const
         *watch; /* [watch_count] logs of training (OUTPUT.log.jsonl), or folders with such logs, to show */
     int watch_count;
+    int max_source; /* 0: 1000, or 5 times the longest line of a model's training. Units that are read of a line */
 } at_server_settings;
 
 /* ---- Servers -------------------------------------------------------------------------------------------------- */
 
 /* Loads the models and starts to listen. AT_USAGE: settings that do not fit together; AT_UNSUPPORTED: the library was
- * built without libmicrohttpd (or ICU, for `sentences`) or cannot find it, or a model does not translate text (a language model, one of
- * pictures); AT_FILE: the system refused to listen; else as at_translator_load. */
+ * built without libmicrohttpd (or ICU, for `sentences`) or cannot find it, or a model cannot be served (a language model, one of
+ * pictures of any size, or of features); AT_FILE: the system refused to listen; else as at_translator_load. */
 typedef struct at_server at_server;
 AT_API at_server *at_server_new(const at_server_settings *settings, at_error *error);
 AT_API int at_server_port(const at_server *server);

@@ -4,7 +4,7 @@
 
 #include "commands.h"
 
-enum { DEMO_INDENT = 4, DEMO_WIDTH = 80, DEMO_SETTINGS = 11, DEMO_PAGES = 12 };
+enum { DEMO_INDENT = 4, DEMO_WIDTH = 80, DEMO_SETTINGS = 15, DEMO_PAGES = 12 };
 
 /* The options of attend demo, and the words after the demo's name. */
 typedef struct demo_options {

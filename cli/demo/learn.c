@@ -37,6 +37,10 @@ const at_setting demo_settings[FIRST_SETTING + DEMO_SETTINGS + 1] = {
             "positions inside attention; in a transformer also sinusoidal or learned",
             .also = {"sinusoidal", "learned"}),
     SETTING(10, "heads", "N", NULL, "attention heads"),
+    SETTING(11, "gate", "true|false", NULL, "scale the context by a gate of the state"),
+    SETTING(12, "hard-training", "NAME", NULL, "normaliser hard: reinforce or exact"),
+    SETTING(13, "coverage", "N", NULL, "filters over the sum of past weights, for the score additive"),
+    SETTING(14, "doubly-stochastic", "FACTOR", NULL, "scenes: ask for as much attention on every cell as on every other"),
 };
 
 double seconds_now(void)
@@ -142,6 +146,22 @@ static bool name_fits(const cli_demo *demo, const char *name, at_error *error)
                 demo->name, name, list);
 }
 
+/* A model of pictures is made when training begins: what it does not use is known before. */
+static bool pictures_fit(const cli_demo *demo, const demo_options *options, at_error *error)
+{
+    const char *model = demo_model_chosen(demo, options)->name;
+    char text[200];
+    at_training *training = at_training_new(error);
+    bool fits = training && set_model(demo, options, set_training, training, error);
+    for (int i = 1; fits && i < DEMO_SETTINGS; i++) { /* after the model itself */
+        const char *name = demo_settings[FIRST_SETTING + i].name;
+        if (options->setting[i] && !at_training_default(model, name, text, sizeof text))
+            fits = fail(error, AT_USAGE, "model '%s' does not use --%s", model, name);
+    }
+    at_training_free(training);
+    return fits;
+}
+
 bool demo_model_fits(const cli_demo *demo, const demo_options *options, at_error *error)
 {
     for (int i = 0; !demo->models && i < DEMO_SETTINGS; i++)
@@ -153,8 +173,10 @@ bool demo_model_fits(const cli_demo *demo, const demo_options *options, at_error
     const char *name = given(options, "model");
     if (name && !name_fits(demo, name, error))
         return false;
-    if (demo->pictures) /* these settings are checked when training begins */
-        return true;
+    if (demo->pictures)
+        return pictures_fit(demo, options, error);
+    if (given(options, "doubly-stochastic"))
+        return fail(error, AT_USAGE, "--doubly-stochastic is for demo 'scenes', whose model looks at pictures");
     /* A model of nothing but its settings: the settings are checked when it is made. */
     static const int32_t symbol = 0;
     const at_listing_task nothing = {1, 1, 1, 1, &symbol, &symbol, &symbol};

@@ -213,7 +213,8 @@ static bool test(void *context, at_error *error)
         return false;
     say("\nNobody has told the model where the objects are: it has learned to look there because that helps with the "
         "next "
-        "word. attend demo scenes --normaliser hard looks at one cell at a time, and learns by REINFORCE.");
+        "word. attend demo scenes --normaliser hard looks at one cell at a time, and learns by REINFORCE; with "
+        "--hard-training exact it sums over all cells instead.");
     return true;
 }
 

@@ -184,6 +184,8 @@ static bool add_part(at_pictures *pictures, const char *line, size_t length, at_
                        "it is empty; it should be the path of a picture, or an item of an array such as x.npy[0]");
     if (memchr(line, '\0', length))
         return at_fail(error, AT_FORMAT, "it has a zero byte, which no path has");
+    if (at_picture_is_inline(line, length))
+        return at_pictures_add_inline(pictures, line, length, error);
     char *path = strndup(line, length);
     if (!path)
         return at_no_memory(error, "the name of a picture");

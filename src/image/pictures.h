@@ -33,6 +33,11 @@ at_picture_form at_pictures_form(const at_pictures *pictures);
  * of features. Several of them with AT_PICTURE_BAR between are one picture, side by side. *index is its number, or -1 with an error that names the file. Nothing is added then. */
 bool at_pictures_add(at_pictures *pictures, const char *line, size_t length, int64_t *index, at_error *error);
 
+/* A picture can also be in the line itself: data:image/png;base64, or data:image/jpeg;base64, and the bytes of such a file.
+ * Whether a line begins so, and is not a path; and whether all of it is one such picture, so that it names no file. */
+bool at_picture_is_inline(const char *line, size_t length);
+bool at_picture_is_whole(const char *line, size_t length);
+
 int64_t at_pictures_count(const at_pictures *pictures);
 uint64_t at_pictures_hash(const at_pictures *pictures); /* of all pictures and their sizes */
 size_t at_pictures_bytes(const at_pictures *pictures);  /* of the pictures in memory */

@@ -30,6 +30,8 @@ struct at_pictures {
     uint64_t uses;
 };
 
+/* Adds a picture that is in the line itself. */
+bool at_pictures_add_inline(at_pictures *pictures, const char *line, size_t length, at_error *error);
 /* Adds an item of an array. */
 bool at_pictures_add_item(at_pictures *pictures, const char *path, int64_t item, at_error *error);
 /* Adds pixels; the image is changed. */

@@ -5,10 +5,11 @@
  *     e = E y_{i-1},  e(y_0) = 0
  *     s'_i = gru_1(e, s_{i-1})
  *     e_ij = v_a^T tanh(W_a s'_i + U_a h_j)                     or any other score of W_a s'_i and U_a h_j
- *     c_i = sum_j a_ij h_j                                      a_i = normalise(e_i)
+ *     c_i = sum_j a_ij h_j                                      a_i = normalise(e_i); with a gate, sigmoid(w_b s'_i + b) times it
  *     s_i = gru_2(c_i, s'_i)                                    with a bias of U s'
  *     t_i = tanh(O_e e + O_s s_i + O_c c_i),  p(y_i) = softmax(W_o t_i)
  *
+ * Exact hard attention: p(y_i) = sum_j a_ij softmax(W_o t_ij), t_ij with h_j in place of c_i; s_i reads c_i.
  * All cells reset after the product. */
 #include "models/kinds.h"
 #include "tape/block.h"
@@ -17,11 +18,11 @@ typedef struct nematus {
     at_annotator encoder;
     int target_embedding; /* E */
     at_cell first, second;
-    at_dense W_s, W_a, U_a, O_e, O_s, O_c, W_o;
+    at_dense W_s, W_a, U_a, O_e, O_s, O_c, W_o, gate;
     at_attention_params attention;
 } nematus;
 
-enum { ANNOTATIONS, KEYS, MEAN, PARTS };
+enum { ANNOTATIONS, KEYS, MEAN, PARTS, TO_OUTPUT = PARTS };
 
 static bool declare(at_model *model, at_error *error)
 {
@@ -42,7 +43,9 @@ static bool declare(at_model *model, at_error *error)
     m->O_s = at_dense_declare(p, "output.O_s", H, E, false, error);
     m->O_c = at_dense_declare(p, "output.O_c", 2 * H, E, false, error);
     m->W_o = at_dense_declare(p, "output.W_o", E, s->target_size, true, error);
-    return at_attention_params_declare(model, &m->attention, "attention", A, 2 * H, true, error);
+    return at_attention_params_declare(model, &m->attention, "attention", A, 2 * H, true, error) &&
+           at_coverage_declare(model, &m->attention, "attention", false, error) &&
+           at_gate_declare(model, &m->gate, "attention.gate", H, error);
 }
 
 /* The mean of h [B,S,2H], zeros beyond each length, over the units of each row: [B,2H] */
@@ -62,7 +65,10 @@ static at_parts encode(const at_model *model, const at_pass *pass, const at_sour
     at_hidden first;
     at_tensor *h = at_annotate(model, pass, &m->encoder, source, &first); /* [B,S,2H] */
     at_tensor *keys = at_dense_apply(tape, p, &m->U_a, h, AT_ACT_NONE);   /* [B,S,A] */
-    return (at_parts){.count = PARTS, .part = {h, keys, mean_of(pass, source, h)}};
+    at_parts encoded = {.count = PARTS, .part = {h, keys, mean_of(pass, source, h)}};
+    if (at_is_exact(model)) /* O_c h_j [B,S,E] */
+        encoded.part[encoded.count++] = at_dense_apply(tape, p, &m->O_c, h, AT_ACT_NONE);
+    return encoded;
 }
 
 static at_tensor *features(const at_model *model, const at_pass *pass, const at_source *source)
@@ -76,6 +82,7 @@ static at_parts start(const at_model *model, const at_pass *pass, const at_sourc
     at_hidden s = {.h = at_dense_apply(pass->tape, model->params, &m->W_s, encoded->part[MEAN], AT_ACT_TANH)};
     at_parts state = {.count = 1, .part = {at_state_position(pass, source->rows, 0)}};
     at_parts_add(&state, &s, 1);
+    at_coverage_start(model, pass, source, &state);
     return state;
 }
 
@@ -102,7 +109,7 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
     const int64_t B = source->rows, A = model->settings.attention, H = model->settings.hidden;
     at_hidden s;
     at_parts_take(state, 1, &m->first, &s, 1);
-    at_tensor **after = at_step_array(pass, n), **context = at_step_array(pass, n);
+    at_tensor **asked = at_step_array(pass, n), **after = at_step_array(pass, n), **context = at_step_array(pass, n);
     at_tensor *e = embed(model, pass, ids, B, n, at_state_position_of(state->part[0]));
     at_tensor *x = at_cell_input(tape, p, &m->first, e); /* [n,B,3H] */
     at_source_attention attention = at_source_attention_begin(model, pass, source, &m->attention, n, state);
@@ -111,7 +118,8 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
         at_tensor *q = at_dense_apply(tape, p, &m->W_a, between.h, AT_ACT_NONE); /* [B,A] */
         at_tensor *c = at_source_attention_next(&attention, at_reshape(q, AT_SHAPE(B, 1, A)), encoded->part[KEYS],
                                                 encoded->part[ANNOTATIONS]); /* [B,1,2H] */
-        context[i] = at_reshape(c, AT_SHAPE(B, 2 * H));
+        asked[i] = between.h;
+        context[i] = at_gate_apply(model, pass, &m->gate, between.h, at_reshape(c, AT_SHAPE(B, 2 * H)));
         s = at_cell_step(tape, p, &m->second, at_cell_input(tape, p, &m->second, context[i]), between);
         after[i] = s.h;
     }
@@ -119,10 +127,21 @@ static at_decoded decode(const at_model *model, const at_pass *pass, const at_so
         return (at_decoded){0};
     at_tensor *t = at_dense_apply(tape, p, &m->O_e, e, AT_ACT_NONE); /* [n,B,E] */
     t = at_add(t, at_dense_apply(tape, p, &m->O_s, at_steps_join(after, n), AT_ACT_NONE));
-    t = at_add(t, at_dense_apply(tape, p, &m->O_c, at_steps_join(context, n), AT_ACT_NONE));
-    t = at_drop(model, pass, at_rows_first(at_tanh(t))); /* [B,n,E] */
     *state = (at_parts){.count = 1, .part = {at_state_position(pass, B, attention.position)}};
     at_parts_add(state, &s, 1);
+    at_coverage_keep(&attention, state);
+    if (at_is_exact(model)) {
+        at_tensor *gate = at_gate_of(model, pass, &m->gate, at_steps_join(asked, n)); /* [n,B,1] */
+        const at_marginal marginal = {.step = at_rows_first(t),
+                                      .unit = encoded->part[TO_OUTPUT],
+                                      .gate = at_rows_first(gate),
+                                      .join = AT_MARGINAL_TANH,
+                                      .output = &m->W_o,
+                                      .drops = true};
+        return at_source_attention_end(&attention, at_marginal_logits(&attention, &marginal));
+    }
+    t = at_add(t, at_dense_apply(tape, p, &m->O_c, at_steps_join(context, n), AT_ACT_NONE));
+    t = at_drop(model, pass, at_rows_first(at_tanh(t))); /* [B,n,E] */
     return at_source_attention_end(&attention, at_dense_apply(tape, p, &m->W_o, t, AT_ACT_NONE));
 }
 
@@ -130,7 +149,8 @@ const at_model_kind at_nematus = {
     .name = "nematus",
     .formula = "s'_i = gru(E y_{i−1}, s_{i−1}), c_i by attention from s'_i, s_i = gru(c_i, s'_i), tanh",
     .paper = "Sennrich et al. 2017",
-    .fields = "embedding hidden attention dropout attention-dropout score normaliser window position heads guided-head",
+    .fields = "embedding hidden attention dropout attention-dropout score normaliser window position heads "
+              "hard-training coverage coverage-width gate guided-head",
     .defaults = "score=additive",
     .has_source = true,
     .has_attention = true,

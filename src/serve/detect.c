@@ -64,6 +64,8 @@ int at_detect(const at_served *served, const at_line *texts, int64_t count, cons
     for (int p = 0; p < served->count; p++) {
         double bits = 0;
         int at = 0;
+        if (served->pair[p].pictures)
+            continue;
         for (int64_t i = 0; i < count; i++)
             bits += bits_of_text(served->pair[p].translator->source, texts[i], &room);
         while (at < found && strcmp(code[at], served->pair[p].source) != 0)
@@ -78,7 +80,7 @@ int at_detect(const at_served *served, const at_line *texts, int64_t count, cons
     free(room.ids);
     free(room.offsets);
     if (!(least < INFINITY))
-        return -1;
+        return found ? -1 : 0;
     for (int i = 0; i < found; i++)
         sum += probability[i] = exp2(least - probability[i]);
     for (int i = 0; i < found; i++)

@@ -158,6 +158,8 @@ enum MHD_Result at_ask_look(exchange *x)
         at_refuse(&refusal, 400, "Invalid request: missing %s parameter", names[1 + starts]);
     else if (x->plan.pair < 0)
         at_refuse(&refusal, 400, "Invalid request: there is no model between a language and itself");
+    else if (x->served->pair[x->plan.pair].pictures)
+        at_refuse(&refusal, 400, "Invalid request: this model reads pictures, and this is for texts");
     else if (x->plan.then >= 0)
         at_refuse(&refusal, 400, "Invalid request: two models translate this pair, and attention is that of one");
     else if (text[1] && at_characters((at_line){text[1], strlen(text[1])}) > most)
@@ -170,6 +172,7 @@ enum MHD_Result at_ask_look(exchange *x)
     x->look.translator = x->served->pair[x->plan.pair].looker;
     x->look.count = x->plan.alternatives;
     x->look.beam = s->beam;
+    x->look.max_source = s->max_source;
     x->look.length_penalty = s->length_penalty;
     x->question = (at_question){
         .find = find_by_looking, .deadline = at_seconds() + s->request_seconds, .done = on_question_done, .context = x};

@@ -30,7 +30,7 @@ static bool add_part(at_job *job, at_line line, at_line part, at_tag *tags, int6
         return false;
     }
     at_marks *marks = &job->marks[job->lines];
-    if (!job->served->keeps) {
+    if (!at_served_keeps(job->served, job->pair)) {
         *marks = (at_marks){.whole = line, .tag = tags, .count = count};
         job->line[job->lines] = line;
     } else {

@@ -148,7 +148,7 @@ char *at_look_attention(const at_look *look, at_error *error)
 {
     attention a = {.look = look, .error = error};
     at_search_settings settings = {.wants_weights = true, .stop = look->stop};
-    settings.max_source = at_translator_most_units(look->translator);
+    settings.max_source = at_units_read(look->translator, look->max_source);
     at_translator_guided(look->translator, &settings.layer, &settings.head);
     at_align(look->translator, &settings, &look->source, &look->target, 1, on_aligned, &a, error);
     return a.answer;
@@ -241,7 +241,7 @@ char *at_look_alternatives(const at_look *look, at_error *error)
     at_search_settings settings = {.prefix = true,
                                    .beam = look->beam,
                                    .length_penalty = look->length_penalty,
-                                   .max_source = at_translator_most_units(look->translator),
+                                   .max_source = at_units_read(look->translator, look->max_source),
                                    .stop = look->stop};
     if (both.failed || !a.list)
         no_memory(error);

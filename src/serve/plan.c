@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "image/pictures.h"
 #include "serve/serve_internal.h"
 
 bool at_plan_allowed(const at_served *served, const at_server_settings *settings, const at_request *request,
@@ -29,7 +30,24 @@ static bool detect(const at_served *served, const at_request *request, at_plan *
     }
     free(code);
     free(probability);
-    return found > 0 || at_refuse(refusal, 500, "out of memory for a request");
+    return found > 0 || (found == 0 ? at_refuse(refusal, 400, "auto is not supported")
+                                    : at_refuse(refusal, 500, "out of memory for a request"));
+}
+
+/* Whether the model of a pair takes these texts: one of pictures takes pictures, and nothing that could be a path. */
+static bool fits(const at_pair *pair, const at_request *request, bool html, at_refusal *refusal)
+{
+    if (!pair->pictures)
+        return true;
+    if (html)
+        return at_refuse(refusal, 400, "html format is not supported");
+    for (int64_t i = 0; i < request->count; i++)
+        if (request->text[i].size > 0 && !at_picture_is_whole(request->text[i].text, request->text[i].size))
+            return at_refuse(
+                refusal, 400,
+                "Invalid request: q must be a picture, data:image/png;base64, or data:image/jpeg;base64, and "
+                "its bytes in base64");
+    return true;
 }
 
 bool at_plan_make(const at_served *served, const at_server_settings *settings, const at_request *request, at_plan *plan,
@@ -58,5 +76,5 @@ bool at_plan_make(const at_served *served, const at_server_settings *settings, c
     if (plan->pair < 0 && strcmp(source, target) != 0)
         return at_refuse(refusal, 400, "%s (%s) is not available as a target language from %s (%s)",
                          at_language_name(target), target, at_language_name(source), source);
-    return true;
+    return plan->pair < 0 || fits(&served->pair[plan->pair], request, plan->html, refusal);
 }

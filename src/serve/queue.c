@@ -88,7 +88,7 @@ static bool on_result(void *context, int64_t line, const at_result *result)
     const int64_t index = s->index[line];
     at_answer *answer = job->answer + index * job->best;
     const at_line best = {result->best[0].text, result->best[0].size};
-    if (job->served->keeps && at_marks_lost_numbers(&job->marks[index], job->line[index], best)) {
+    if (at_served_keeps(job->served, job->pair) && at_marks_lost_numbers(&job->marks[index], job->line[index], best)) {
         /* It is searched again, without them: it is not answered. */
         job->aligns = true;
         return at_marks_keep(&job->marks[index], true, &job->line[index]) || at_no_memory(&job->error, "a translation");
@@ -106,6 +106,11 @@ static bool on_result(void *context, int64_t line, const at_result *result)
     return true;
 }
 
+int64_t at_units_read(const at_translator *translator, int64_t max_source)
+{
+    return max_source > 0 ? max_source : at_translator_most_units(translator);
+}
+
 static bool run(at_queue *queue, search *s, int64_t from, int64_t count, at_error *error)
 {
     const at_job *first = s->job[from];
@@ -114,7 +119,7 @@ static bool run(at_queue *queue, search *s, int64_t from, int64_t count, at_erro
                                    .n_best = first->best,
                                    .length_penalty = queue->length_penalty,
                                    .first_line = from,
-                                   .max_source = at_translator_most_units(translator),
+                                   .max_source = at_units_read(translator, queue->max_source),
                                    .wants_links = s->aligns,
                                    .stop = &queue->stop};
     if (s->aligns)
@@ -232,6 +237,7 @@ bool at_queue_start(at_queue *queue, const at_server_settings *settings, at_erro
     queue->beam = settings->beam;
     queue->length_penalty = settings->length_penalty;
     queue->most_lines = settings->max_queue;
+    queue->max_source = settings->max_source;
     const int reason = pthread_create(&queue->thread, NULL, search_always, queue);
     queue->started = reason == 0;
     return queue->started || at_fail(error, AT_FAILED, "cannot start a thread: %s", strerror(reason));

@@ -72,6 +72,7 @@ typedef struct at_pair {
     at_search_memory *memory; /* of its searches */
     at_translator *looker;    /* its clone, of the thread that answers the page */
     at_splitter *splitter;    /* of the thread of the connections; NULL: lines are translated whole */
+    bool pictures;            /* a text is a picture, data:image/png;base64,... */
 } at_pair;
 
 /* What is read anew by a reload. Owners count references, and the last one releases it. */
@@ -81,13 +82,14 @@ typedef struct at_served {
     const char **language; /* [languages] the codes, sorted */
     int languages;
     at_keys keys;
-    bool keeps;        /* placeholders, addresses and numbers */
+    bool keeps;        /* placeholders, addresses and numbers, see at_served_keeps */
     const char *pivot; /* that of the settings; NULL: none */
     atomic_int owners;
 } at_served;
 at_served *at_served_new(const at_server_settings *settings, at_error *error);
 at_served *at_served_hold(at_served *served);
 void at_served_release(at_served *served);
+bool at_served_keeps(const at_served *served, int pair); /* those of texts are kept */
 bool at_served_knows(const at_served *served, const char *code);
 /* The index of the pair; -1: there is none. */
 int at_served_find(const at_served *served, const char *source, const char *target);
@@ -146,7 +148,7 @@ typedef struct at_queue {
     pthread_cond_t filled;
     pthread_t thread;
     bool started, ending;
-    int64_t beam, most_lines;
+    int64_t beam, most_lines, max_source; /* 0: the model's */
     double length_penalty;
     at_job *head, *tail;        /* that wait */
     int64_t lines;              /* of all of them, open ones */
@@ -155,6 +157,7 @@ typedef struct at_queue {
     int64_t searches, searched; /* and the lines of them, so far */
 } at_queue;
 void at_queue_init(at_queue *queue);
+int64_t at_units_read(const at_translator *translator, int64_t max_source); /* 0: as many as the model wants */
 bool at_queue_start(at_queue *queue, const at_server_settings *settings, at_error *error);
 /* False: there is no room for its lines, or the queue ends. `before`, if not NULL, is called before the job can be done. */
 bool at_queue_add(at_queue *queue, at_job *job, void (*before)(void *context), void *context);
@@ -274,7 +277,7 @@ typedef struct at_look {
     at_line source;            /* without tab and newline */
     at_line target;            /* its translation, or how that begins */
     int64_t count;             /* alternatives */
-    int64_t beam;
+    int64_t beam, max_source; /* 0: the model's */
     double length_penalty;
     const char *title;
     const volatile int *stop;

@@ -2,7 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "models/pictures.h"
 #include "serve/serve_internal.h"
+#include "store/translator.h"
 
 /* The codes of ISO 639-1 that people use with translators, and their names in English. */
 static const char *const names[][2] = {
@@ -113,7 +115,29 @@ int at_served_route(const at_served *served, const char *source, const char *tar
     if (direct >= 0 || !served->pivot || strcmp(source, target) == 0)
         return direct;
     *then = at_served_find(served, served->pivot, target);
+    if (*then >= 0 && served->pair[*then].pictures) /* it takes no text */
+        *then = -1;
     return *then < 0 ? -1 : at_served_find(served, source, served->pivot);
+}
+
+bool at_served_keeps(const at_served *served, int pair)
+{
+    return served->keeps && !served->pair[pair].pictures;
+}
+
+/* Pictures come in the requests: no file is read for them. How much work one is must not be for the client to say. */
+static bool load_pictures(at_pair *pair, at_error *error)
+{
+    at_picture_form form;
+    at_convolutions layers;
+    if (!at_picture_form_of(&pair->translator->model->settings, &form, &layers, error))
+        return false;
+    if (form.features || form.height == 0 || form.width == 0)
+        return at_fail(error, AT_UNSUPPORTED,
+                       "'%s' reads %s; a server needs a model that was trained with `image-size` HEIGHTxWIDTH",
+                       pair->path, form.features ? "features" : "pictures of any size");
+    pair->pictures = true;
+    return true;
 }
 
 static bool load(at_pair *pair, bool sentences, at_error *error)
@@ -125,8 +149,7 @@ static bool load(at_pair *pair, bool sentences, at_error *error)
         return at_fail(error, AT_UNSUPPORTED, "'%s' is a language model; a server needs models that translate",
                        pair->path);
     if (at_translator_has_pictures(pair->translator))
-        return at_fail(error, AT_UNSUPPORTED,
-                       "'%s' reads pictures, by the paths of files; a server needs models that read text", pair->path);
+        return load_pictures(pair, error);
     pair->looker = at_translator_clone(pair->translator, error);
     if (!pair->looker)
         return false;

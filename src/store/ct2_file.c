@@ -80,33 +80,13 @@ bool at_ct2_each(const char *side, int64_t layers, bool has_final, at_ct2_pair *
 
 bool at_ct2_refuse(const at_ct2_file *f, const char *what)
 {
-    return at_fail(f->error, AT_FORMAT, "'%s' is truncated or damaged: %s", f->path, what);
-}
-
-/* The next `size` bytes, or NULL. */
-static const unsigned char *take(at_ct2_file *f, size_t size)
-{
-    if (f->error->code != AT_OK || (size_t)(f->end - f->at) < size) {
-        at_ct2_refuse(f, "it ends too early");
-        return NULL;
-    }
-    f->at += size;
-    return f->at - size;
-}
-
-static uint32_t take_number(at_ct2_file *f, size_t size)
-{
-    const unsigned char *bytes = take(f, size);
-    uint32_t number = 0;
-    for (size_t i = 0; bytes && i < size; i++)
-        number |= (uint32_t)bytes[i] << 8 * i;
-    return number;
+    return at_bytes_refuse(&f->in, what);
 }
 
 static bool take_string(at_ct2_file *f, char *text, size_t room)
 {
-    const size_t size = take_number(f, 2);
-    const unsigned char *bytes = take(f, size);
+    const size_t size = at_bytes_number(&f->in, 2);
+    const unsigned char *bytes = at_bytes_take(&f->in, size);
     if (!bytes)
         return false;
     if (size == 0 || size > room || bytes[size - 1] != 0 || strlen((const char *)bytes) + 1 != size)
@@ -151,12 +131,12 @@ static void modernise(char *name)
 
 static bool take_type(at_ct2_file *f, at_ct2_variable *v)
 {
-    const uint32_t code = take_number(f, 1);
+    const uint64_t code = at_bytes_number(&f->in, 1);
     if (f->version >= 4)
         v->type = code < AT_CT2_TYPES ? (at_ct2_type)code : AT_CT2_TYPES;
     else
         v->type = code == 4 ? AT_CT2_F32 : code == 2 ? AT_CT2_I16 : code == 1 ? AT_CT2_I8 : AT_CT2_TYPES;
-    return f->error->code == AT_OK && (v->type < AT_CT2_TYPES || at_ct2_refuse(f, "a variable has an unknown type"));
+    return f->in.error->code == AT_OK && (v->type < AT_CT2_TYPES || at_ct2_refuse(f, "a variable has an unknown type"));
 }
 
 static bool take_variable(at_ct2_file *f, at_ct2_variable *v)
@@ -165,22 +145,22 @@ static bool take_variable(at_ct2_file *f, at_ct2_variable *v)
         return false;
     if (f->version == 1)
         modernise(v->name);
-    v->rank = (int)take_number(f, 1);
+    v->rank = (int)at_bytes_number(&f->in, 1);
     v->count = 1;
     if (v->rank > AT_MAX_RANK)
         return at_ct2_refuse(f, "a variable has too many dimensions");
     for (int i = 0; i < v->rank; i++) {
-        v->dim[i] = take_number(f, 4);
+        v->dim[i] = (int64_t)at_bytes_number(&f->in, 4);
         if (v->dim[i] > 0 && v->count > INT64_MAX / 8 / v->dim[i])
             return at_ct2_refuse(f, "a variable is too large");
         v->count *= v->dim[i];
     }
     if (!take_type(f, v))
         return false;
-    const size_t size = item_size[v->type], said = take_number(f, 4);
+    const size_t size = item_size[v->type], said = at_bytes_number(&f->in, 4);
     if ((f->version >= 4 ? said : said * size) != (size_t)v->count * size)
         return at_ct2_refuse(f, "the size of a variable does not fit its shape");
-    v->data = take(f, (size_t)v->count * size);
+    v->data = at_bytes_take(&f->in, (size_t)v->count * size);
     return v->data;
 }
 
@@ -203,7 +183,7 @@ static const at_ct2_variable *find_in(const at_ct2_file *f, const char *folder, 
 static bool take_aliases(at_ct2_file *f, int64_t room)
 {
     char alias[AT_CT2_NAME], name[AT_CT2_NAME];
-    for (int64_t left = take_number(f, 4); left > 0 && f->error->code == AT_OK; left--) {
+    for (int64_t left = (int64_t)at_bytes_number(&f->in, 4); left > 0 && f->in.error->code == AT_OK; left--) {
         if (!take_string(f, alias, AT_CT2_NAME) || !take_string(f, name, AT_CT2_NAME))
             return false;
         const at_ct2_variable *v = at_ct2_find(f, name);
@@ -212,29 +192,28 @@ static bool take_aliases(at_ct2_file *f, int64_t room)
         f->variable[f->count] = *v;
         strcpy(f->variable[f->count++].name, alias);
     }
-    return f->error->code == AT_OK;
+    return f->in.error->code == AT_OK;
 }
 
 bool at_ct2_parse(at_ct2_file *f)
 {
-    f->at = f->bytes;
-    f->version = take_number(f, 4);
-    if (f->error->code == AT_OK && (f->version < 1 || f->version > 6))
-        return at_fail(f->error, AT_UNSUPPORTED, "'%s' has version %u of CTranslate2's format; 1 to 6 are known",
-                       f->path, f->version);
+    f->version = (uint32_t)at_bytes_number(&f->in, 4);
+    if (f->in.error->code == AT_OK && (f->version < 1 || f->version > 6))
+        return at_fail(f->in.error, AT_UNSUPPORTED, "'%s' has version %u of CTranslate2's format; 1 to 6 are known",
+                       f->in.path, f->version);
     if (f->version >= 2) {
         if (!take_string(f, f->spec, sizeof f->spec))
             return false;
-        f->revision = take_number(f, 4);
+        f->revision = (uint32_t)at_bytes_number(&f->in, 4);
     }
-    const uint32_t count = take_number(f, 4);
-    if (count > MOST_VARIABLES || count > (size_t)(f->end - f->at) / 8)
+    const uint64_t count = at_bytes_number(&f->in, 4);
+    if (count > MOST_VARIABLES || count > (size_t)(f->in.end - f->in.at) / 8)
         return at_ct2_refuse(f, "it claims more variables than it can hold");
     const int64_t room = 2 * (int64_t)count; /* with aliases */
     f->variable = calloc((size_t)room + 1, sizeof *f->variable);
     if (!f->variable)
-        return at_no_memory(f->error, "the variables of '%s'", f->path);
-    for (; f->count < count; f->count++)
+        return at_no_memory(f->in.error, "the variables of '%s'", f->in.path);
+    for (; f->count < (int64_t)count; f->count++)
         if (!take_variable(f, &f->variable[f->count]))
             return false;
     return f->version < 3 || take_aliases(f, room);
@@ -283,14 +262,15 @@ bool at_ct2_copy(const at_ct2_file *f, const at_ct2_variable *v, at_real *to)
     const at_ct2_variable *scale = v->type == AT_CT2_I8 || v->type == AT_CT2_I16 ? at_ct2_find(f, name) : NULL;
     const int64_t rows = v->rank > 0 && v->dim[0] > 0 ? v->dim[0] : 1, width = v->count / rows;
     if ((v->type == AT_CT2_I8 && !scale) || (scale && scale->count != 1 && scale->count != rows))
-        return at_fail(f->error, AT_FORMAT, "'%s' has no scale for each row of '%s'", f->path, v->name);
+        return at_fail(f->in.error, AT_FORMAT, "'%s' has no scale for each row of '%s'", f->in.path, v->name);
     for (int64_t r = 0; r < rows; r++) {
         const at_real by = scale ? at_ct2_value(scale, scale->count == 1 ? 0 : r) : v->type == AT_CT2_I16 ? 1000 : 1;
         for (int64_t c = 0; c < width; c++) {
             at_real *number = &to[r * width + c];
             *number = at_ct2_value(v, r * width + c) / by;
             if (!isfinite(*number))
-                return at_fail(f->error, AT_FORMAT, "'%s': '%s' holds a number that is not finite", f->path, v->name);
+                return at_fail(f->in.error, AT_FORMAT, "'%s': '%s' holds a number that is not finite", f->in.path,
+                               v->name);
         }
     }
     return true;
@@ -300,7 +280,7 @@ at_real *at_ct2_values(const at_ct2_file *f, const at_ct2_variable *v)
 {
     at_real *values = malloc((size_t)v->count * sizeof *values + 1);
     if (!values)
-        at_no_memory(f->error, "'%s' of '%s'", v->name, f->path);
+        at_no_memory(f->in.error, "'%s' of '%s'", v->name, f->in.path);
     if (values && at_ct2_copy(f, v, values))
         return values;
     free(values);

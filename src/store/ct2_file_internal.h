@@ -12,6 +12,7 @@
 
 #include "attend.h"
 #include "base/real.h"
+#include "store/bytes_internal.h"
 
 enum { AT_CT2_NAME = 128, AT_CT2_SPEC = 64 };
 typedef enum at_ct2_type {
@@ -33,14 +34,12 @@ typedef struct at_ct2_variable {
 } at_ct2_variable;
 
 typedef struct at_ct2_file {
-    const char *path; /* for error messages */
-    const unsigned char *bytes, *end;
-    const unsigned char *at; /* how far it has been read */
+    at_bytes in;
+    size_t size; /* of the file */
     uint32_t version, revision;
     char spec[AT_CT2_SPEC];
     at_ct2_variable *variable;
     int64_t count;
-    at_error *error;
 } at_ct2_file;
 
 /* Reads the variables, which go on to point into the bytes. Release `variable` with free, also on failure. */

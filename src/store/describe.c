@@ -113,7 +113,8 @@ char *at_translator_info(const at_translator *translator, at_error *error)
         add_line(&text, "source", "pictures");
     add_vocabulary(&text, alone ? "vocabulary" : "target", translator->target);
     snprintf(value, sizeof value, "%lld units", (long long)translator->max_length);
-    add_line(&text, !translator->source ? "longest line" : "longest source", value);
+    if (translator->max_length > 0) /* other programs do not store it */
+        add_line(&text, !translator->source ? "longest line" : "longest source", value);
     snprintf(value, sizeof value, "%lld in %d arrays, %.1f MB", (long long)at_params_count(params),
              at_params_number(params), (double)at_params_bytes(params) / 1e6);
     add_line(&text, "parameters", value);

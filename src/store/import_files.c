@@ -61,7 +61,9 @@ void at_bundle_close(at_bundle *bundle)
 char *at_bundle_path(const at_bundle *bundle, const char *name, at_error *error)
 {
     at_buffer path = {0};
-    at_buffer_print(&path, "%s%s%s", bundle->folder, bundle->zip ? ": " : "/", name);
+    const size_t length = strlen(bundle->folder);
+    const bool ends = length > 0 && bundle->folder[length - 1] == '/';
+    at_buffer_print(&path, "%s%s%s", bundle->folder, bundle->zip ? ": " : ends ? "" : "/", name);
     if (!path.failed)
         return path.bytes; /* the caller frees it */
     at_buffer_free(&path);

@@ -5,10 +5,13 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/file_kind.h"
+#include "base/files.h"
 #include "base/utf8.h"
 #include "io/checksum.h"
 #include "io/dtype.h"
 #include "kernels/isa.h"
+#include "store/imported_internal.h"
 
 #define VERSION "1"
 
@@ -40,13 +43,34 @@ bool at_file_check(const at_tensors *file, const char *kind, const char *path, a
     return true;
 }
 
+/* Only files that attend writes have a checksum; what else a file is that cannot be read, if it can be told. */
+static void name_kind(const char *path, at_error *why)
+{
+    unsigned char bytes[AT_KIND_BYTES];
+    at_error unread = {0};
+    const bool is_folder = at_is_folder(path);
+    const size_t size = is_folder ? 0 : at_file_begin(path, bytes, sizeof bytes, &unread);
+    const char *kind = is_folder ? "a folder" : unread.code == AT_OK ? at_file_kind(bytes, size) : NULL;
+    if (!kind || strstr(kind, "safetensors"))
+        return;
+    *why = (at_error){0};
+    at_fail(why, AT_FORMAT, "'%s' is %s; a checksum is in the models and training states that attend has written", path,
+            kind);
+}
+
 bool at_model_verify(const char *path, bool *has_checksum, at_error *error)
 {
     *has_checksum = false;
+    if (error->code != AT_OK)
+        return false;
     at_tensors *file = at_tensors_read(path, error);
-    if (file && !at_tensors_meta(file, "attend.kind"))
+    if (!file) {
+        name_kind(path, error);
+        return false;
+    }
+    if (!at_tensors_meta(file, "attend.kind"))
         at_fail(error, AT_FORMAT, "'%s' holds arrays but is neither a model nor a training state of attend", path);
-    else if (file)
+    else
         at_tensors_verify(file, path, has_checksum, error);
     at_tensors_free(file);
     return error->code == AT_OK;

@@ -3,13 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "store/bytes_internal.h"
+
 enum { MOST_VALUES = 1 << 22, MOST_MARKS = 10000, MOST_MEMO = 1000000, MOST_TEXT = 1 << 20 };
 
 typedef struct machine {
     at_arena *arena;
-    const unsigned char *at, *end;
-    const char *path;
-    at_error *error;
+    at_bytes in;
     at_pickled **stack, **memo;
     at_pickled *storage; /* the last */
     uint32_t depth, stack_room, memo_count, memo_room;
@@ -20,26 +20,7 @@ typedef struct machine {
 
 static bool refuse(machine *m, const char *what)
 {
-    return at_fail(m->error, AT_FORMAT, "'%s' is truncated or damaged: %s", m->path, what);
-}
-
-static const unsigned char *take(machine *m, size_t size)
-{
-    if (m->error->code != AT_OK || (size_t)(m->end - m->at) < size) {
-        refuse(m, "a pickle ends too early");
-        return NULL;
-    }
-    m->at += size;
-    return m->at - size;
-}
-
-static uint64_t take_number(machine *m, size_t size)
-{
-    const unsigned char *bytes = take(m, size);
-    uint64_t number = 0;
-    for (size_t i = 0; bytes && i < size; i++)
-        number |= (uint64_t)bytes[i] << 8 * i;
-    return number;
+    return at_bytes_refuse(&m->in, what);
 }
 
 /* Room for one more pointer: the array moves to twice its size. */
@@ -50,7 +31,7 @@ static bool grow(machine *m, at_pickled ***array, uint32_t count, uint32_t *room
     const uint32_t more = *room ? 2 * *room : 4;
     at_pickled **moved = count < most ? at_arena_take(m->arena, more * sizeof *moved) : NULL;
     if (!moved)
-        return count < most ? at_no_memory(m->error, "'%s'", m->path) : refuse(m, "a pickle is too deep");
+        return count < most ? at_no_memory(m->in.error, "'%s'", m->in.path) : refuse(m, "a pickle is too deep");
     if (count)
         memcpy(moved, *array, count * sizeof *moved);
     *array = moved;
@@ -62,9 +43,9 @@ static at_pickled *make(machine *m, at_pickled_kind kind)
 {
     if (m->values++ >= MOST_VALUES)
         refuse(m, "a pickle has too many values");
-    at_pickled *value = m->error->code == AT_OK ? at_arena_take(m->arena, sizeof *value) : NULL;
+    at_pickled *value = m->in.error->code == AT_OK ? at_arena_take(m->arena, sizeof *value) : NULL;
     if (!value) {
-        at_no_memory(m->error, "'%s'", m->path);
+        at_no_memory(m->in.error, "'%s'", m->in.path);
         return NULL;
     }
     *value = (at_pickled){.kind = kind};
@@ -111,7 +92,7 @@ static at_pickled *text_of(machine *m, const unsigned char *bytes, size_t size, 
     at_pickled *value = bytes ? make(m, kind) : NULL;
     char *copy = value ? at_arena_take(m->arena, size + 1) : NULL;
     if (value && !copy)
-        at_no_memory(m->error, "'%s'", m->path);
+        at_no_memory(m->in.error, "'%s'", m->in.path);
     if (!copy)
         return NULL;
     memcpy(copy, bytes, size);
@@ -124,12 +105,12 @@ static bool push_text(machine *m, size_t size)
 {
     if (size > MOST_TEXT)
         return refuse(m, "a text is too long");
-    return push(m, text_of(m, take(m, size), size, AT_PICKLED_TEXT));
+    return push(m, text_of(m, at_bytes_take(&m->in, size), size, AT_PICKLED_TEXT));
 }
 
 static bool push_real(machine *m)
 {
-    const unsigned char *bytes = take(m, 8);
+    const unsigned char *bytes = at_bytes_take(&m->in, 8);
     at_pickled *value = bytes ? make(m, AT_PICKLED_REAL) : NULL;
     uint64_t bits = 0;
     for (int i = 0; bytes && i < 8; i++)
@@ -142,8 +123,8 @@ static bool push_real(machine *m)
 /* A signed number of up to 8 bytes; longer ones, such as the magic number of old files, keep their low 8. */
 static bool push_long(machine *m)
 {
-    const size_t size = take_number(m, 1);
-    const unsigned char *bytes = take(m, size);
+    const size_t size = at_bytes_number(&m->in, 1);
+    const unsigned char *bytes = at_bytes_take(&m->in, size);
     uint64_t number = 0;
     for (size_t i = 0; bytes && i < size && i < 8; i++)
         number |= (uint64_t)bytes[i] << 8 * i;
@@ -155,11 +136,11 @@ static bool push_long(machine *m)
 /* "module\nname\n" */
 static bool push_global(machine *m)
 {
-    const unsigned char *first = m->at, *line = memchr(m->at, '\n', (size_t)(m->end - m->at));
-    const unsigned char *last = line ? memchr(line + 1, '\n', (size_t)(m->end - line - 1)) : NULL;
+    const unsigned char *first = m->in.at, *line = memchr(m->in.at, '\n', (size_t)(m->in.end - m->in.at));
+    const unsigned char *last = line ? memchr(line + 1, '\n', (size_t)(m->in.end - line - 1)) : NULL;
     if (!last || last - first > MOST_TEXT)
         return refuse(m, "a name does not end");
-    m->at = last + 1;
+    m->in.at = last + 1;
     at_pickled *value = text_of(m, first, (size_t)(last - first), AT_PICKLED_GLOBAL);
     if (value)
         ((char *)value->text)[line - first] = ' ';
@@ -175,7 +156,7 @@ static bool push_stack_global(machine *m)
     const size_t size = strlen(module->text) + strlen(name->text) + 2;
     char *text = value ? at_arena_take(m->arena, size) : NULL;
     if (!text)
-        return at_no_memory(m->error, "'%s'", m->path);
+        return at_no_memory(m->in.error, "'%s'", m->in.path);
     snprintf(text, size, "%s %s", module->text, name->text);
     value->text = text;
     return push(m, value);
@@ -317,7 +298,7 @@ static at_pickled *make_array(machine *m, const at_pickled *arguments)
     array->integer = offset->integer;
     array->rank = (int)size->count;
     if (!(array->dim = at_arena_take(m->arena, 2 * AT_MAX_RANK * sizeof *array->dim))) {
-        at_no_memory(m->error, "'%s'", m->path);
+        at_no_memory(m->in.error, "'%s'", m->in.path);
         return NULL;
     }
     for (int i = 0; i < array->rank; i++) {
@@ -396,9 +377,9 @@ static bool step(machine *m, unsigned char code)
 {
     switch (code) {
     case 0x80: /* PROTO */
-        return take(m, 1);
+        return at_bytes_take(&m->in, 1);
     case 0x95: /* FRAME */
-        return take(m, 8);
+        return at_bytes_take(&m->in, 8);
     case '(': /* MARK */
         return (m->marks++ < MOST_MARKS || refuse(m, "a pickle is too deep")) && push(m, make(m, AT_PICKLED_MARK));
     case 'N':
@@ -407,19 +388,19 @@ static bool step(machine *m, unsigned char code)
     case 0x89:
         return push_integer(m, code == 0x88);
     case 'J': /* BININT, BININT1, BININT2, LONG1 */
-        return push_integer(m, (int32_t)take_number(m, 4));
+        return push_integer(m, (int32_t)at_bytes_number(&m->in, 4));
     case 'K':
-        return push_integer(m, (int64_t)take_number(m, 1));
+        return push_integer(m, (int64_t)at_bytes_number(&m->in, 1));
     case 'M':
-        return push_integer(m, (int64_t)take_number(m, 2));
+        return push_integer(m, (int64_t)at_bytes_number(&m->in, 2));
     case 0x8a:
         return push_long(m);
     case 'G': /* BINFLOAT */
         return push_real(m);
     case 'X': /* BINUNICODE, SHORT_BINUNICODE */
-        return push_text(m, take_number(m, 4));
+        return push_text(m, at_bytes_number(&m->in, 4));
     case 0x8c:
-        return push_text(m, take_number(m, 1));
+        return push_text(m, at_bytes_number(&m->in, 1));
     case ')': /* EMPTY_TUPLE, TUPLE1 to TUPLE3, TUPLE */
         return push_tuple(m, 0);
     case 0x85:
@@ -452,31 +433,31 @@ static bool step(machine *m, unsigned char code)
     case 'b':
         return set_state(m);
     case 'q': /* BINPUT, LONG_BINPUT, MEMOIZE, BINGET, LONG_BINGET */
-        return put(m, take_number(m, 1));
+        return put(m, at_bytes_number(&m->in, 1));
     case 'r':
-        return put(m, take_number(m, 4));
+        return put(m, at_bytes_number(&m->in, 4));
     case 0x94:
         return put(m, m->memo_count);
     case 'h':
-        return get(m, take_number(m, 1));
+        return get(m, at_bytes_number(&m->in, 1));
     case 'j':
-        return get(m, take_number(m, 4));
+        return get(m, at_bytes_number(&m->in, 4));
     default:
-        return at_fail(m->error, AT_UNSUPPORTED,
-                       "'%s' has a pickle with the code 0x%02x, which this reader does not run", m->path, code);
+        return at_fail(m->in.error, AT_UNSUPPORTED,
+                       "'%s' has a pickle with the code 0x%02x, which this reader does not run", m->in.path, code);
     }
 }
 
 at_pickled *at_pickle_read(at_arena *arena, const unsigned char **at, const unsigned char *end, const char *path,
                            at_pickled **storage, at_error *error)
 {
-    machine m = {.arena = arena, .at = *at, .end = end, .path = path, .error = error};
+    machine m = {.arena = arena, .in = {.at = *at, .end = end, .path = path, .what = "a pickle", .error = error}};
     while (error->code == AT_OK) {
-        const unsigned char *code = take(&m, 1);
+        const unsigned char *code = at_bytes_take(&m.in, 1);
         if (!code)
             return NULL;
         if (*code == '.') { /* STOP */
-            *at = m.at;
+            *at = m.in.at;
             if (storage)
                 *storage = m.storage;
             return pop(&m);

@@ -345,8 +345,7 @@ static bool load_parts(at_translator *t, ct2_model *f)
         settings.source_size = s.source.units;
         settings.target_size = s.target.units;
         /* A number takes a byte at least, and a matrix may serve as two of ours. */
-        t->model =
-            at_model_blank(&settings, 2 * (f->file.end - f->file.bytes) + 4 * AT_SPECIALS * settings.hidden, f->error);
+        t->model = at_model_blank(&settings, 2 * (int64_t)f->file.size + 4 * AT_SPECIALS * settings.hidden, f->error);
         done = t->model && set_parameters(f, t->model, &s);
     }
     t->source = s.source.vocabulary;
@@ -390,7 +389,21 @@ static bool knows(const char *path, at_error *error)
     return is_model_bin(start, size, !at_is_folder(path));
 }
 
-/* "CTranslate2 version 6, TransformerSpec 7", and what was left out. */
+/* The type that most numbers have, ", int8", unless they are 32-bit floats. */
+static void put_type(at_buffer *text, const at_ct2_file *file)
+{
+    static const char *const names[AT_CT2_TYPES] = {"", "int8", "int16", "int32", "float16", "bfloat16"};
+    int64_t count[AT_CT2_TYPES] = {0};
+    int most = AT_CT2_F32;
+    for (int64_t i = 0; i < file->count; i++)
+        count[file->variable[i].type] += file->variable[i].count;
+    for (int type = 0; type < AT_CT2_TYPES; type++)
+        most = count[type] > count[most] ? type : most;
+    if (most != AT_CT2_F32)
+        at_buffer_print(text, ", %s", names[most]);
+}
+
+/* "CTranslate2 version 6, TransformerSpec 7, int8", and what was left out. */
 static bool describe(at_translator *t, const ct2_model *f)
 {
     char room[AT_CT2_NAME];
@@ -398,6 +411,7 @@ static bool describe(at_translator *t, const ct2_model *f)
     at_buffer_print(&text, "CTranslate2 version %u", f->file.version);
     if (f->file.version > 1)
         at_buffer_print(&text, ", %s %u", f->file.spec, f->file.revision);
+    put_type(&text, &f->file);
     if (at_bundle_has(f->bundle, inside(f, "vmap.txt", room)))
         at_buffer_print(&text, "; its list of likely words, vmap.txt, is not used");
     t->origin = text.bytes;
@@ -409,7 +423,8 @@ bool at_ct2_load(at_translator *t, const at_bundle *bundle, const char *folder, 
 {
     char room[AT_CT2_NAME];
     ct2_model f = {.bundle = bundle, .inside = folder, .path = path, .error = error};
-    f.file = (at_ct2_file){.path = path, .bytes = bytes, .end = bytes + size, .error = error};
+    f.file = (at_ct2_file){.in = {.at = bytes, .end = bytes + size, .path = path, .what = "it", .error = error},
+                           .size = size};
     bool done = at_ct2_parse(&f.file);
     f.config = done ? at_bundle_json(bundle, inside(&f, "config.json", room), error) : NULL;
     done = done && error->code == AT_OK && load_parts(t, &f) && describe(t, &f);

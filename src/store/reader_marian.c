@@ -401,6 +401,8 @@ static bool load_parts(at_translator *t, at_marian *m)
     bool done = strcmp(type, "s2s") == 0 ? at_marian_s2s(t, m) : load_transformer(t, m);
     char shown[AT_SHOWN];
     at_buffer_print(&text, "Marian %s, %s", at_shown(at_marian_text(m, "version"), shown, sizeof shown), type);
+    if (json_array_size(json_object_get(m->decoder, "shortlist")) > 0)
+        at_buffer_print(&text, "; its shortlist is not used");
     t->origin = text.bytes;
     t->source = m->source.vocabulary;
     t->target = m->target.vocabulary;

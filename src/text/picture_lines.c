@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file_kind.h"
 #include "image/pictures.h"
 #include "text/corpus.h"
 
@@ -46,7 +47,8 @@ static char *put_with(char *to, at_line line, const char *path, size_t folder)
     const char *end = line.text + line.size;
     for (const char *name = line.text; line.size && name <= end;) {
         const char *stop = name_end(name, end), *next = stop < end ? stop + sizeof AT_PICTURE_BAR - 1 : end + 1;
-        const size_t before = name < stop && *name != '/' ? folder : 0;
+        const size_t before =
+            name < stop && *name != '/' && !at_picture_is_inline(name, (size_t)(end - name)) ? folder : 0;
         const size_t size = (size_t)((next < end ? next : end) - name);
         memcpy(to, path, before);
         memcpy(to + before, name, size);
@@ -74,6 +76,19 @@ char *at_picture_paths(at_line *lines, int64_t count, const char *path, at_error
     return bytes;
 }
 
+/* Not the lines of a picture itself. */
+static void check_kind(const at_line_list *list, const char *path, at_error *error)
+{
+    const at_line *last = list && list->count > 0 ? &list->line[list->count - 1] : NULL;
+    const size_t size = last ? (size_t)(last->text + last->size - list->line[0].text) : 0;
+    const char *kind = size > 0 ? at_file_kind((const unsigned char *)list->line[0].text, size) : NULL;
+    const size_t length = kind ? strlen(kind) : 0;
+    if (length > 8 && strcmp(kind + length - 8, " picture") == 0)
+        at_fail(error, AT_FORMAT,
+                "'%s' is %s; the source is a file whose lines each name a picture, or an array (.npy)",
+                strcmp(path, "-") == 0 ? "standard input" : path, kind);
+}
+
 at_line_list *at_picture_lines_read(const char *path, at_error *error)
 {
     at_line_list *list;
@@ -87,7 +102,8 @@ at_line_list *at_picture_lines_read(const char *path, at_error *error)
         done = list && list_items(list, path, error);
     } else {
         list = at_line_list_read(path, error);
-        char *bytes = list ? at_picture_paths(list->line, list->count, path, error) : NULL;
+        check_kind(list, path, error);
+        char *bytes = list && error->code == AT_OK ? at_picture_paths(list->line, list->count, path, error) : NULL;
         done = bytes;
         if (done) {
             free(list->bytes);

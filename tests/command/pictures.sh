@@ -125,6 +125,20 @@ train scaled --image-size 8x8 --epochs 5
 echo folder/wide.png | "$attend" translate scaled >wide
 equal "the upper half" "$(cat wide)" "a picture of another size, scaled"
 
+# Pictures in the lines themselves, alone and beside others; no folder goes before them.
+for file in left.png wide.png; do printf 'data:image/png;base64,%s\n' "$(base64 -w0 "folder/$file")"; done >folder/inline
+equal "the left half" "$("$attend" translate m -i folder/inline | head -1)" "a picture in its line"
+equal "$(echo folder/wide.png | "$attend" translate m)" "$("$attend" translate m -i folder/inline | tail -1)" "a picture in its line as in its file"
+equal "$(echo 'folder/left.png | folder/left.png' | "$attend" translate m)" \
+    "$(echo "$(head -1 folder/inline) | left.png" >folder/both && "$attend" translate m -i folder/both)" "a picture in the line beside one of a file"
+wrong="a picture in a line is data:image/png;base64, or data:image/jpeg;base64, and its bytes in base64"
+for bad in "gif;base64,AAAA" "png;base64,AAA" "png;base64,AA=A" "png;base64,A===" "png;base64,AA A" "png,AAAA"; do
+    refuse 1 "line 1: $wrong" encode m -o no.safetensors -i <(echo "data:image/$bad")
+done
+refuse 1 "line 1: 'data:image/jpeg' is an empty file, not a PNG or JPEG picture" encode m -o no.safetensors -i <(echo "data:image/jpeg;base64,")
+refuse 1 "line 1: 'data:image/png' is a truncated PNG picture" encode m -o no.safetensors \
+    -i <(printf 'data:image/png;base64,%s\n' "$(head -c 60 folder/left.png | base64 -w0)")
+
 # Features in place of pictures: [pictures, cells, numbers].
 awk 'BEGIN { srand(3); for (i = 0; i < 200; i++) for (j = 0; j < 8; j++) printf "%s", "\\x00\\x00\\x80\\x3f"; print "" }' |
     while read -r line; do printf '%b' "$line"; done | array features.npy '<f4' '200, 4, 2'
@@ -135,12 +149,28 @@ equal 200 "$("$attend" translate from_features -i features.npy | wc -l)" "lines 
 # Refusals.
 printf 'left.png\nnot.png\n' >folder/missing
 refuse 1 "line 2: cannot read 'folder/not.png': No such file or directory; each line of the source must name a picture file" \
-    translate m -i folder/missing
+    encode m -o no.safetensors -i folder/missing
 printf 'names\n' >folder/text
 head -c 60 folder/left.png >folder/cut.png
 printf 'left.png\ncut.png\n' >folder/broken
 said=$("$attend" translate m -i folder/broken 2>&1 >/dev/null) && fail "a truncated picture is read"
 [[ $said == "attend: line 2: "*folder/cut.png* ]] || fail "a truncated picture: $said"
+# Each costs its own line and no other, also in a file, on a pipe and with starts of the texts.
+printf 'left.png\ncut.png\n\nnot.png\nleft.png\n' >folder/some
+for way in "-i folder/some" "-i folder/some -o some.out" "--batch-size 1 --threads 2 -i folder/some"; do
+    code=0
+    "$attend" translate m $way >out 2>said || code=$?
+    [ ! -e some.out ] || mv some.out out
+    equal "1 the left half||||the left half|" "$code $(tr '\n' '|' <out)" "translate $way"
+    equal "attend: line 2: 'folder/cut.png' is a truncated PNG picture
+attend: line 4: cannot read 'folder/not.png': No such file or directory; each line of the source must name a picture file" "$(cat said)" "the messages of translate $way"
+done
+code=0
+(cd folder && printf 'cut.png\tthe\nleft.png\tthe\n' | "$attend" translate ../m --prefix >../out 2>../said) || code=$?
+equal "1 |the left half|" "$code $(tr '\n' '|' <out)" "pictures with starts of their texts"
+for ((i = 0; i < 12; i++)); do echo no.png; done | "$attend" translate m >out 2>said || true
+equal "12 11 attend: 2 more pictures cannot be read" "$(wc -l <out) $(wc -l <said) $(tail -1 said)" "twelve pictures that are not there"
+refuse 1 "'folder/left.png' is a PNG picture; the source is a file whose lines each name a picture, or an array (.npy)" translate m -i folder/left.png
 said=$("$attend" train --model show-attend-tell --source folder/missing --target links --output no 2>&1) && fail "trained on nothing"
 [[ $said == *"line 2"* ]] || [[ $said == *"no partner"* ]] || fail "a missing picture: $said"
 refuse 2 "model 'show-attend-tell' reads pictures, and --source-vocab is about source texts" \

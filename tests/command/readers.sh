@@ -23,12 +23,16 @@ words=$models/../data/translit/ar2en-test.txt.gz
 zcat "$words" | cut -f2 >reference
 zcat "$words" | cut -f1 | sed 's/./& /g; s/ $//' | "$attend" translate "$models/ct2/aren-transliteration-v2" --beam 4 --normalize 1 | sed 's/ //g' >texts
 equal "wer 77.48 cer 22.45" "$("$attend" score wer cer --reference reference <texts | paste -sd ' ')" "1,590 names with a beam of 4"
+read_from() { "$attend" info "$1" | sed -n 's/^read from *//p'; }
+equal "CTranslate2 version 2, TransformerBase 2" "$(read_from "$models/ct2/aren-transliteration-v2")" "what info found"
+equal "CTranslate2 version 2, TransformerBase 2, int8" "$(read_from "$models/ct2/aren-transliteration-v2-i8")" "what info found of int8"
 run convert "$models/ct2/aren-transliteration-v2" -o ours
 "$attend" translate "$models/ct2/aren-transliteration-v2" --scores --beam 4 <names >beam
 "$attend" translate ours --scores --beam 4 <names >converted
 same_file beam converted
 equal "200" "$("$attend" align -m "$models/ct2/aren-transliteration-v2" --source names --target greedy | wc -l)" "aligned lines"
 "$attend" info "$models/ct2/aren-transliteration-v2" >said
+! grep -q '^longest source' said || fail "info knows what the model was trained on: $(cat said)"
 grep -q '^position-denominator half-1$' said && grep -q '^parameters       182731 ' said || fail "info says $(cat said)"
 "$attend" vocabulary print "$models/ct2/aren-transliteration-v2" --side target >units
 grep -q '^a\b' units || fail "vocabulary print says $(cat units)"

@@ -31,6 +31,16 @@ same m/argos/aa_bb.argosmodel "Argos package 1.9, aa to bb; CTranslate2 version 
 printf 'ab\nc\n\nbacb\nZ\n' >words
 same m/g2p/checkpoint.npz "g2p_en" words
 
+printf 'shortlist:\n  - lex.s2t\n  - 50\n' >>m/marian/decoder.yml
+"$attend" info m/marian | grep -qx 'read from  *Marian v1.12.0, transformer; its shortlist is not used' || fail "a shortlist: $("$attend" info m/marian | head -1)"
+
+# Marian's kinds that are refused by the setting that says so.
+for kind in ssru:transformer-decoder-autoreg:rnn amun:type:amun tied:transformer-tied-layers: factors:lemma-dim-emb:8 \
+    multi-source:type:multi-transformer cells:enc-cell:lstm; do
+    IFS=: read -r name setting value <<<"$kind"
+    refuse 1 "'m/refused/$name.npz' has '$setting: $value', which this reader of Marian's models does not know" info "m/refused/$name.npz"
+done
+
 # The source of Marian's models ends with </s>, which no link names.
 "$attend" translate m/s2s --alignment hard --max-length 6 <lines >linked
 awk -F ' [|][|][|] ' 'NR == 1 { n = split($2, l, " "); for (i = 1; i <= n; i++) { split(l[i], p, "-"); if (p[1] > 1) exit 1 } }' linked ||
@@ -67,5 +77,5 @@ refuse 1 "'m/hf/model.safetensors' has a 'activation_function' that this reader 
 rm m/marian/vocab.yml
 refuse 1 "the vocabulary 'm/marian/vocab.yml' of 'm/marian/model.npz' is missing" info m/marian
 rm m/g2p/vocabulary.json
-refuse 1 "'m/g2p//vocabulary.json' is missing, which has the letters and phones of 'm/g2p/checkpoint.npz'" info m/g2p/checkpoint.npz
+refuse 1 "'m/g2p/vocabulary.json' is missing, which has the letters and phones of 'm/g2p/checkpoint.npz'" info m/g2p/checkpoint.npz
 echo "$checks checks"

@@ -117,6 +117,48 @@ refuse 1 "cannot read 'nothing': No such file or directory" serve -m de-en=nothi
 printf '# nothing\n\n' >keys
 refuse 1 "'keys' has no API key; a key is a line of its own" serve -m model --api-keys keys
 
+# ---- Of a long line the first units are read, as by attend translate
+refuse 2 "--max-source takes a whole number from 1 to 268435456, not '0'" serve -m model --max-source 0
+line='a b c d e f g h'
+start -m de-en=model --max-source 3
+asked 200 "{\"translatedText\":\"$("$attend" translate -m model --max-source 3 --quiet <<<"$line")\"}" -d "q=$line" -d source=de -d target=en "$at/translate"
+got=$(curl -sS -d "q=$line" -d 'translation=c b a' -d source=de -d target=en "$at/attention")
+grep -q '"weights"' <<<"$got" && ! grep -qE '\[[3-7],[0-9]' <<<"$got" || fail "/attention looks at words that are not read: $got"
+end
+[ "$("$attend" translate -m model --max-source 3 --quiet <<<"$line")" != "$("$attend" translate -m model <<<"$line")" ] || fail "the rest of the line changes nothing"
+
+# ---- Pictures, in the requests; what could name a file is refused
+cp "$here/../../fuzz/seeds/rgb.png" rgb.png
+for i in 1 2 3 4; do echo rgb.png; done >pictures
+printf 'red ball\nred ball\nred ball\nred ball\n' >captions
+sees="--model show-attend-tell --source pictures --target captions --conv 4x3s2 --embedding 4 --hidden 4 --attention 4 --batch-size 2 --quiet"
+if "$attend" train $sees --image-size 8x8 --updates 3 --output sees 2>said; then
+    "$attend" train $sees --updates 1 --output keeps
+    refuse 1 "'keeps' reads pictures of any size; a server needs a model that was trained with --image-size HEIGHTxWIDTH" serve -m image-en=keeps
+    picture="data:image/png;base64,$(base64 -w0 rgb.png)"
+    start -m image-de=sees -m de-en=model --pivot de --char-limit 100000
+    asked 200 "{\"translatedText\":\"$(echo rgb.png | "$attend" translate sees)\"}" --data-urlencode "q=$picture" -d source=image -d target=de "$at/translate"
+    json 200 "{\"translatedText\":[\"$(echo rgb.png | "$attend" translate sees)\",\"\"]}" "{\"q\":[\"$picture\",\"\"],\"source\":\"image\",\"target\":\"de\"}"
+    asked 200 "{\"translatedText\":\"$(echo rgb.png | "$attend" translate sees | "$attend" translate model)\"}" --data-urlencode "q=$picture" -d source=image -d target=en "$at/translate"
+    no='{"error":"Invalid request: q must be a picture, data:image/png;base64, or data:image/jpeg;base64, and its bytes in base64"}'
+    for bad in rgb.png /etc/passwd "$picture | rgb.png" "$picture[0]" "data:image/png;base64," $'data:image/png;base64,AAAA\nrgb.png'; do
+        asked 400 "$no" --data-urlencode "q=$bad" -d source=image -d target=de "$at/translate"
+    done
+    asked 400 '{"error":"html format is not supported"}' --data-urlencode "q=$picture" -d source=image -d target=de -d format=html "$at/translate"
+    asked 500 "{\"error\":\"Cannot translate text: line 1: 'data:image/png' is a truncated PNG picture\"}" \
+        --data-urlencode "q=data:image/png;base64,$(head -c 45 rgb.png | base64 -w0)" -d source=image -d target=de "$at/translate"
+    asked 200 '[{"confidence":100.0,"language":"de"}]' -d q=a "$at/detect"
+    asked 400 '{"error":"Invalid request: this model reads pictures, and this is for texts"}' -d q=data:image/png\;base64,AAAA -d translation=a -d source=image -d target=de "$at/attention"
+    end
+    start -m image-de=sees
+    asked 400 '{"error":"auto is not supported"}' -d q=a -d source=auto -d target=de "$at/translate"
+    asked 200 '[]' -d q=a "$at/detect"
+    end
+else
+    grep -q 'built without' said || fail "training on pictures says $(cat said)"
+    skipped "attend serve with pictures: built without libpng"
+fi
+
 # ---- Every address
 start -m de-en=model -m en-de=other --char-limit 40 --batch-limit 64
 head -64 source >in

@@ -42,6 +42,11 @@ code=0
 equal 1 "$code" "a truncated model"
 grep -q "^attend: 'cut' is truncated\|^attend: 'cut' .*truncated" said || fail "a truncated model says $(cat said)"
 refuse 1 "'text' is a text file, $known" translate text
+own="a checksum is in the models and training states that attend has written"
+refuse 1 "'text' is a text file; $own" info --verify text
+refuse 1 "'old.pt' is a Python pickle, as PyTorch writes it; $own" info --verify old.pt
+refuse 1 "'.' is a folder; $own" info --verify .
+refuse 1 "cannot read 'none': No such file or directory" info --verify none
 
 # ---- Instead of UTF-8
 wrong() { # wrong FILE ENCODING

@@ -105,9 +105,9 @@ static void sums(void **state)
 {
     (void)state;
     static const char *const cases[] = {"bahdanau coverage=3", "luong coverage=3 score=additive",
-                                        "rnn-attention coverage=3 score=additive"};
+                                        "rnn-attention coverage=3 score=additive", "nematus coverage=3"};
     at_arena *arena = at_arena_new();
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         at_model *model = case_model(cases[i], 4, 3);
         at_pass pass = {.tape = at_tape_new(arena, false)};
         at_parts encoded = at_model_encode(model, &pass, &full_source);

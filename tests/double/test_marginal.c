@@ -114,6 +114,45 @@ static void sums_over_alignments(void **state)
     at_arena_free(arena);
 }
 
+/* Of a source of one unit there is nothing to choose: exact hard attention has the probabilities of soft attention, in every
+ * position, whatever the model does with the context. */
+static void one_unit(void **state)
+{
+    (void)state;
+    static const char *const cases[] = {
+        "bahdanau",
+        "bahdanau gate=true",
+        "luong input-feeding=true",
+        "luong gate=true score=additive coverage=2",
+        "rnn-attention",
+        "rnn-attention gate=true",
+        "nematus",
+        "nematus gate=true coverage=2",
+    };
+    static const int64_t one = 1;
+    const at_source source = {.rows = 1, .length = 1, .ids = source_ids, .lengths = &one};
+    at_arena *arena = at_arena_new();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[120];
+        snprintf(text, sizeof text, "%s dropout=0 normaliser=hard hard-training=exact", cases[i]);
+        at_model *soft = case_model(cases[i], 4, 3), *exact = case_model(text, 4, 3);
+        at_pass pass = {.tape = at_tape_new(arena, false)};
+        const at_decoded s = case_decode(soft, &pass, &source, target_in, TARGET);
+        const at_decoded e = case_decode(exact, &pass, &source, target_in, TARGET);
+        check_tape(text, pass.tape);
+        for (int t = 0; t < TARGET; t++)
+            for (int v = 0; v < WORDS; v++) {
+                const double p = log_softmax(s.logits->value + t * WORDS, v), q = e.logits->value[t * WORDS + v];
+                if (!(fabs(p - q) <= 1e-12 * (1 + fabs(p))))
+                    fail_msg("%s, position %d: log p is %.15g, and %.15g by soft attention", text, t, q, p);
+            }
+        at_arena_reset(arena);
+        at_model_free(soft);
+        at_model_free(exact);
+    }
+    at_arena_free(arena);
+}
+
 /* ---- A few positions at a time ---- */
 
 enum { B = 2, N = 5, S = 3 };
@@ -184,7 +223,8 @@ static void blocks(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sums_over_alignments), cmocka_unit_test(blocks)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sums_over_alignments), cmocka_unit_test(one_unit),
+                                       cmocka_unit_test(blocks)};
     at_threads_set(1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

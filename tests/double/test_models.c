@@ -160,9 +160,10 @@ static void test_hard(void **state)
 {
     (void)state;
     static const char *const pairs[][2] = {{"bahdanau", "bahdanau normaliser=hard"},
-                                           {"luong", "luong normaliser=hard"}};
+                                           {"luong", "luong normaliser=hard"},
+                                           {"nematus", "nematus normaliser=hard"}};
     at_arena *arena = at_arena_new();
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         at_model *soft = case_model(pairs[i][0], 4, 3), *hard = case_model(pairs[i][1], 4, 3);
         at_rng rng = {.seed = 8};
         at_pass quiet = {.tape = at_tape_new(arena, false)}, drawing = {.tape = quiet.tape, .rng = &rng};

@@ -74,7 +74,7 @@ static void gradients(void **state)
     static const char *const cases[] = {
         "bahdanau",       "bahdanau gate=true normaliser=entmax15",    "bahdanau heads=3 score=dot",
         "luong heads=3",  "luong input-feeding=true window=local-p:1", "rnn-attention dropout=0 normaliser=sigmoid",
-        "luong cell=gru", "bahdanau position=t5:4 score=general",
+        "luong cell=gru", "bahdanau position=t5:4 score=general",      "nematus gate=true",
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         check(cases[i], 1.5);

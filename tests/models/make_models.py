@@ -102,6 +102,12 @@ for folder in ("marian", "s2s"):
 npz("marian", "model.npz", transformer(),
     common + "type: transformer\ntransformer-heads: 2\ntransformer-postprocess: dan\ntransformer-preprocess: \"\"\n"
     "transformer-postprocess-top: \"\"\ntransformer-ffn-activation: swish\n", zipfile.ZIP_DEFLATED)
+# Kinds that are refused by their settings, before any array is looked at.
+for name, settings in (("ssru", "type: transformer\ntransformer-decoder-autoreg: rnn\n"), ("amun", "type: amun\n"),
+                       ("tied", "type: transformer\ntransformer-tied-layers:\n  - 1\n  - 1\n"),
+                       ("factors", "type: transformer\nlemma-dim-emb: 8\n"),
+                       ("multi-source", "type: multi-transformer\n"), ("cells", "type: s2s\nenc-cell: lstm\n")):
+    npz("refused", name + ".npz", {}, common + settings)
 npz("s2s", "model.npz", recurrent(), common + "type: s2s\nenc-type: bidirectional\nskip: false\n")
 
 # ---- Argos Translate: a package with a model of CTranslate2 and the pieces of tests/ref/rules.spm -----------------------

@@ -230,11 +230,14 @@ static void start(const char *attend, const test_case *c)
 static const char *judge_message(void)
 {
     static const char begin[] = "attend: ";
-    const char *newline = strchr(said, '\n');
+    char *newline = strchr(said, '\n');
     if (!said[0])
         return "a refusal without a message";
     if (strncmp(said, begin, sizeof begin - 1) != 0 || strlen(said) < sizeof begin + 5)
         return "a refusal whose message does not begin with 'attend: '";
+    /* Each picture that cannot be read has a line of its own. */
+    for (; newline && strncmp(newline + 1, "attend: line ", 13) == 0; newline = strchr(newline + 1, '\n'))
+        *newline = ' ';
     if (!newline || newline[1])
         return "a refusal with more or less than one line";
     if (!at_is_utf8(said))
