@@ -77,7 +77,7 @@ int at_detect(const at_served *served, const at_line *texts, int64_t count, cons
     }
     free(room.ids);
     free(room.offsets);
-    if (!(least < INFINITY))
+    if (found > 0 && !(least < INFINITY))
         return -1;
     for (int i = 0; i < found; i++)
         sum += probability[i] = exp2(least - probability[i]);

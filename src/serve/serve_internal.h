@@ -97,7 +97,7 @@ int at_served_route(const at_served *served, const char *source, const char *tar
 const char *at_language_name(const char *code);
 
 /* Which of the source languages the texts are in: their codes and probabilities, the likeliest first, both
- * [served->languages]; returns how many there are, -1 if out of memory. */
+ * [served->languages]; returns how many there are, 0 without a model, -1 if out of memory. */
 int at_detect(const at_served *served, const at_line *texts, int64_t count, const char **code, double *probability);
 
 /* ---- The lines of a request (job.c) ----------------------------------------------------------------------------- */

@@ -77,6 +77,13 @@ for number in $(seq 20); do
 done
 wait "${asking[@]}"
 equal 20 "$(cat answer.* | grep -o '"losses"' | wc -l)" "answers to 20 questions at a time"
+asked 200 '[]' "$at/languages"
+asked 200 '[]' -d q=a "$at/detect"
+[[ $(curl -sS "$at/frontend/settings") == *'"target":{"code":"en","name":"English"}'* ]] || fail "/frontend/settings without a model"
+for path in translate attention alternatives explorer; do
+    asked 400 '{"error":"auto is not supported"}' -d q=a -d source=auto -d target=en "$at/$path"
+    asked 400 '{"error":"de is not supported"}' -d q=a -d source=de -d target=en "$at/$path"
+done
 end
 
 # ---- Runs of training
