@@ -47,6 +47,9 @@ async function fits(page, where) { // nothing is wider than the window
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   check(wide <= 0, `${where} is ${wide} px too wide`);
 }
+// Of a narrow window; words and numbers may be moved into view, but what explains them is there at once.
+const legendFits = (page) => page.$$eval("#figure svg text", (texts) => texts.filter((t) => /^(rows:|bold:|struck out:|numbers:)/.test(t.textContent))
+  .every((t) => t.getBoundingClientRect().right <= document.querySelector("#figure").getBoundingClientRect().right));
 async function shot(page, where) {
   if (pictures) await page.screenshot({ path: `${pictures}/${where.replaceAll(" ", "_")}.png`, fullPage: true });
 }
@@ -60,6 +63,15 @@ writeFileSync(folder + "/lines", ["a b c", "b c", "c a b", "b b a c", "a c"].joi
 command("train", "--model", "transformer", "--source", "lines", "--target", "lines", "--layers", "2", "--heads", "2", "--hidden", "16", "--ffn", "16", "--epochs", "40",
   "--source-vocab", "char", "--target-vocab", "char", "--quiet", "--output", "m");
 command("show", "-m", "m", "ab <c>", "--beam", "3", "-o", "page.html");
+// A picture of 20 x 20 pixels, white on black, and a model that has seen it
+const header = "{'descr': '|u1', 'fortran_order': False, 'shape': (1, 20, 20), }".padEnd(117) + "\n";
+writeFileSync(folder + "/seen.npy", Buffer.concat([Buffer.from([0x93, ...Buffer.from("NUMPY"), 1, 0, header.length, 0]), Buffer.from(header),
+  Buffer.from(Array.from({ length: 400 }, (_, i) => (i % 20 < 8 ? 255 : 0)))]));
+writeFileSync(folder + "/seen", "seen.npy[0]\n");
+writeFileSync(folder + "/said", "a bar on the left\n");
+command("train", "--model", "show-attend-tell", "--image-channels", "1", "--source", "seen", "--target", "said", "--conv", "4x5s2,8x3s2", "--hidden", "8", "--embedding", "8", "--attention", "8",
+  "--updates", "1", "--quiet", "--output", "viewer");
+command("show", "-m", "viewer", "seen.npy[0]", "--target", "a bar on the left", "-o", "picture.html");
 command("train", "--model", "transformer", "--source", "lines", "--target", "lines", "--layers", "6", "--heads", "8", "--hidden", "16", "--ffn", "16", "--updates", "1",
   "--source-vocab", "char", "--target-vocab", "char", "--quiet", "--output", "large");
 const letters = (count) => "abc ba c".repeat(count).slice(0, count);
@@ -77,11 +89,24 @@ try {
       check((await state(page)).view === view, `${where}: the address has ${JSON.stringify(await state(page))}`);
       check((await page.$$("#figure svg, #figure canvas")).length > 0, `${where} draws something`);
       await fits(page, where);
+      if (look.width) check(await legendFits(page), `${where}: the legend is cut`);
       await accessible(page, where);
       await sound(page, where);
       await shot(page, `explorer ${where}`);
       await page.close();
     }
+    const where = `picture ${look.width ?? 1000}${look.dark ? " dark" : ""}`, page = await open("/picture.html#view=picture", look);
+    await page.waitForSelector("#figure .thumb");
+    check((await page.$$("#figure .thumb canvas")).length === 6, `${where}: a picture for each word and the end`);
+    await page.click("#figure .thumb:nth-child(2)");
+    check((await status(page)) === "bar", `${where}: the word that is chosen, ${await status(page)}`);
+    check((await text(page, "#formula")).startsWith("Clear where the word looks"), `${where} says what is clear`);
+    check(await page.$eval("#figure", (figure) => figure.scrollWidth <= figure.clientWidth), `${where}: the large picture is cut`);
+    await fits(page, where);
+    await accessible(page, where);
+    await sound(page, where);
+    await shot(page, `explorer ${where}`);
+    await page.close();
   }
 
   // ---- By the keyboard alone
