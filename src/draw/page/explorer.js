@@ -259,7 +259,7 @@ function drawMatrix(s, colour, scale, legend) {
   draw(svg, 'text', { x: 14, y: y + 24, 'font-size': 11, fill: colours.muted }, +scale.low.toPrecision(3));
   draw(svg, 'text', { x: 174, y: y + 24, 'text-anchor': 'end', 'font-size': 11, fill: colours.muted }, +scale.high.toPrecision(3));
   const beside = narrow ? { x: 14, y: y + 42 } : { x: 190, y: y + 9 }; // the scale
-  draw(svg, 'text', { ...beside, 'font-size': 11, fill: colours.muted }, `rows: ${kind().rowTitle} · columns: ${kind().columnTitle}`);
+  if (kind().rowTitle !== 'rows') draw(svg, 'text', { ...beside, 'font-size': 11, fill: colours.muted }, `rows: ${kind().rowTitle} · columns: ${kind().columnTitle}`);
   if (data.links.length && state.level === data.linked) draw(svg, 'text', { x: beside.x, y: beside.y + 15, 'font-size': 11, fill: colours.gold }, '▭ gold links');
   const cursor = draw(svg, 'rect', { fill: 'none', stroke: colours.text, 'stroke-width': 2, width: g.cell, height: g.tall, visibility: 'hidden' });
   function point(r, c, event) {
