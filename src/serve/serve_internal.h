@@ -297,7 +297,7 @@ typedef struct at_page {
     const char *detected;      /* the language of the text, if it was not given */
     char *const *translation;  /* [count] the best first */
     int count;
-    bool same; /* the translation is the text: it was asked for in its own language */
+    bool same;           /* the translation is the text: it was asked for in its own language */
     double confidence;   /* of the best; not a number if it is not known */
     const char *message; /* why there is none; NULL: no message */
 } at_page;
