@@ -437,6 +437,32 @@ AT_API bool at_listing_attends(const at_listing *listing);
 AT_API bool at_listing_read(at_listing *listing, const int32_t *source, const int32_t *input, int32_t *output,
                             float *weights, at_error *error);
 
+/* The tasks that the lesson and attend demo give to listings, "antonyms" and "beer". Their texts are symbols: letters, or
+ * words with a blank between. S begins, E ends, P fills up. */
+enum { AT_TEXTBOOKS = 2, AT_TEXTBOOK_PAIRS = 6, AT_TEXTBOOK_LENGTH = 6, AT_TEXTBOOK_WORDS = 5 };
+typedef struct at_textbook {
+    const char *name;
+    const char *symbols; /* all there are; their ids count from 0 */
+    bool letters;
+    const char *pairs[AT_TEXTBOOK_PAIRS][3]; /* source, what the decoder is fed, what it shall say; NULL: no more */
+    const char *fed;                      /* when it is used, to the model of the listing: nothing but the beginning */
+    const char *words[AT_TEXTBOOK_WORDS]; /* to be read then; NULL: no more */
+} at_textbook;
+/* By their numbers from 0 to AT_TEXTBOOKS - 1; NULL: there is none. And by name; NULL: there is none. */
+AT_API const at_textbook *at_textbook_at(int index);
+AT_API const at_textbook *at_textbook_find(const char *name);
+/* The ids of a text, and of P up to `least`, at most AT_TEXTBOOK_LENGTH; ids [AT_TEXTBOOK_LENGTH]. Returns how many there
+ * are; -1: the text is longer, or has another symbol. */
+AT_API int64_t at_textbook_ids(const at_textbook *task, const char *text, int64_t least, int32_t *ids);
+/* The symbol of an id; without text if there is none. */
+AT_API at_line at_textbook_symbol(const at_textbook *task, int32_t id);
+/* All pairs as ids, for at_listing_new; zero the struct, whose `task` points into it. */
+typedef struct at_textbook_pairs {
+    int32_t ids[3][AT_TEXTBOOK_PAIRS * AT_TEXTBOOK_LENGTH];
+    at_listing_task task;
+} at_textbook_pairs;
+AT_API void at_textbook_read(const at_textbook *task, at_textbook_pairs *pairs);
+
 /* ---- Scaled scores -------------------------------------------------------------------------------------------- */
 
 /* Random queries of size d, each looking at random keys, all of mean 0 and variance 1: what the softmax makes of a score,

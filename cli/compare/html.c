@@ -28,7 +28,8 @@ static const char style[] =
     ".track { fill: var(--track) } .bar { fill: var(--bar) } .whisker { stroke: var(--text); fill: none }\n"
     ".map { fill: var(--heat); font: 11px system-ui, sans-serif } .map text { fill: var(--text) }\n"
     ".map .ground { fill: none; stroke: var(--rule) }\n"
-    ".plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(32em, 100%), 1fr)); gap: 0 2em }\n"
+    ".plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(42em, 100%), 1fr)); gap: 0 2em }\n"
+    ".plots section { overflow-x: auto } .plot { min-width: 40em }\n" /* in narrow windows its words stay readable */
     ".maps { display: flex; flex-wrap: wrap; gap: 1.5em } figure { margin: 0 } figcaption { font-size: .9em }\n"
     "code { font-size: .85em; overflow-wrap: anywhere }\n"
     "@media print { body { margin: 0; font-size: 9pt } .wide { overflow: visible } details { display: none } "
@@ -113,7 +114,7 @@ static void write_row(FILE *f, const compare_table *table, int cell)
 static void write_table(FILE *f, const compare_table *table)
 {
     const compare_spec *spec = table->spec;
-    fputs("<div class=\"wide\"><table>\n<thead><tr>", f);
+    fputs("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"The table\"><table>\n<thead><tr>", f);
     for (int a = 0; a < spec->axis_count; a++)
         element(f, "<th class=\"name\">", compare_axis_title(spec, a), "</th>");
     fputs("<th>attention</th>", f);
@@ -185,7 +186,7 @@ static void write_lengths(FILE *f, const compare_table *table, const labels *nam
     }
     if (count < 2)
         return;
-    element(f, "<section><h2>", table->spec->metric[0], " by the length of the source</h2>\n");
+    element(f, "<section tabindex=\"0\"><h2>", table->spec->metric[0], " by the length of the source</h2>\n");
     svg_plot_write(f, &plot);
     fputs("</section>\n", f);
 }
@@ -219,7 +220,8 @@ static bool write_curves(FILE *f, const compare_table *table, const labels *name
     svg_plot plot;
     svg_line *lines = plot_curves(table, names, valid, title, &plot);
     if (plot.lines) {
-        element(f, "<section><h2>", valid ? "Validation while training" : "Loss while training", "</h2>\n");
+        element(f, "<section tabindex=\"0\"><h2>", valid ? "Validation while training" : "Loss while training",
+                "</h2>\n");
         svg_plot_write(f, &plot);
         fputs("</section>\n", f);
     }
@@ -318,7 +320,7 @@ bool compare_write_html(FILE *f, const void *context)
     char notes[1500];
     compare_notes(table, notes, sizeof notes);
     fprintf(f, "%s%s%s</style>\n", head, svg_style, style);
-    element(f, "<title>", title, "</title>\n</head>\n<body>\n");
+    element(f, "<title>", title, "</title>\n</head>\n<body>\n<main>\n");
     element(f, "<h1>", title, "</h1>\n");
     write_table(f, table);
     element(f, "<p>", notes, "</p>\n<p>↑ more is better, ↓ less is better. † " COMPARE_WORSE "</p>\n");
@@ -327,6 +329,6 @@ bool compare_write_html(FILE *f, const void *context)
     write_maps(f, table);
     write_lines(f, table);
     fprintf(f, "<p>attend %s, ", at_version());
-    element(f, "<code>attend compare ", table->spec->path, "</code></p>\n</body>\n</html>\n");
+    element(f, "<code>attend compare ", table->spec->path, "</code></p>\n</main>\n</body>\n</html>\n");
     return !ferror(f);
 }

@@ -3,58 +3,32 @@
 
 #include "demo/demo.h"
 
-enum { STEPS = 5, PAIRS = 6, SYMBOLS = 29, TEXT = STEPS + 2, SHOWN = 6 };
-
-static const char alphabet[SYMBOLS + 1] = "SEPabcdefghijklmnopqrstuvwxyz";
-static const char *const pairs[PAIRS][2] = {{"man", "women"}, {"black", "white"}, {"king", "queen"},
-                                            {"girl", "boy"},  {"up", "down"},     {"high", "low"}};
+enum { STEPS = 5, TEXT = STEPS + 2, SHOWN = AT_TEXTBOOK_WORDS + 1 };
 
 typedef struct state {
     const demo_options *options;
-    int32_t source[PAIRS * STEPS], input[PAIRS * (STEPS + 1)], target[PAIRS * (STEPS + 1)];
-    at_listing_task task;
+    const at_textbook *task;
+    at_textbook_pairs pairs;
     at_listing *listing;
     const char *word[SHOWN]; /* to translate */
     int words;
 } state;
 
-/* The ids of `count` letters, the word's and then P. */
-static void write_ids(const char *word, int count, int32_t *ids)
-{
-    int length = (int)strlen(word);
-    for (int i = 0; i < count; i++)
-        ids[i] = (int32_t)(strchr(alphabet, i < length ? word[i] : 'P') - alphabet);
-}
-
-static void make_task(state *s)
-{
-    for (int i = 0; i < PAIRS; i++) {
-        char padded[TEXT], full[TEXT + 1];
-        snprintf(padded, sizeof padded, "%s%.*s", pairs[i][1], STEPS - (int)strlen(pairs[i][1]), "PPPPP");
-        write_ids(pairs[i][0], STEPS, s->source + i * STEPS);
-        snprintf(full, sizeof full, "S%s", padded);
-        write_ids(full, STEPS + 1, s->input + i * (STEPS + 1));
-        snprintf(full, sizeof full, "%sE", padded);
-        write_ids(full, STEPS + 1, s->target + i * (STEPS + 1));
-    }
-    s->task = (at_listing_task){SYMBOLS, PAIRS, STEPS, STEPS + 1, s->source, s->input, s->target};
-}
-
 static bool begin(void *context, const demo_options *options, at_error *error)
 {
-    static const char *const words[] = {"man", "mans", "king", "black", "up"};
     state *s = context;
     s->options = options;
-    for (; s->words < (int)(sizeof words / sizeof *words); s->words++)
-        s->word[s->words] = words[s->words];
+    s->task = at_textbook_find("antonyms");
+    for (; s->words < AT_TEXTBOOK_WORDS && s->task->words[s->words]; s->words++)
+        s->word[s->words] = s->task->words[s->words];
     const char *own = options->input;
-    if (own && (!*own || strlen(own) > STEPS || own[strspn(own, alphabet + 3)]))
+    if (own && (!*own || strlen(own) > STEPS || own[strspn(own, "abcdefghijklmnopqrstuvwxyz")]))
         return fail(error, AT_USAGE, "'%s' is not a word of 1 to %d letters from a to z, which this demo takes", own,
                     STEPS);
     if (own)
         s->word[s->words++] = own;
-    make_task(s);
-    s->listing = demo_listing(&demo_antonyms, options, &s->task, error);
+    at_textbook_read(s->task, &s->pairs);
+    s->listing = demo_listing(&demo_antonyms, options, &s->pairs.task, error);
     return s->listing;
 }
 
@@ -69,31 +43,46 @@ static bool is_of_listing(const state *s)
     return demo_model_is_default(&demo_antonyms, s->options);
 }
 
-/* The output of the decoder up to its first E; padding is left out. */
+/* A text up to its first E; padding is left out. */
+static void write_plain(const at_textbook *task, const int32_t *ids, int64_t count, char text[TEXT])
+{
+    int used = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const char letter = *at_textbook_symbol(task, ids[i]).text;
+        if (letter == 'E')
+            break;
+        if (letter != 'P')
+            text[used++] = letter;
+    }
+    text[used] = 0;
+}
+
 static bool translate(const state *s, const char *word, char text[TEXT], float *weights, at_error *error)
 {
-    int32_t source[STEPS], input[STEPS + 1], output[STEPS + 1];
-    write_ids(word, STEPS, source);
-    write_ids("S", STEPS + 1, input);
+    int32_t source[AT_TEXTBOOK_LENGTH], input[AT_TEXTBOOK_LENGTH], output[AT_TEXTBOOK_LENGTH];
+    at_textbook_ids(s->task, word, STEPS, source);
+    at_textbook_ids(s->task, s->task->fed, 0, input);
     if (!(is_of_listing(s) ? at_listing_read(s->listing, source, input, output, weights, error)
-                           : demo_listing_decode(s->listing, &s->task, source, *input, output, weights, error)))
+                           : demo_listing_decode(s->listing, &s->pairs.task, source, *input, output, weights, error)))
         return false;
-    int used = 0;
-    for (int i = 0; i <= STEPS && alphabet[output[i]] != 'E'; i++)
-        if (alphabet[output[i]] != 'P')
-            text[used++] = alphabet[output[i]];
-    text[used] = 0;
+    write_plain(s->task, output, STEPS + 1, text);
     return true;
 }
 
 static bool task(void *context, at_error *error)
 {
-    (void)context, (void)error;
+    const state *s = context;
+    const at_listing_task *all = &s->pairs.task;
+    (void)error;
     say("An encoder reads a word letter by letter; its last state is all that the decoder gets, which writes the "
         "other word letter by letter. Six pairs, 29 letters as one-hot vectors (S begins, E ends, P fills up to five), "
         "all of them in one batch:\n");
-    for (int i = 0; i < PAIRS; i++)
-        show_line("%s - %s", pairs[i][0], pairs[i][1]);
+    for (int64_t i = 0; i < all->pairs; i++) {
+        char source[TEXT], target[TEXT];
+        write_plain(s->task, all->source + i * all->source_length, all->source_length, source);
+        write_plain(s->task, all->target + i * all->target_length, all->target_length, target);
+        show_line("%s - %s", source, target);
+    }
     say("\nThe plain model (rnn-plain) in formulas, x and y one-hot:\n");
     show_line("h_j = tanh(W x_j + U h_{j−1} + b)           the encoder, h_0 = 0");
     show_line("s_0 = h_5,  s_t = tanh(W' y_{t−1} + U' s_{t−1} + b')    the decoder");

@@ -3,17 +3,12 @@
 
 #include "demo/demo.h"
 
-enum { STEPS = 5, SYMBOLS = 11, PAD = 4, START = 5 };
-
-static const char *const words[SYMBOLS] = {"ich", "mochte", "ein", "bier", "P", "S", "i", "want", "a", "beer", "E"};
-static const int32_t source[STEPS] = {0, 1, 2, 3, PAD};  /* ich mochte ein bier P */
-static const int32_t input[STEPS] = {START, 6, 7, 8, 9}; /* S i want a beer */
-static const int32_t target[STEPS] = {6, 7, 8, 9, 10};   /* i want a beer E */
-static const int32_t nothing[STEPS] = {PAD, PAD, PAD, PAD, PAD};
-static const at_listing_task pair = {SYMBOLS, 1, STEPS, STEPS, source, input, target};
+enum { STEPS = 5, WORD = 16 };
 
 typedef struct state {
     const demo_options *options;
+    const at_textbook *task;
+    at_textbook_pairs pairs;
     at_listing *listing;
 } state;
 
@@ -21,7 +16,9 @@ static bool begin(void *context, const demo_options *options, at_error *error)
 {
     state *s = context;
     s->options = options;
-    s->listing = demo_listing(&demo_beer, options, &pair, error);
+    s->task = at_textbook_find("beer");
+    at_textbook_read(s->task, &s->pairs);
+    s->listing = demo_listing(&demo_beer, options, &s->pairs.task, error);
     return s->listing;
 }
 
@@ -36,26 +33,27 @@ static bool is_of_listing(const state *s)
     return demo_model_is_default(&demo_beer, s->options);
 }
 
-static void print_words(const int32_t *ids)
+/* The words of ids, each as a text. */
+static void write_words(const at_textbook *task, const int32_t *ids, char words[STEPS][WORD], const char *names[STEPS])
 {
-    for (int i = 0; i < STEPS; i++)
-        printf("%s%s", i ? " " : "", words[ids[i]]);
+    for (int i = 0; i < STEPS; i++) {
+        const at_line symbol = at_textbook_symbol(task, ids[i]);
+        snprintf(words[i], WORD, "%.*s", (int)symbol.size, symbol.text);
+        names[i] = words[i];
+    }
 }
 
 static bool task(void *context, at_error *error)
 {
-    static const struct {
-        const int32_t *ids;
-        const char *what;
-    } lines[] = {{source, "what is read"}, {input, "what the decoder is fed"}, {target, "what it has to write"}};
-    (void)context, (void)error;
+    static const char *const what[] = {"what is read", "what the decoder is fed", "what it has to write"};
+    const state *s = context;
+    (void)error;
     say("The decoder looks back at every state of the encoder and writes its word from its own state and from what it "
         "saw. One sentence, eleven words as one-hot vectors:\n");
     for (int i = 0; i < 3; i++) {
         printf("%*s", DEMO_INDENT, "");
-        print_padded(stdout, lines[i].what, 25);
-        print_words(lines[i].ids);
-        putchar('\n');
+        print_padded(stdout, what[i], 25);
+        puts(s->task->pairs[0][i]);
     }
     say("\nThe model of the listing (rnn-attention) in formulas, s_0 = h_5:\n");
     show_line("h_j = tanh(W x_j + U h_{j−1} + b)              the encoder");
@@ -80,28 +78,29 @@ static bool learn(void *context, at_error *error)
 static bool translation(void *context, at_error *error)
 {
     const state *s = context;
-    int32_t output[STEPS];
+    const int32_t *source = s->pairs.task.source;
+    int32_t output[STEPS], fed[AT_TEXTBOOK_LENGTH];
     float weights[STEPS * STEPS];
+    char words[2][STEPS][WORD];
     const char *names[2][STEPS];
     const bool attends = at_listing_attends(s->listing);
     float *wanted = attends ? weights : NULL;
-    if (!(is_of_listing(s) ? at_listing_read(s->listing, source, nothing, output, wanted, error)
-                           : demo_listing_decode(s->listing, &pair, source, START, output, wanted, error)))
+    at_textbook_ids(s->task, s->task->fed, 0, fed);
+    if (!(is_of_listing(s)
+              ? at_listing_read(s->listing, source, fed, output, wanted, error)
+              : demo_listing_decode(s->listing, &s->pairs.task, source, *s->pairs.task.input, output, wanted, error)))
         return false;
+    write_words(s->task, source, words[0], names[0]);
+    write_words(s->task, output, words[1], names[1]);
     say(is_of_listing(s) ? "The decoder is fed P P P P P, so that all it knows comes from the source:\n"
                          : "The decoder is fed S, and then each word it has written:\n");
-    printf("%*s", DEMO_INDENT, "");
-    print_words(source);
-    printf(" -> ");
-    print_words(output);
+    printf("%*s%s ->", DEMO_INDENT, "", s->task->words[0]);
+    for (int i = 0; i < STEPS; i++)
+        printf(" %s", names[1][i]);
     putchar('\n');
     if (!attends) {
         say("\nThere is no attention in this model, and so nothing to draw.");
         return true;
-    }
-    for (int i = 0; i < STEPS; i++) {
-        names[0][i] = words[source[i]];
-        names[1][i] = words[output[i]];
     }
     say("\nThe weights: each word written (down) and where it looks in the source (across).\n");
     if (!show_weights(weights, STEPS, STEPS, names[1], names[0], error))

@@ -8,38 +8,9 @@
 
 #include "lesson/ask_internal.h"
 
-enum { STEPS = 5, ANTONYMS = 6, MOST_LENGTH = STEPS + 1, WORDS = 5, REPORTS = AT_LESSON_UPDATES / AT_LESSON_CHUNK };
+enum { STEPS = 5, MOST_LENGTH = AT_TEXTBOOK_LENGTH, REPORTS = AT_LESSON_UPDATES / AT_LESSON_CHUNK };
 
-/* ---- The tasks -------------------------------------------------------------------------------------------------- */
-
-/* Symbols are letters, or words separated by blanks. S begins, E ends, P fills up. */
-typedef struct lesson_task {
-    const char *name;
-    const char *symbols;
-    bool letters;
-    const char *pairs[ANTONYMS][3]; /* source, what the decoder is fed, what it shall say */
-    const char *fed;                /* when it is used, to the model of the listing: nothing but the beginning */
-    const char *words[WORDS];       /* to translate */
-} lesson_task;
-
-static const lesson_task tasks[] = {
-    {.name = "antonyms",
-     .symbols = "SEPabcdefghijklmnopqrstuvwxyz",
-     .letters = true,
-     .pairs = {{"manPP", "Swomen", "womenE"},
-               {"black", "Swhite", "whiteE"},
-               {"kingP", "Squeen", "queenE"},
-               {"girlP", "SboyPP", "boyPPE"},
-               {"upPPP", "SdownP", "downPE"},
-               {"highP", "SlowPP", "lowPPE"}},
-     .fed = "SPPPPP",
-     .words = {"man", "mans", "king", "black", "up"}},
-    {.name = "beer",
-     .symbols = "ich mochte ein bier P S i want a beer E",
-     .pairs = {{"ich mochte ein bier P", "S i want a beer", "i want a beer E"}},
-     .fed = "P P P P P",
-     .words = {"ich mochte ein bier P"}},
-};
+/* ---- The models ------------------------------------------------------------------------------------------------- */
 
 /* The models and what of them is set; the first two are those of the notes, fed nothing but the beginning when they are
  * used. The others are fed what they have written. */
@@ -53,57 +24,13 @@ static const struct {
               {"bahdanau", SMALL " maxout=32", false},
               {"luong", SMALL, false},
               {"transformer", "hidden=64 ffn=128 layers=1 heads=4 dropout=0 norm=pre", false}};
-enum { TASKS = sizeof tasks / sizeof *tasks, MODELS = sizeof models / sizeof *models };
+enum { MODELS = sizeof models / sizeof *models };
 
-/* The length of the symbol that begins here. */
-static size_t symbol_length(const lesson_task *task, const char *text)
+static at_listing *listing_of(const at_textbook *task, int model, uint64_t seed, at_error *error)
 {
-    return task->letters ? 1 : strcspn(text, " ");
-}
-
-static const char *next_symbol(const lesson_task *task, const char *text)
-{
-    text += symbol_length(task, text);
-    return text + (*text == ' ');
-}
-
-static int64_t count_symbols(const lesson_task *task, const char *text)
-{
-    int64_t count = 0;
-    for (; *text; text = next_symbol(task, text))
-        count++;
-    return count;
-}
-
-/* The ids of the symbols of a text; returns how many. Beyond its end P. */
-static int64_t write_ids(const lesson_task *task, const char *text, int32_t *ids, int64_t least)
-{
-    int64_t count = 0;
-    for (; *text || count < least; count++) {
-        const char *wanted = *text ? text : "P", *at = task->symbols;
-        const size_t length = symbol_length(task, wanted);
-        for (ids[count] = 0; symbol_length(task, at) != length || memcmp(at, wanted, length) != 0; ids[count]++)
-            at = next_symbol(task, at);
-        text = *text ? next_symbol(task, text) : text;
-    }
-    return count;
-}
-
-static at_listing *listing_of(const lesson_task *task, int model, uint64_t seed, at_error *error)
-{
-    int32_t ids[3][ANTONYMS * MOST_LENGTH];
-    int64_t count[3] = {0}, pairs = 0;
-    for (; pairs < ANTONYMS && task->pairs[pairs][0]; pairs++)
-        for (int side = 0; side < 3; side++)
-            count[side] += write_ids(task, task->pairs[pairs][side], ids[side] + count[side], 0);
-    const at_listing_task all = {.symbols = count_symbols(task, task->symbols),
-                                 .pairs = pairs,
-                                 .source_length = count[0] / pairs,
-                                 .target_length = count[1] / pairs,
-                                 .source = ids[0],
-                                 .input = ids[1],
-                                 .target = ids[2]};
-    at_listing *listing = at_listing_new(&all, seed, error);
+    at_textbook_pairs all = {0};
+    at_textbook_read(task, &all);
+    at_listing *listing = at_listing_new(&all.task, seed, error);
     char settings[100], *rest = settings, *word;
     strcpy(settings, models[model].settings);
     bool good = listing && at_listing_set(listing, "model", models[model].name, error);
@@ -169,7 +96,7 @@ static run *find(at_runs *runs, int task, int model, uint64_t seed, at_error *er
         found = oldest;
         at_listing_free(found->listing);
         *found = (run){.task = task, .model = model, .seed = seed};
-        found->listing = listing_of(&tasks[task], model, seed, error);
+        found->listing = listing_of(at_textbook_at(task), model, seed, error);
     }
     found->asked = ++runs->clock;
     return found->listing ? found : NULL;
@@ -202,12 +129,12 @@ static bool train(run *r, int64_t update, at_error *error)
 
 static bool read_output(const run *r, const int32_t *source, int32_t *output, float *weights, at_error *error)
 {
-    const lesson_task *task = &tasks[r->task];
+    const at_textbook *task = at_textbook_at(r->task);
     int32_t input[MOST_LENGTH];
-    const int64_t T = write_ids(task, task->fed, input, 0);
+    const int64_t T = at_textbook_ids(task, task->fed, 0, input);
     if (models[r->model].of_notes)
         return at_listing_read(r->listing, source, input, output, weights, error);
-    write_ids(task, "S", input, 1);
+    at_textbook_ids(task, "S", 1, input);
     for (int64_t t = 0; t < T; t++) { /* no output depends on the inputs after it */
         if (!at_listing_read(r->listing, source, input, output, weights, error))
             return false;
@@ -217,15 +144,13 @@ static bool read_output(const run *r, const int32_t *source, int32_t *output, fl
     return true;
 }
 
-static void put_symbol(at_ask *ask, const lesson_task *task, int32_t id, const char *before)
+static void put_symbol(at_ask *ask, const at_textbook *task, int32_t id, const char *before)
 {
-    const char *at = task->symbols;
-    while (id-- > 0)
-        at = next_symbol(task, at);
-    at_buffer_print(&ask->text, "%s\"%.*s\"", before, (int)symbol_length(task, at), at);
+    const at_line symbol = at_textbook_symbol(task, id);
+    at_buffer_print(&ask->text, "%s\"%.*s\"", before, (int)symbol.size, symbol.text);
 }
 
-static void put_symbols(at_ask *ask, const lesson_task *task, const char *name, const int32_t *ids, int64_t count)
+static void put_symbols(at_ask *ask, const at_textbook *task, const char *name, const int32_t *ids, int64_t count)
 {
     at_put_name(ask, name);
     at_buffer_print(&ask->text, "[");
@@ -237,11 +162,11 @@ static void put_symbols(at_ask *ask, const lesson_task *task, const char *name, 
 /* {"source": symbols, "output": symbols, "weights": where each one looks, if the model has attention} */
 static bool put_reading(at_ask *ask, const run *r, const char *word, const char *before)
 {
-    const lesson_task *task = &tasks[r->task];
+    const at_textbook *task = at_textbook_at(r->task);
     int32_t source[MOST_LENGTH], output[MOST_LENGTH];
     float weights[MOST_LENGTH * MOST_LENGTH];
     const bool attends = at_listing_attends(r->listing);
-    const int64_t S = write_ids(task, word, source, STEPS), T = count_symbols(task, task->pairs[0][1]);
+    const int64_t S = at_textbook_ids(task, word, STEPS, source), T = at_textbook_ids(task, task->fed, 0, output);
     if (!read_output(r, source, output, attends ? weights : NULL, ask->error))
         return false;
     at_buffer_print(&ask->text, "%s{", before);
@@ -253,7 +178,7 @@ static bool put_reading(at_ask *ask, const run *r, const char *word, const char 
     return true;
 }
 
-static bool word_fits(const at_ask *ask, const lesson_task *task, const char *word)
+static bool word_fits(const at_ask *ask, const at_textbook *task, const char *word)
 {
     if (!word)
         return ask->error->code == AT_OK;
@@ -265,14 +190,14 @@ static bool word_fits(const at_ask *ask, const lesson_task *task, const char *wo
 
 static bool answer(at_ask *ask, const run *r, const char *word)
 {
-    const lesson_task *task = &tasks[r->task];
+    const at_textbook *task = at_textbook_at(r->task);
     at_put_number(ask, "update", (double)r->update);
     at_put_number(ask, "most", AT_LESSON_UPDATES);
     at_put_number(ask, "every", AT_LESSON_CHUNK);
     at_put_row(ask, "losses", r->loss, r->update > 0 ? r->update / AT_LESSON_CHUNK + 1 : 0);
     at_put_name(ask, "says");
     at_buffer_print(&ask->text, "[");
-    for (int i = 0; i < WORDS && task->words[i]; i++)
+    for (int i = 0; i < AT_TEXTBOOK_WORDS && task->words[i]; i++)
         if (!put_reading(ask, r, task->words[i], i ? "," : ""))
             return false;
     if (word && !put_reading(ask, r, word, ","))
@@ -283,9 +208,9 @@ static bool answer(at_ask *ask, const run *r, const char *word)
 
 bool at_answer_learn(at_ask *ask)
 {
-    const char *task_names[TASKS + 1] = {NULL}, *model_names[MODELS + 1] = {NULL};
-    for (int i = 0; i < TASKS; i++)
-        task_names[i] = tasks[i].name;
+    const char *task_names[AT_TEXTBOOKS + 1] = {NULL}, *model_names[MODELS + 1] = {NULL};
+    for (int i = 0; i < AT_TEXTBOOKS; i++)
+        task_names[i] = at_textbook_at(i)->name;
     for (int i = 0; i < MODELS; i++)
         model_names[i] = models[i].name;
     if (!at_ask_only(ask, ask->request, "ask task model seed update word"))
@@ -295,7 +220,7 @@ bool at_answer_learn(at_ask *ask)
     const uint64_t seed = (uint64_t)at_ask_count(ask, ask->request, "seed", 1, 0, INT32_MAX);
     const int64_t update = at_ask_count(ask, ask->request, "update", 0, 0, AT_LESSON_UPDATES);
     const char *word = at_ask_text(ask, ask->request, "word", NULL);
-    if (task < 0 || model < 0 || !word_fits(ask, &tasks[task], word))
+    if (task < 0 || model < 0 || !word_fits(ask, at_textbook_at(task), word))
         return false;
     at_runs *runs = at_lesson_runs(ask->lesson);
     pthread_mutex_lock(&runs->lock);

@@ -163,7 +163,7 @@ char *at_answer_languages(const at_served *served)
 
 char *at_answer_settings(const at_served *served, const at_server_settings *settings)
 {
-    const char *target = served->pair[0].target;
+    const char *target = served->count > 0 ? served->pair[0].target : "en"; /* LibreTranslate's, without a model */
     json_t *answer = json_object(), *languages = json_object();
     const bool good = set(languages, "source", language("auto", "Auto Detect")) &&
                       set(languages, "target", language(target, at_language_name(target))) &&

@@ -79,8 +79,8 @@ int at_detect(const at_served *served, const at_line *texts, int64_t count, cons
     }
     free(room.ids);
     free(room.offsets);
-    if (!(least < INFINITY))
-        return found ? -1 : 0;
+    if (found > 0 && !(least < INFINITY))
+        return -1;
     for (int i = 0; i < found; i++)
         sum += probability[i] = exp2(least - probability[i]);
     for (int i = 0; i < found; i++)

@@ -203,8 +203,8 @@ static enum MHD_Result detect(exchange *x)
 {
     at_refusal refusal = {0};
     int64_t none;
-    const char **code = calloc((size_t)x->served->count, sizeof *code);
-    double *probability = calloc((size_t)x->served->count, sizeof *probability);
+    const char **code = calloc((size_t)x->served->count + 1, sizeof *code);
+    double *probability = calloc((size_t)x->served->count + 1, sizeof *probability);
     char *body = NULL;
     if (code && probability && at_request_check(&x->request, &x->server->settings, false, &none, &refusal)) {
         const int found = at_detect(x->served, x->request.text, x->request.count, code, probability);

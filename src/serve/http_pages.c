@@ -49,7 +49,13 @@ enum MHD_Result at_answer_page(exchange *x, int status, const char *message)
         if (!fresh)
             at_buffer_free(&text[page.count]);
     }
-    page.confidence = page.count > 0 && x->plan.then < 0 ? at_job_confidence(x->job, 0) : NAN;
+    page.same = status == 200 && x->plan.pair < 0 && x->request.count > 0;
+    if (page.same) {
+        at_buffer_add(&text[0], x->request.text[0].text, x->request.text[0].size);
+        translation[0] = text[0].bytes;
+        page.count = !text[0].failed;
+    }
+    page.confidence = x->job && page.count > 0 && x->plan.then < 0 ? at_job_confidence(x->job, 0) : NAN;
     char *html = at_page_text(&page, &error);
     for (int i = 0; i < page.count; i++)
         at_buffer_free(&text[i]);

@@ -150,7 +150,7 @@ char *at_page_text(const at_page *page, at_error *error)
         {"no_key", page->settings->require_key ? "" : " hidden"},
         {"no_watch", page->settings->watch_count > 0 ? "" : " hidden"},
         {"no_others", page->count > 1 ? "" : " hidden"},
-        {"no_explorer", page->count > 0 ? "" : " hidden"},
+        {"no_explorer", page->count > 0 && !page->same ? "" : " hidden"},
     };
     if (failed)
         at_no_memory(error, "the translator's page");

@@ -18,11 +18,11 @@ bool at_plan_allowed(const at_served *served, const at_server_settings *settings
     return true;
 }
 
-/* "auto": the likeliest of the source languages. */
+/* "auto": the likeliest of the source languages, if there is a model. */
 static bool detect(const at_served *served, const at_request *request, at_plan *plan, at_refusal *refusal)
 {
-    const char **code = calloc((size_t)served->count, sizeof *code);
-    double *probability = calloc((size_t)served->count, sizeof *probability);
+    const char **code = calloc((size_t)served->count + 1, sizeof *code);
+    double *probability = calloc((size_t)served->count + 1, sizeof *probability);
     const int found = code && probability ? at_detect(served, request->text, request->count, code, probability) : -1;
     if (found > 0) {
         plan->detected = code[0];
@@ -30,8 +30,9 @@ static bool detect(const at_served *served, const at_request *request, at_plan *
     }
     free(code);
     free(probability);
-    return found > 0 || (found == 0 ? at_refuse(refusal, 400, "auto is not supported")
-                                    : at_refuse(refusal, 500, "out of memory for a request"));
+    if (found == 0)
+        return at_refuse(refusal, 400, "%s is not supported", request->source);
+    return found > 0 || at_refuse(refusal, 500, "out of memory for a request");
 }
 
 /* Whether the model of a pair takes these texts: one of pictures takes pictures, and nothing that could be a path. */

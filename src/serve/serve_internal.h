@@ -99,7 +99,7 @@ int at_served_route(const at_served *served, const char *source, const char *tar
 const char *at_language_name(const char *code);
 
 /* Which of the source languages the texts are in: their codes and probabilities, the likeliest first, both
- * [served->languages]; returns how many there are, -1 if out of memory. */
+ * [served->languages]; returns how many there are, 0 without a model, -1 if out of memory. */
 int at_detect(const at_served *served, const at_line *texts, int64_t count, const char **code, double *probability);
 
 /* ---- The lines of a request (job.c) ----------------------------------------------------------------------------- */
@@ -300,6 +300,7 @@ typedef struct at_page {
     const char *detected;      /* the language of the text, if it was not given */
     char *const *translation;  /* [count] the best first */
     int count;
+    bool same;           /* the translation is the text: it was asked for in its own language */
     double confidence;   /* of the best; not a number if it is not known */
     const char *message; /* why there is none; NULL: no message */
 } at_page;

@@ -77,6 +77,13 @@ for number in $(seq 20); do
 done
 wait "${asking[@]}"
 equal 20 "$(cat answer.* | grep -o '"losses"' | wc -l)" "answers to 20 questions at a time"
+asked 200 '[]' "$at/languages"
+asked 200 '[]' -d q=a "$at/detect"
+[[ $(curl -sS "$at/frontend/settings") == *'"target":{"code":"en","name":"English"}'* ]] || fail "/frontend/settings without a model"
+for path in translate attention alternatives explorer; do
+    asked 400 '{"error":"auto is not supported"}' -d q=a -d source=auto -d target=en "$at/$path"
+    asked 400 '{"error":"de is not supported"}' -d q=a -d source=de -d target=en "$at/$path"
+done
 end
 
 # ---- Runs of training
@@ -207,6 +214,9 @@ for file in translator.css translator.js en.json zh.json; do
 done
 asked 404 '{"error":"There is nothing at this address"}' "$at/translator/other"
 grep -q ">$said</div>" <<<"$(curl -sS "${form[@]:0:6}" "$at/")" || fail "the form of the page does not translate"
+got=$(curl -sS -d 'q=a b' -d source=en -d target=en "$at/translator/en")
+grep -q '>a b</div>' <<<"$got" || fail "the form of the page does not return a text in its own language: $got"
+grep -q '<form id="explore"[^>]* hidden>' <<<"$got" || fail "the page offers to explain what no model did"
 grep -q '<p id="status" role="status">zz is not supported</p>' <<<"$(curl -sS -d q=a -d source=zz -d target=en "$at/translator/en")" || fail "the page does not say what was wrong"
 for q in 5 '[1]' '["a",{}]' null '[]' '""'; do # what is no text ended the server
     got=$(curl -sS -H 'Content-Type: application/json' -d "{\"q\":$q,\"source\":\"de\",\"target\":\"en\"}" "$at/translator/en")

@@ -104,12 +104,52 @@ static void test_refusals(void **state)
     at_listing_free(NULL);
 }
 
+static void test_textbook(void **state)
+{
+    (void)state;
+    int32_t ids[AT_TEXTBOOK_LENGTH];
+    at_textbook_pairs pairs = {0};
+    const at_textbook *antonyms = at_textbook_find("antonyms"), *beer = at_textbook_find("beer");
+    assert_ptr_equal(at_textbook_at(0), antonyms);
+    assert_ptr_equal(at_textbook_at(1), beer);
+    assert_null(at_textbook_at(2));
+    assert_null(at_textbook_at(-1));
+    assert_null(at_textbook_find("wine"));
+    assert_int_equal(at_textbook_ids(antonyms, "cab", 5, ids), 5);
+    assert_memory_equal(ids, ((int32_t[]){5, 3, 4, 2, 2}), 5 * sizeof *ids); /* after S, E, P */
+    assert_int_equal(at_textbook_ids(antonyms, "", 1, ids), 1);
+    assert_int_equal(at_textbook_ids(antonyms, "women", 0, ids), 5);
+    assert_int_equal(at_textbook_ids(antonyms, "womenly", 0, ids), -1);
+    assert_int_equal(at_textbook_ids(antonyms, "w0men", 0, ids), -1);
+    assert_int_equal(at_textbook_ids(beer, "ich mochte wine", 0, ids), -1);
+    assert_int_equal(at_textbook_ids(beer, "i want", 0, ids), 2);
+    assert_int_equal(ids[1], 7);
+    const at_line want = at_textbook_symbol(beer, 7);
+    assert_int_equal(want.size, 4);
+    assert_memory_equal(want.text, "want", 4);
+    assert_int_equal(at_textbook_symbol(beer, 11).size, 0);
+    at_textbook_read(antonyms, &pairs);
+    assert_int_equal(pairs.task.symbols, 29);
+    assert_int_equal(pairs.task.pairs, 6);
+    assert_int_equal(pairs.task.source_length, 5);
+    assert_int_equal(pairs.task.target_length, 6);
+    assert_int_equal(pairs.task.target[5 * 6 + 2], 'w' - 'a' + 3); /* high - low */
+    assert_int_equal(pairs.task.input[5 * 6], 0);
+    at_textbook_read(beer, &pairs);
+    assert_int_equal(pairs.task.symbols, 11);
+    assert_int_equal(pairs.task.pairs, 1);
+    assert_memory_equal(pairs.task.source, ((int32_t[]){0, 1, 2, 3, 4}), 5 * sizeof *ids);
+    assert_memory_equal(pairs.task.input, ((int32_t[]){5, 6, 7, 8, 9}), 5 * sizeof *ids);
+    assert_memory_equal(pairs.task.target, ((int32_t[]){6, 7, 8, 9, 10}), 5 * sizeof *ids);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_learns),
         cmocka_unit_test(test_hard),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_textbook),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

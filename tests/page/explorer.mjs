@@ -4,52 +4,12 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { createRequire } from "node:module";
+import { accessible, attend, check, finish, fits, open as openAt, run, shot, sound, text, until } from "./lib/browser.mjs";
 
-const [attend, modules, pictures] = process.argv.slice(2);
-const require = createRequire(modules + "/");
-const puppeteer = (await import(require.resolve("puppeteer-core"))).default;
-const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-let passed = 0, failed = 0;
-function check(holds, what) {
-  if (holds) passed++;
-  else { failed++; console.log("FAILED: " + what); }
-}
-const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", headless: true,
-  args: ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
-// A page that remembers what went wrong on it, and where its requests went.
-async function open(path, { width = 1000, height = 900, dark = false, script = true } = {}) {
-  const page = await browser.newPage();
-  page.wrong = [];
-  page.on("pageerror", (error) => page.wrong.push(error.message));
-  page.on("console", (message) => { if (message.type() === "error") page.wrong.push(message.text()); });
-  page.on("request", (request) => { if (!request.url().startsWith(base) && !request.url().startsWith("data:") && !request.url().startsWith("blob:")) page.wrong.push("a request to " + request.url()); });
-  await page.setJavaScriptEnabled(script);
-  await page.setViewport({ width, height });
-  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }]);
-  await page.goto(base + path, { waitUntil: "load" });
-  return page;
-}
-const text = (page, selector) => page.$eval(selector, (element) => element.innerText);
-async function until(page, what, test) {
-  try { await page.waitForFunction(test, { timeout: 60000 }); check(true, what); } catch { check(false, what); }
-}
-async function sound(page, where) {
-  check(page.wrong.length === 0, `${where}: ${page.wrong.join("; ")}`);
-  page.wrong.length = 0;
-}
-async function accessible(page, where) {
-  await page.evaluate(axe); // by the debugger, which no policy of the page stops
-  const found = await page.evaluate(async () => (await window.axe.run(document, { resultTypes: ["violations"] })).violations.map((v) => `${v.id}: ${v.nodes[0].target} ${v.nodes[0].failureSummary}`));
-  check(found.length === 0, `axe on ${where}: ${found.join(" | ")}`);
-}
-async function fits(page, where) { // nothing is wider than the window
-  const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-  check(wide <= 0, `${where} is ${wide} px too wide`);
-}
-async function shot(page, where) {
-  if (pictures) await page.screenshot({ path: `${pictures}/${where.replaceAll(" ", "_")}.png`, fullPage: true });
-}
+const open = (path, look) => openAt(base, path, { ready: "load", ...look });
+// Of a narrow window; words and numbers may be moved into view, but what explains them is there at once.
+const legendFits = (page) => page.$$eval("#figure svg text", (texts) => texts.filter((t) => /^(rows:|bold:|struck out:|numbers:)/.test(t.textContent))
+  .every((t) => t.getBoundingClientRect().right <= document.querySelector("#figure").getBoundingClientRect().right));
 
 const folder = mkdtempSync(tmpdir() + "/explorer-");
 const command = (...words) => execFileSync(attend, words, { cwd: folder, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
@@ -60,6 +20,15 @@ writeFileSync(folder + "/lines", ["a b c", "b c", "c a b", "b b a c", "a c"].joi
 command("train", "--model", "transformer", "--source", "lines", "--target", "lines", "--layers", "2", "--heads", "2", "--hidden", "16", "--ffn", "16", "--epochs", "40",
   "--source-vocab", "char", "--target-vocab", "char", "--quiet", "--output", "m");
 command("show", "-m", "m", "ab <c>", "--beam", "3", "-o", "page.html");
+// A picture of 20 x 20 pixels, white on black, and a model that has seen it
+const header = "{'descr': '|u1', 'fortran_order': False, 'shape': (1, 20, 20), }".padEnd(117) + "\n";
+writeFileSync(folder + "/seen.npy", Buffer.concat([Buffer.from([0x93, ...Buffer.from("NUMPY"), 1, 0, header.length, 0]), Buffer.from(header),
+  Buffer.from(Array.from({ length: 400 }, (_, i) => (i % 20 < 8 ? 255 : 0)))]));
+writeFileSync(folder + "/seen", "seen.npy[0]\n");
+writeFileSync(folder + "/said", "a bar on the left\n");
+command("train", "--model", "show-attend-tell", "--image-channels", "1", "--source", "seen", "--target", "said", "--conv", "4x5s2,8x3s2", "--hidden", "8", "--embedding", "8", "--attention", "8",
+  "--updates", "1", "--quiet", "--output", "viewer");
+command("show", "-m", "viewer", "seen.npy[0]", "--target", "a bar on the left", "-o", "picture.html");
 command("train", "--model", "transformer", "--source", "lines", "--target", "lines", "--layers", "6", "--heads", "8", "--hidden", "16", "--ffn", "16", "--updates", "1",
   "--source-vocab", "char", "--target-vocab", "char", "--quiet", "--output", "large");
 const letters = (count) => "abc ba c".repeat(count).slice(0, count);
@@ -69,7 +38,7 @@ const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const state = (page) => page.evaluate(() => Object.fromEntries(new URLSearchParams(location.hash.slice(1))));
 const status = (page) => text(page, "#status");
 
-try {
+await run(async () => {
   // ---- Every view, wide and light, then narrow and dark
   for (const look of [{}, { width: 360, height: 800, dark: true }]) {
     for (const view of VIEWS) {
@@ -77,11 +46,24 @@ try {
       check((await state(page)).view === view, `${where}: the address has ${JSON.stringify(await state(page))}`);
       check((await page.$$("#figure svg, #figure canvas")).length > 0, `${where} draws something`);
       await fits(page, where);
+      if (look.width) check(await legendFits(page), `${where}: the legend is cut`);
       await accessible(page, where);
       await sound(page, where);
       await shot(page, `explorer ${where}`);
       await page.close();
     }
+    const where = `picture ${look.width ?? 1000}${look.dark ? " dark" : ""}`, page = await open("/picture.html#view=picture", look);
+    await page.waitForSelector("#figure .thumb");
+    check((await page.$$("#figure .thumb canvas")).length === 6, `${where}: a picture for each word and the end`);
+    await page.click("#figure .thumb:nth-child(2)");
+    check((await status(page)) === "bar", `${where}: the word that is chosen, ${await status(page)}`);
+    check((await text(page, "#formula")).startsWith("Clear where the word looks"), `${where} says what is clear`);
+    check(await page.$eval("#figure", (figure) => figure.scrollWidth <= figure.clientWidth), `${where}: the large picture is cut`);
+    await fits(page, where);
+    await accessible(page, where);
+    await sound(page, where);
+    await shot(page, `explorer ${where}`);
+    await page.close();
   }
 
   // ---- By the keyboard alone
@@ -201,12 +183,6 @@ try {
     console.log(`${length} units: opened in ${Math.round(opened)} ms (${Math.round(busy)} ms of processor time), model view ${Math.round(times[0])} (${Math.round(drawing[0])}), matrix ${Math.round(times[1])} (${Math.round(drawing[1])})`);
     await long.close();
   }
-} catch (error) {
-  failed++;
-  console.log("FAILED: " + error.stack);
-} finally {
-  await browser.close();
-  rmSync(folder, { recursive: true });
-}
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed ? 1 : 0);
+});
+rmSync(folder, { recursive: true });
+finish();

@@ -106,6 +106,7 @@ function shown(map) {
 const darkQuery = matchMedia('(prefers-color-scheme: dark)');
 let printing = false;
 const isDark = () => darkQuery.matches && !printing;
+const isNarrow = () => innerWidth < 460; // what stands beside a scale stands below it
 let ramp = data.ramps.light; // set by render
 const ink = () => isDark()
   ? { ground: '#15171c', text: '#e4e8ee', muted: '#a3afbb', low: '#d8dee6', high: '#10131a', gold: '#ff4fa3', line: '#7db3ec', less: '#e08a5b' }
@@ -225,7 +226,7 @@ function geometry(s) {
 }
 
 function drawMatrix(s, colour, scale, legend) {
-  const g = geometry(s), colours = ink(), svg = drawing(Math.max(g.width, 420), g.height, label(s));
+  const g = geometry(s), colours = ink(), narrow = isNarrow(), svg = drawing(Math.max(g.width, narrow ? 310 : 420), g.height + (narrow ? 32 : 0), label(s));
   s.columnNames.forEach((name, c) => {
     if (c % g.every) return;
     const x = g.left + c * g.cell + g.cell / 2, y = g.top - 6;
@@ -257,8 +258,9 @@ function drawMatrix(s, colour, scale, legend) {
   for (let i = 0; i < 20; i++) draw(svg, 'rect', { x: 14 + 8 * i, y, width: 8, height: 10, fill: colour(scale.low + (i + .5) / 20 * (scale.high - scale.low)) });
   draw(svg, 'text', { x: 14, y: y + 24, 'font-size': 11, fill: colours.muted }, +scale.low.toPrecision(3));
   draw(svg, 'text', { x: 174, y: y + 24, 'text-anchor': 'end', 'font-size': 11, fill: colours.muted }, +scale.high.toPrecision(3));
-  draw(svg, 'text', { x: 190, y: y + 9, 'font-size': 11, fill: colours.muted }, `rows: ${kind().rowTitle} · columns: ${kind().columnTitle}`);
-  if (data.links.length && state.level === data.linked) draw(svg, 'text', { x: 190, y: y + 24, 'font-size': 11, fill: colours.gold }, '▭ gold links');
+  const beside = narrow ? { x: 14, y: y + 42 } : { x: 190, y: y + 9 }; // the scale
+  if (kind().rowTitle !== 'rows') draw(svg, 'text', { ...beside, 'font-size': 11, fill: colours.muted }, `rows: ${kind().rowTitle} · columns: ${kind().columnTitle}`);
+  if (data.links.length && state.level === data.linked) draw(svg, 'text', { x: beside.x, y: beside.y + 15, 'font-size': 11, fill: colours.gold }, '▭ gold links');
   const cursor = draw(svg, 'rect', { fill: 'none', stroke: colours.text, 'stroke-width': 2, width: g.cell, height: g.tall, visibility: 'hidden' });
   function point(r, c, event) {
     const inside = r >= 0 && c >= 0 && r < s.rows.length && c < s.columns.length;
@@ -453,7 +455,7 @@ function pictureView() {
   if (!image.complete || !image.width) return box;
   const choose = r => {
     state.at = [r, 0];
-    large.replaceChildren(overlay(s, r, 360));
+    large.replaceChildren(overlay(s, r, Math.min(360, innerWidth - 40)));
     [...grid.children].forEach((b, i) => b.setAttribute('aria-pressed', i === r));
     tell(s.rowNames[r]);
   };
@@ -485,14 +487,15 @@ function fewer(units) {
 function beamView() {
   const colours = ink(), steps = data.beam.steps.map(s => fewer(s.units.map(beamOf))), font = 13, wide = 104, tall = 34, left = 14;
   const sources = data.beam.source.map(n => ({ name: n, width: Math.ceil(widthOf(visible(n), font)) + 10 }));
-  const width = Math.max(420, left + steps.length * wide + 20);
+  const legend = [...isNarrow() ? ['bold: the result', 'struck out: the best of those that were dropped'] : ['bold: the result · struck out: the best of those that were dropped'], 'numbers: log-probability so far, without length penalty'];
+  const width = Math.max(isNarrow() ? 310 : 420, left + steps.length * wide + 20);
   let x = left + 60, y = 26;
   for (const s of sources) { // the source in lines
     if (x + s.width > Math.min(width, 1100) && x > left + 60) { x = left + 60; y += 24; }
     Object.assign(s, { x, y });
     x += s.width + 4;
   }
-  const top = y + 40, rows = Math.max(...steps.map(s => s.length)), svg = drawing(width, top + rows * tall + 60, 'the hypotheses of each step of the search');
+  const top = y + 40, rows = Math.max(...steps.map(s => s.length)), svg = drawing(width, top + rows * tall + 28 + 16 * legend.length, 'the hypotheses of each step of the search');
   draw(svg, 'text', { x: left, y: 26, 'font-size': 11, fill: colours.muted }, 'source');
   for (const s of sources) {
     s.box = draw(svg, 'rect', { x: s.x, y: s.y - 15, width: s.width, height: 20, rx: 3, fill: colourOf(0) });
@@ -528,7 +531,7 @@ function beamView() {
       for (const type of ['mouseleave', 'blur']) group.addEventListener(type, () => point(-1));
     });
   });
-  ['bold: the result · struck out: the best of those that were dropped', 'numbers: log-probability so far, without length penalty'].forEach((line, i) => draw(svg, 'text', { x: left, y: top + rows * tall + 32 + 16 * i, 'font-size': 11, fill: colours.muted }, line));
+  legend.forEach((line, i) => draw(svg, 'text', { x: left, y: top + rows * tall + 32 + 16 * i, 'font-size': 11, fill: colours.muted }, line));
   svg.setAttribute('role', 'group');
   return svg;
 }
@@ -576,6 +579,7 @@ function formulaOf() {
   switch (state.view) {
     case 'beam': return 'Each step of the search: the units that extend the hypotheses of the step before. Point at one, and the source shows where its hypothesis looked.';
     case 'model': return heads().every(measured) ? importanceFormula : '';
+    case 'picture': return `Clear where the word looks: the weight of a cell, relative to the largest of the word. ${chosen().formula || ''}`;
     case 'pair': return 'One query and one key of one head: their vectors, the products, the score, and its weight among all keys.';
     case 'difference': return `${title(state.head)} minus ${title(state.against)}: blue where the first has the larger weight, orange where the second has.`;
     default: return chosen().formula || '';

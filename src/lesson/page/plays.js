@@ -86,7 +86,7 @@ function softhard(box, ask) {
     if (!answer) return;
     const [a] = answer;
     out.replaceChildren(
-      heat(say("weights"), [a.weights, a.frequency], { rows: [say("soft"), say("frequency")], columns: KEYS.map((_, i) => `${say("place")} ${i + 1}`), most: 1, digits: 3 }),
+      heat(say("weights"), [a.weights, a.frequency], { rows: [say("soft"), say("frequency")], columns: KEYS.map((_, i) => `${say("place")}\u00A0${i + 1}`), most: 1, digits: 3 }),
       heat(say("gradient"), [a.exact, a.plain.mean, a.baseline.mean], { rows: [say("exact"), say("plain"), say("baseline")], columns: ["q1", "q2"], digits: 3, most: 4 }),
       heat(say("noise"), [a.plain.deviation, a.baseline.deviation], { rows: [say("plain"), say("baseline")], columns: ["q1", "q2"], digits: 3, most: 10 }));
   };
@@ -144,7 +144,7 @@ function heads(box, ask) {
     const look = list.indexOf("it") >= 0 ? list.indexOf("it") : list.length - 1;
     const maps = answer[0].weights;
     out.replaceChildren(
-      heat(`${list[look]} →`, maps.map((map) => map[look]), { rows: maps.map((_, h) => `${say("head")} ${h + 1}`), columns: list, most: 1 }),
+      heat(`${list[look]} →`, maps.map((map) => map[look]), { rows: maps.map((_, h) => `${say("head")}\u00A0${h + 1}`), columns: list, most: 1 }),
       ...maps.map((map, h) => heat(`${say("head")} ${h + 1}`, map, { tight: true, most: 1 })));
   };
   const [textLabel, text] = sentence("A dog ate the food because it was hungry", update);

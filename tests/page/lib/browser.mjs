@@ -33,15 +33,15 @@ function watch(page, base) {
   page.wrong = [];
   page.on("pageerror", (error) => page.wrong.push(error.message));
   page.on("console", (message) => { if (message.type() === "error" && !message.location().url?.endsWith("favicon.ico")) page.wrong.push(message.text()); });
-  page.on("request", (request) => { if (!request.url().startsWith(base)) page.wrong.push("a request to " + request.url()); });
+  page.on("request", (request) => { if (![base, "data:", "blob:"].some((own) => request.url().startsWith(own))) page.wrong.push("a request to " + request.url()); });
   return page;
 }
-export async function open(base, path, { width = 1000, height = 900, dark = false, script = true } = {}) {
+export async function open(base, path, { width = 1000, height = 900, dark = false, script = true, ready = "networkidle0" } = {}) {
   const page = watch(await browser.newPage(), base);
   await page.setJavaScriptEnabled(script);
   await page.setViewport({ width, height });
   await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }]);
-  await page.goto(base + path, { waitUntil: "networkidle0" });
+  await page.goto(base + path, { waitUntil: ready });
   return page;
 }
 // The page that an action opens in a window of its own.
