@@ -119,7 +119,7 @@ static void write_lines(decoding *d, const model_case *c)
     }
 }
 
-static bool decoding_make(decoding *d, const model_case *c, at_number_type weights)
+static bool decoding_make(decoding *d, const model_case *c, at_number_type weights, int64_t tokens)
 {
     at_error error = {0};
     *d = (decoding){.rows = c->rows};
@@ -128,9 +128,9 @@ static bool decoding_make(decoding *d, const model_case *c, at_number_type weigh
     d->translator.model = model_case_new(c);
     d->translator.source = vocabulary_of(c, &error);
     d->translator.target = vocabulary_of(c, &error);
-    /* The longest output has factor * length + 10 words and the end: as many steps as the source has tokens. */
+    /* The longest output has factor * length + 10 words and the end: as many steps as there shall be tokens. */
     d->settings =
-        (at_search_settings){.batch = c->rows, .max_length_factor = ((double)c->length - 10.5) / (double)c->length};
+        (at_search_settings){.batch = c->rows, .max_length_factor = ((double)tokens - 10.5) / (double)c->length};
     bool good =
         d->text && d->lines && d->translator.model && error.code == AT_OK && at_search_complete(&d->settings, &error);
     if (good) {
@@ -330,7 +330,7 @@ static void report(const field *f, const decoding *d, const model_case *c, doubl
 static void run_case(const model_case *c)
 {
     decoding made, narrow[AT_NUMBER_TYPES];
-    if (!bench_wants(c->name) || !decoding_make(&made, c, AT_NUMBERS_REAL))
+    if (!bench_wants(c->name) || !decoding_make(&made, c, AT_NUMBERS_REAL, c->length))
         return;
     const int threads = bench_options.threads;
     const bool is_transformer = c->heads > 0;
@@ -349,7 +349,7 @@ static void run_case(const model_case *c)
     }
     for (int type = AT_NUMBERS_BF16; type < AT_NUMBER_TYPES; type++) {
         f.narrow[type] = -1;
-        if (!decoding_make(&narrow[type], c, (at_number_type)type))
+        if (!decoding_make(&narrow[type], c, (at_number_type)type, c->length))
             continue;
         fewer_bits[type] = (way){&narrow[type], 1, threads, 0};
         f.narrow[type] =
@@ -379,6 +379,69 @@ static void run_case(const model_case *c)
     decoding_free(&made);
 }
 
+/* ---- CTranslate2 ---------------------------------------------------------------------------------------------- */
+
+enum { LONGEST = 256 }; /* tokens that CTranslate2's binding decodes where no end is found; it has no other limit */
+
+/* The model as a folder of CTranslate2, with the text of the case. */
+static bool export_case(const decoding *d, const char *folder)
+{
+    at_error error = {0};
+    char path[4400];
+    snprintf(path, sizeof path, "%s/line", folder);
+    if (!at_translator_export(&d->translator, "ctranslate2", folder, &error)) {
+        fprintf(stderr, "attend: bench: %s\n", error.text);
+        return false;
+    }
+    FILE *file = fopen(path, "w");
+    const bool written = file && fprintf(file, "%.*s\n", (int)d->lines[0].size, d->lines[0].text) > 0;
+    return file && fclose(file) == 0 && written;
+}
+
+/* Our decoding and theirs, of one sentence and the same model with the same weights. */
+static void against_ctranslate2(const model_case *c)
+{
+    static const at_number_type TYPES[] = {AT_NUMBERS_REAL, AT_NUMBERS_INT8};
+    enum { COUNT = sizeof TYPES / sizeof *TYPES };
+    char name[96], folder[4352];
+    snprintf(name, sizeof name, "%.*s 256 tokens B=1", (int)(strstr(c->name, " 20 tokens") - c->name), c->name);
+    const char *root = bench_options.rivals && bench_wants(name) ? workers_export_folder() : NULL;
+    if (!root)
+        return;
+    decoding made[COUNT];
+    way ways[COUNT];
+    race r = {0};
+    int count = 0;
+    while (count < COUNT && decoding_make(&made[count], c, TYPES[count], LONGEST)) {
+        ways[count] = (way){&made[count], 1, bench_options.threads, 0};
+        race_add(&r, "attend", at_number_name(TYPES[count]), decoding_turn, &ways[count]);
+        count++;
+    }
+    for (int i = 0; i < count; i++) {
+        snprintf(folder, sizeof folder, "%s.%s", root, at_number_name(TYPES[i]));
+        if (export_case(&made[i], folder))
+            workers_add_exported(&r, folder, LONGEST);
+    }
+    if (count == COUNT && r.count > COUNT)
+        race_run(&r);
+    for (int i = 0; i < r.count && count == COUNT && r.count > COUNT; i++) {
+        if (r.entry[i].failed)
+            continue;
+        row line = row_of(&r, i, BENCH, name, 0);
+        line.tokens_per_second = LONGEST / race_seconds(&r, i);
+        for (int ours = 0; ours < COUNT && i >= COUNT; ours++)
+            if (strcmp(r.entry[i].variant, r.entry[ours].variant) == 0)
+                line.attend_over_it = race_plain_ratio(&r, i, ours);
+        report_row(&line);
+        if (i < COUNT && made[i].given != LONGEST)
+            fprintf(stderr, "attend: bench: %s decoded %lld tokens and not %d\n", name, (long long)made[i].given,
+                    LONGEST);
+    }
+    workers_free();
+    while (count-- > 0)
+        decoding_free(&made[count]);
+}
+
 void bench_decode(void)
 {
     static const model_case FULL[] = {
@@ -397,6 +460,10 @@ void bench_decode(void)
         TRANSFORMER_CASE("transformer 32/64 V=200 20 tokens B=8", 2, 32, 64, 2, "sinusoidal", 200, 8, 20, true),
     };
     const int count = bench_options.quick ? sizeof QUICK / sizeof *QUICK : sizeof FULL / sizeof *FULL;
+    const model_case *cases = bench_options.quick ? QUICK : FULL;
     for (int i = 0; i < count; i++)
-        run_case(bench_options.quick ? &QUICK[i] : &FULL[i]);
+        run_case(&cases[i]);
+    for (int i = 0; i < count; i++)
+        if (cases[i].heads > 0 && cases[i].rows == 1)
+            against_ctranslate2(&cases[i]);
 }

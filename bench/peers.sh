@@ -8,7 +8,7 @@ directory=${1:-$here/build/peers}
 failed=0
 
 # Debian packages npm separately; other distributions include it in nodejs.
-packages="python3-torch python3-numpy libopenblas0-openmp libblis4-openmp libdnnl2"
+packages="python3-torch python3-numpy libopenblas0-openmp libblis4-openmp libdnnl2 mmdebstrap"
 command -v node >/dev/null 2>&1 || packages="$packages nodejs"
 command -v npm >/dev/null 2>&1 || packages="$packages npm"
 
@@ -34,4 +34,10 @@ if [ ! -d "$directory/node_modules/onnxruntime-node" ]; then
     npm install --prefix "$directory" --ignore-scripts --no-audit --no-fund --silent onnxruntime-node@1.30.0 ||
         { echo "peers: onnxruntime-node could not be installed; its rows will be missing" >&2; failed=1; }
 fi
+
+# CTranslate2 needs a newer C library than Debian 12 has, so it gets a root folder of its own, the one of `make judge`.
+folder=$here/build/judge
+mkdir -p "$folder"
+bash -c '. "$1/tests/judge/root.bash" && judge_root "$2"' - "$here" "$folder" ||
+    { echo "peers: ctranslate2 could not be installed; its rows will be missing" >&2; failed=1; }
 exit $failed

@@ -27,7 +27,7 @@ typedef struct slot {
     double answer; /* the number that came with "ready": a checksum, or flops */
 } slot;
 
-static worker torch = {.who = "torch"}, onnxruntime = {.who = "onnxruntime"};
+static worker torch = {.who = "torch"}, onnxruntime = {.who = "onnxruntime"}, ctranslate2 = {.who = "ctranslate2"};
 static slot slots[2 * MAX_SLOTS];
 static int slot_count;
 
@@ -93,6 +93,32 @@ static const char *scripts(void)
     return ".";
 }
 
+/* The root folder of CTranslate2, which needs a newer C library than the one that attend is built for. */
+static const char *ctranslate2_root(void)
+{
+    static char built[4200];
+    const char *given = getenv("ATTEND_CTRANSLATE2");
+    snprintf(built, sizeof built, "%s/../build/judge/root", scripts());
+    return given ? given : built;
+}
+
+static void start_ctranslate2(const char *threads)
+{
+    /* node gets the script as text, since the root folder has none of our files. */
+    static const char COMMAND[] =
+        "mount --bind /proc \"$1/proc\" && exec chroot \"$1\" node -e \"$(cat \"$2\")\" \"$3\"";
+    char script[4200], node[4300];
+    snprintf(script, sizeof script, "%s/ctranslate2_worker.js", scripts());
+    snprintf(node, sizeof node, "%s/usr/bin/node", ctranslate2_root());
+    if (geteuid() != 0 || access(node, F_OK) != 0) {
+        report_left_out(ctranslate2.who,
+                        geteuid() != 0 ? "its root folder needs root" : "it is not installed (make peers)");
+        return;
+    }
+    start(&ctranslate2, (const char *const[]){"/usr/bin/unshare", "--mount", "sh", "-c", COMMAND, "-",
+                                              ctranslate2_root(), script, threads, NULL});
+}
+
 void workers_start(void)
 {
     static bool started;
@@ -114,6 +140,7 @@ void workers_start(void)
     start(&torch, (const char *const[]){python ? python : "/usr/bin/python3", torch_script, threads, NULL});
     start(&onnxruntime,
           (const char *const[]){node ? node : "/usr/bin/node", onnx_script, peers ? peers : packages, threads, NULL});
+    start_ctranslate2(threads);
 }
 
 static void stop(worker *w)
@@ -131,6 +158,7 @@ void workers_stop(void)
 {
     stop(&torch);
     stop(&onnxruntime);
+    stop(&ctranslate2);
 }
 
 static double worker_turn(void *context, int64_t repeats)
@@ -229,6 +257,29 @@ void workers_add_decoding(race *r, const model_case *what, double flops)
 void workers_add_decoding_int8(race *r, const model_case *what, double flops)
 {
     add_model(r, &onnxruntime, "decode", "int8", what, flops, 0.5);
+}
+
+const char *workers_export_folder(void)
+{
+    static char folder[4300];
+    if (ctranslate2.process == 0)
+        return NULL;
+    snprintf(folder, sizeof folder, "%s/judge/bench.%d", ctranslate2_root(), (int)getpid());
+    return folder;
+}
+
+void workers_add_exported(race *r, const char *folder, int64_t tokens)
+{
+    slot *s = prepare(&ctranslate2, "load", folder + strlen(ctranslate2_root()));
+    if (s && llround(s->answer) == tokens) {
+        race_add(r, ctranslate2.who, s->variant, worker_turn, s);
+        return;
+    }
+    char reason[160] = "it cannot load the model";
+    if (s)
+        snprintf(reason, sizeof reason, "%s: it decodes %.0f tokens and not %lld", s->variant, s->answer,
+                 (long long)tokens);
+    report_left_out(ctranslate2.who, reason);
 }
 
 double workers_flops(const contestant *c)

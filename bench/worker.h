@@ -35,6 +35,11 @@ void workers_add_training(race *r, const model_case *what, double flops);
  * with float32. */
 void workers_add_decoding(race *r, const model_case *what, double flops);
 void workers_add_decoding_int8(race *r, const model_case *what, double flops);
+/* Greedy decoding by CTranslate2. Folders for it are to be written where the first says, each name starting so and
+ * ending in a dot and the type of its weights; NULL: it does not run. Such a folder also has the file `line`, a text.
+ * workers_free removes it. CTranslate2 is left out and named if it does not decode so many tokens. */
+const char *workers_export_folder(void);
+void workers_add_exported(race *r, const char *folder, int64_t tokens);
 /* Flops of one call of a contestant added so, as it counts them itself. */
 double workers_flops(const contestant *c);
 /* MB that the whole process of a contestant added here had at most, over two more calls; NAN if it does not report

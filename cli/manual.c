@@ -46,8 +46,10 @@ static const note environment[] = {
      "With the value truecolor or 24bit heat maps have 24-bit colours, else those of the palette of 256."},
     {NULL, "COLUMNS", "The width that tables and heat maps are fitted to, before the one that the terminal reports."},
     {"demo", "TMPDIR", "The folder for the model that attend demo dates trains."},
-    {"bench", "ATTEND_PYTHON, ATTEND_NODE, ATTEND_PEERS",
-     "Another Python, another Node.js and another folder of JavaScript packages for the rivals of attend bench."},
+    {"bench", "ATTEND_PYTHON, ATTEND_NODE, ATTEND_PEERS, ATTEND_CTRANSLATE2",
+     "Another Python, another Node.js, another folder of JavaScript packages and another root folder with CTranslate2 "
+     "for "
+     "the rivals of attend bench."},
 };
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))

@@ -9,7 +9,7 @@ install(TARGETS attend_static attend_shared EXPORT attendTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(AT_BENCH)
   install(TARGETS attend-bench RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  install(FILES bench/torch_worker.py bench/onnx_worker.js DESTINATION ${CMAKE_INSTALL_DATADIR}/attend/bench)
+  install(FILES bench/torch_worker.py bench/onnx_worker.js bench/ctranslate2_worker.js DESTINATION ${CMAKE_INSTALL_DATADIR}/attend/bench)
 endif()
 install(FILES include/attend.h include/attend_unstable.h include/attend_server.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 

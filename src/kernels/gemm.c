@@ -69,7 +69,7 @@ static void run_piece(void *context, int64_t index, int worker)
     } else {
         g->b += batch * p->b_step + column * g->b_col;
     }
-    if (g->narrow.numbers && g->m <= at_isa()->narrow->most_rows) {
+    if ((g->narrow.numbers || (g->packed && !g->accumulate)) && g->m <= at_isa()->narrow->most_rows) {
         at_isa()->narrow->thin(g);
         return;
     }

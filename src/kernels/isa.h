@@ -18,7 +18,8 @@ typedef struct gemm_kernels {
 
 typedef struct narrow_kernels {
     void (*widen)(at_number_type type, const void *from, int64_t count, at_real *to); /* count: whole panels */
-    void (*thin)(const at_gemm *gemm);                                                /* up to most_rows rows */
+    /* Up to most_rows rows; weights of fewer bits, or packed ones if C does not accumulate. */
+    void (*thin)(const at_gemm *gemm);
     int64_t most_rows;
 } narrow_kernels;
 

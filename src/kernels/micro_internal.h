@@ -13,13 +13,14 @@ typedef struct micro_block {
     const at_real *a;
     int64_t a_row, a_col;   /* A[i,k] = a[i*a_row + k*a_col] */
     const at_real *b;       /* micro_widened: the bytes of numbers of any type */
-    int64_t b_row, b_panel; /* B[k,j] = b[k*b_row + j]; micro_wide, micro_widened: panels are b_panel apart */
+    int64_t b_row;          /* B[k,j] = b[k*b_row + j] */
+    int64_t b_panel, ahead; /* micro_widened: panels of B are b_panel apart; numbers from here that are prefetched */
     const at_real *start;   /* S, what the sums start from; NULL: 0 */
     int64_t start_row;
-    at_real *c; /* may be `start` */
-    int64_t c_row;
-    const at_real *bias;  /* [WIDTH] or NULL */
-    const at_real *scale; /* [WIDTH]: a factor of the sum, before the bias; NULL: none */
+    at_real *c;             /* may be `start` */
+    int64_t c_row, c_panel; /* micro_widened: the panels of C, and those of S, are c_panel apart */
+    const at_real *bias;    /* [WIDTH] or NULL */
+    const at_real *scale;   /* [WIDTH]: a factor of the sum, before the bias; NULL: none */
 } micro_block;
 
 INLINE void micro_rows(const int rows, const micro_block *block)
@@ -90,7 +91,8 @@ INLINE void micro(int rows, const micro_block *block)
     }
 }
 
-/* One k of micro_widened: acc += a B[k], b and the sums of `panels` panels. */
+/* One k of micro_widened: acc += a B[k], b and the sums of `panels` panels. With all ROWS every register is taken: a
+ * compiler that moves loads ahead would put sums into memory. */
 INLINE void step_widened(const int rows, const int panels, const at_number_type type, const micro_block *block,
                          const at_real *a, const char *b, vec (*acc)[8])
 {
@@ -99,34 +101,44 @@ INLINE void step_widened(const int rows, const int panels, const at_number_type 
     for (int j = 0; j < panels; j++) {
         vec low, high;
         widen(type, b + j * panel, &low, &high);
+        if (rows == ROWS)
+            v_keep(&low, &high);
 #pragma GCC unroll 6
         for (int i = 0; i < rows; i++) {
             const vec x = v_set(a[i * block->a_row]);
             acc[i][2 * j] = v_fma(x, low, acc[i][2 * j]);
             acc[i][2 * j + 1] = v_fma(x, high, acc[i][2 * j + 1]);
+            if (rows == ROWS)
+                v_keep(&acc[i][2 * j], &acc[i][2 * j + 1]);
         }
     }
 }
 
-/* Very few rows leave most accumulators idle in one panel, so several panels run side by side: rows x (panels*WIDTH).
- * No bias, no scale. B is read once, so the panels that follow are prefetched, a line of the cache at a time. */
+/* Where the sums j of a row belong in C: two of each panel. */
+INLINE int64_t column_of(const micro_block *block, int j)
+{
+    return j / 2 * block->c_panel + j % 2 * LANES;
+}
+
+/* Very few rows leave most accumulators idle in one panel, so several panels run side by side. No bias, no scale. B is
+ * read once, so what follows is prefetched, a line of the cache at a time. */
 INLINE void micro_widened(const int rows, const int panels, const at_number_type type, const micro_block *block)
 {
     const at_real *a = block->a;
     const char *b = (const char *)block->b;
-    const int64_t size = (int64_t)number_size(type), panel = block->b_panel * size;
+    const int64_t size = (int64_t)number_size(type), panel = block->b_panel * size, ahead = block->ahead * size;
     const int steps = WIDTH * (int)size < 64 ? 64 / (WIDTH * (int)size) : 1; /* of k in a line */
     vec acc[ROWS][8];
 #pragma GCC unroll 6
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 8
         for (int j = 0; j < 2 * panels; j++)
-            acc[i][j] = block->start ? v_load(block->start + i * block->start_row + j * LANES) : v_set(0);
+            acc[i][j] = block->start ? v_load(block->start + i * block->start_row + column_of(block, j)) : v_set(0);
     int64_t p = 0;
     for (; p + steps <= block->k; p += steps) {
 #pragma GCC unroll 4
         for (int j = 0; j < panels; j++)
-            __builtin_prefetch(b + (j + panels) * panel, 0, 2);
+            __builtin_prefetch(b + j * panel + ahead, 0, 2);
 #pragma GCC unroll 8
         for (int step = 0; step < steps; step++, a += block->a_col, b += block->b_row * size)
             step_widened(rows, panels, type, block, a, b, acc);
@@ -137,12 +149,16 @@ INLINE void micro_widened(const int rows, const int panels, const at_number_type
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 8
         for (int j = 0; j < 2 * panels; j++)
-            v_store(block->c + i * block->c_row + j * LANES, acc[i][j]);
+            v_store(block->c + i * block->c_row + column_of(block, j), acc[i][j]);
 }
 
+/* Panels of numbers that follow one another in C: rows x (panels*WIDTH). */
 INLINE void micro_wide(const int rows, const int panels, const micro_block *block)
 {
-    micro_widened(rows, panels, AT_NUMBERS_REAL, block);
+    micro_block wide = *block;
+    wide.c_panel = WIDTH;
+    wide.ahead = panels * block->b_panel;
+    micro_widened(rows, panels, AT_NUMBERS_REAL, &wide);
 }
 
 #endif

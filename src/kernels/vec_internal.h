@@ -77,6 +77,16 @@ INLINE vec v_fma(vec a, vec b, vec c)
     return a * b + c; /* contracted to one rounding where the machine can */
 }
 
+/* Both are in registers at this place, and nothing that needs them moves across it. Only where there are just 16. */
+INLINE void v_keep(vec *a, vec *b)
+{
+#if defined(__AVX2__)
+    __asm__ volatile("" : "+x"(*a), "+x"(*b));
+#else
+    (void)a, (void)b;
+#endif
+}
+
 /* mask ? a : b, lane by lane; masks are all ones or all zeros */
 INLINE vec v_pick(veci mask, vec a, vec b)
 {
