@@ -235,9 +235,13 @@ static const char *judge_message(void)
         return "a refusal without a message";
     if (strncmp(said, begin, sizeof begin - 1) != 0 || strlen(said) < sizeof begin + 5)
         return "a refusal whose message does not begin with 'attend: '";
-    /* Each picture that cannot be read has a line of its own. */
-    for (; newline && strncmp(newline + 1, "attend: line ", 13) == 0; newline = strchr(newline + 1, '\n'))
+    /* Each picture that cannot be read has a line of its own, up to ten, and then one line tells how many more there are. */
+    for (int lines = 1; newline && newline[1]; newline = strchr(newline + 1, '\n'), lines++) {
+        const bool counts = lines == 10 && strstr(newline + 1, " more pictures cannot be read\n");
+        if (strncmp(newline + 1, "attend: line ", 13) != 0 && !counts)
+            break;
         *newline = ' ';
+    }
     if (!newline || newline[1])
         return "a refusal with more or less than one line";
     if (!at_is_utf8(said))
