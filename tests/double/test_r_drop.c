@@ -1,22 +1,8 @@
 /* R-Drop: what at_batch_loss adds to the parameters' gradients, against central differences of the loss by its definition, computed here
  * from two passes with the same draws of dropout. */
-#include "model_cases.h"
-
-#include "tape/ops.h"
-#include "train/loss_internal.h"
+#include "loss_cases.h"
 
 enum { TOKENS = ROWS * TARGET };
-static const int64_t target_lengths[ROWS] = {3, 2, 3};
-static const at_batch batch = {.rows = ROWS,
-                               .source_length = SOURCE,
-                               .target_length = TARGET,
-                               .source = source_ids,
-                               .source_lengths = source_lengths,
-                               .input = target_in,
-                               .target = target_out,
-                               .target_lengths = target_lengths,
-                               .source_tokens = 8,
-                               .target_tokens = 8};
 
 /* log p_v of all target positions by one pass, and its cross-entropy. */
 static double pass(const at_model *model, at_arena *arena, at_rng *rng, double log_p[TOKENS][WORDS])
@@ -45,49 +31,27 @@ static double pass(const at_model *model, at_arena *arena, at_rng *rng, double l
     return cross;
 }
 
-/* (L_p + L_q) / 2 + a / 4 (KL(p || q) + KL(q || p)); *cross is its first part. */
-static double loss_of(const at_model *model, at_arena *arena, double factor, double *cross)
+static double cross; /* the first part of the last loss */
+
+/* (L_p + L_q) / 2 + a / 4 (KL(p || q) + KL(q || p)) */
+static double loss_of(const at_model *model, at_arena *arena, double factor)
 {
     static double p[TOKENS][WORDS], q[TOKENS][WORDS];
     at_rng rng = {.seed = 6};
-    at_params_changed(model->params);
-    *cross = pass(model, arena, &rng, p) / 2;
-    *cross += pass(model, arena, &rng, q) / 2;
+    cross = pass(model, arena, &rng, p) / 2;
+    cross += pass(model, arena, &rng, q) / 2;
     double apart = 0;
     for (int i = 0; i < TOKENS; i++)
         for (int v = 0; v < WORDS && target_out[i] >= 0; v++)
             apart += exp(p[i][v]) * (p[i][v] - q[i][v]) + exp(q[i][v]) * (q[i][v] - p[i][v]);
-    return *cross + factor / 4 * apart;
+    return cross + factor / 4 * apart;
 }
 
 static void check(const char *text, double factor)
 {
-    at_model *model = case_model(text, 4, 4);
-    at_arena *arena = at_arena_new();
-    at_loss loss = {.model = model, .arena = arena, .rng = {.seed = 6}, .options = {.r_drop = factor}};
-    at_error error = {0};
-    double sum, cross;
-    at_params *params = model->params;
-    memset(at_params_grads(params), 0, (size_t)at_params_count(params) * sizeof(double));
-    if (!at_batch_loss(&loss, &batch, true, &sum, &error))
-        fail_msg("%s: %s", text, error.text);
-    loss_of(model, arena, factor, &cross);
+    const double sum = check_loss(text, &(at_loss_options){.r_drop = factor}, loss_of, factor);
     if (fabs(sum - cross) > 1e-12 * cross)
         fail_msg("%s: the cross-entropy is %.15g and must be %.15g", text, sum, cross);
-    for (int64_t i = 0; i < at_params_count(params); i++) {
-        double *value = &at_params_values(params)[i], now = *value, side[2];
-        for (int s = 0; s < 2; s++) {
-            *value = now + (s ? -1e-5 : 1e-5);
-            side[s] = loss_of(model, arena, factor, &cross);
-        }
-        *value = now;
-        const double expected = (side[0] - side[1]) / 2e-5, got = at_params_grads(params)[i];
-        if (fabs(expected - got) > 1e-7 * (1 + fabs(expected)))
-            fail_msg("%s, factor %g: gradient %lld is %.12g and must be %.12g", text, factor, (long long)i, got,
-                     expected);
-    }
-    at_arena_free(arena);
-    at_model_free(model);
 }
 
 static void gradients(void **state)
