@@ -50,7 +50,14 @@ attack()
 {
     local cut names data rest step
     undisturbed "$1" ../record ../log .
-    ./replay log >cut_states
+    # A whole folder that gets its name at the end is not among what replay.c knows.
+    if ! ./replay log >cut_states 2>said; then
+        case $1 in
+        convert-folder | convert-marian) echo "$1 makes a folder, and was not tried" ;;
+        *) found "$1: $(cat said)" ;;
+        esac
+        return
+    fi
     [ "$(wc -l <cut_states)" -gt 1 ] || return # it writes no file
     rm -rf run
     ./replay log all all present run && same_end "$1" || found "$1: the record is not complete: $difference"
