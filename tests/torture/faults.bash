@@ -226,6 +226,10 @@ judge()
         one_message "$reason" || found "$fault: says $(cat said)"
         case $fault in
         compare,* | *', write '*) ;; # a table with the failed row; what follows the part that was not written
+        translate-pictures,*) # a picture that cannot be read costs its own line
+            cmp -s -n "$(stat -c %s printed)" printed done/"$name".printed ||
+                awk -F ' [|][|][|] ?' 'NR == FNR { line[NR] = $0; next } $0 != line[FNR] && $1 != "" { exit 1 }' done/"$name".printed printed ||
+                found "$fault: fails and prints something else" ;;
         *) [ ! -s printed ] || cmp -s -n "$(stat -c %s printed)" printed done/"$name".printed || found "$fault: fails and prints something else" ;;
         esac
         judge_files "$name" "$fault"
