@@ -40,8 +40,7 @@ static const at_setting table[] = {
      .help = "or by the log-probability / n^A, as Marian and CTranslate2 do"},
     {AT_SETTING_NUMBER, "coverage-penalty", "B", offsetof(translate_options, coverage_penalty), "0", 0, 1000,
      .help = "add B times the sum over the source units of log min(the sum of its weights, 1) to what is ranked by, so "
-             "that "
-             "nothing is left out (Wu et al. 2016); it changes what a --beam chooses"},
+             "that nothing is left out (Wu et al. 2016); it changes what a --beam chooses"},
     {AT_SETTING_COUNT, "no-repeat-ngram", "N", offsetof(translate_options, no_repeat), NULL, 1, 1000000,
      .help = "no N units in a row occur twice in an output, so that it does not loop"},
     {AT_SETTING_TEXT, "glossary", "FILE", offsetof(translate_options, glossary),
@@ -234,7 +233,8 @@ static bool check_picture(job *j, at_line *line, at_error *error)
     at_array_free(at_translator_picture(translator, name, &rows, &columns, &why));
     if (why.code == AT_MEMORY)
         *error = why;
-    if (rows > 0 || why.code == AT_MEMORY) /* features are no picture to show, and still read */
+    /* An item of features is no picture and refused, too, but its size tells that it was read. */
+    if (rows > 0 || why.code == AT_MEMORY)
         return error->code == AT_OK;
     if (j->unread++ < MOST_PICTURE_NOTES)
         fprintf(stderr, "attend: line %lld: %s\n", (long long)j->lines, why.text);

@@ -211,7 +211,7 @@ static int64_t mark_of(const passage *p, int64_t from, int64_t to, int64_t piece
     return -1;
 }
 
-/* Tags that stand before, behind or around the whole sentence, and whose other one is not inside, are not part of it. The
+/* Tags that stand before, behind or around all of the sentence, and whose other one is not inside, are not part of it. The
  * marks of the sentence from byte `begin` to `end` are those from *from to *to. */
 static void find_marks(passage *p, size_t begin, size_t end, int64_t *from, int64_t *to)
 {
