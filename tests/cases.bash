@@ -45,7 +45,7 @@ transformer-t5: --model transformer ${narrow/--batch-size 16/--batch-tokens 200}
 transformer-guided: --model transformer $narrow --guided-alignment links --guided-head 2.1 --valid-metric chrf
 transformer-spm: --model transformer $narrow --source-vocab spm:60 --target-vocab spm:60 --joint-vocab --subword-sampling 0.2
 lm: --model transformer-lm $narrow
-pictures: --model show-attend-tell $small --image-channels 1 --conv 4x3s2,6x3 --augment 0.5 --dropout 0.1
+pictures: --model show-attend-tell $small --image-channels 1 --conv 4x3s2,6x3 --augment 0.5 --elastic 0.5 --dropout 0.1
 END
 }
 

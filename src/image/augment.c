@@ -6,6 +6,11 @@
 
 enum { ONE = 1 << 16 };
 
+/* Pixels between the control points of an elastic change, about a letter's or a small object's half; and how far, in these
+ * distances, one may move: from 0.48 on the picture could fold (Choi and Lee 2000). */
+enum { SPACING = 12 };
+#define MOST_BEND 0.48
+
 void at_pictures_values(const at_pictures *pictures, int64_t index, at_real *out)
 {
     const at_picture *p = &pictures->pictures[index];
@@ -36,9 +41,9 @@ static double fitting(double side, double more, double scale)
     return 1 + scale < most ? 1 + scale : most;
 }
 
-at_picture_change at_picture_change_draw(at_rng *rng, double strength, int64_t height, int64_t width)
+at_picture_change at_picture_change_draw(at_rng *rng, double strength, double elastic, int64_t height, int64_t width)
 {
-    at_picture_change change;
+    at_picture_change change = {0};
     strength = strength > 0 ? fmin(strength, 4) : 0;
     const double shear = 0.2 * strength * (2 * at_rng_uniform(rng) - 1);
     const double smaller = 0.15 * strength * (at_rng_uniform(rng) - 1);
@@ -53,6 +58,11 @@ at_picture_change at_picture_change_draw(at_rng *rng, double strength, int64_t h
     change.shear = (int32_t)lrint(shear * ONE);
     change.shift_x = draw(rng, room_x / 2);
     change.shift_y = draw(rng, room_y / 2);
+    if (elastic > 0) {
+        change.bend = (int32_t)lrint(fmin(elastic, 1) * MOST_BEND * SPACING * ONE);
+        const uint32_t high = at_rng_u32(rng), low = at_rng_u32(rng);
+        change.bend_seed = (uint64_t)high << 32 | low;
+    }
     return change;
 }
 
@@ -85,8 +95,80 @@ static void interpolate(const uint8_t *bytes, int64_t height, int64_t width, int
     }
 }
 
+/* ---- Elastic changes ---------------------------------------------------------------------------------------------
+ * The control points lie on a grid, and each of them moves by c_ij, both parts uniform in [-bend, bend]. A pixel moves by their
+ * cubic B-spline (Lee et al. 1996),
+ *   d(x, y) = sum_{k,l in 0..3} B_k(s) B_l(t) c_{i+k,j+l},   x = SPACING (j + t), y = SPACING (i + s)
+ * with i, j whole and s, t in [0, 1). */
+
+typedef struct movement {
+    int64_t x, y; /* in units of 2^-16 pixels */
+} movement;
+
+/* B_0..B_3 at `at` of SPACING: (1-t)^3/6, (3t^3-6t^2+4)/6, (-3t^3+3t^2+3t+1)/6, t^3/6. Their sum is ONE. */
+static void spline(int64_t at, int64_t weight[4])
+{
+    const int64_t n = SPACING, t = at, r = n - t, cube = 6 * n * n * n;
+    weight[0] = r * r * r * ONE / cube;
+    weight[1] = (3 * t * t * t - 6 * t * t * n + 4 * n * n * n) * ONE / cube;
+    weight[3] = t * t * t * ONE / cube;
+    weight[2] = ONE - weight[0] - weight[1] - weight[3];
+}
+
+/* The rows i .. i+3 of column j, weighted by B(s). */
+static movement column_of(const at_picture_change *change, int64_t i, int64_t j, const int64_t weight[4])
+{
+    movement sum = {0, 0};
+    for (int64_t k = 0; k < 4; k++) {
+        uint32_t word[4];
+        at_philox(change->bend_seed, (uint64_t)(i + k), (uint64_t)j, word);
+        sum.x += weight[k] * (((int64_t)(int32_t)word[0] * change->bend) >> 31);
+        sum.y += weight[k] * (((int64_t)(int32_t)word[1] * change->bend) >> 31);
+    }
+    return (movement){sum.x >> 16, sum.y >> 16};
+}
+
+/* The columns j .. j+3 that move the pixels of row y from SPACING j on; a row goes through them from left to right. */
+typedef struct bent_row {
+    const at_picture_change *change;
+    int64_t i, rows[4]; /* the first row of control points, and the weights of four */
+    movement column[4];
+} bent_row;
+
+static bent_row bent_row_at(const at_picture_change *change, int64_t y)
+{
+    bent_row row = {.change = change, .i = y / SPACING};
+    if (change->bend == 0)
+        return row;
+    spline(y % SPACING, row.rows);
+    for (int64_t k = 0; k < 3; k++) /* moved to the front by the first pixel */
+        row.column[k + 1] = column_of(change, row.i, k, row.rows);
+    return row;
+}
+
+/* The movement of pixel x, which follows x - 1. */
+static movement bent_row_next(bent_row *row, int64_t x)
+{
+    if (row->change->bend == 0)
+        return (movement){0, 0};
+    if (x % SPACING == 0) {
+        for (int k = 0; k < 3; k++)
+            row->column[k] = row->column[k + 1];
+        row->column[3] = column_of(row->change, row->i, x / SPACING + 3, row->rows);
+    }
+    int64_t weight[4];
+    movement sum = {0, 0};
+    spline(x % SPACING, weight);
+    for (int k = 0; k < 4; k++) {
+        sum.x += weight[k] * row->column[k].x;
+        sum.y += weight[k] * row->column[k].y;
+    }
+    return (movement){sum.x >> 16, sum.y >> 16};
+}
+
 /* The new pixel at (x, y) shows the old one at
- *   x' = m_x + (x - m_x - shift_x) / (1 + scale_x) - shear (y - m_y),   y' = m_y + (y - m_y - shift_y) / (1 + scale_y)
+ *   x' = m_x + (x - m_x - shift_x) / (1 + scale_x) - shear (y - m_y) + d_x
+ *   y' = m_y + (y - m_y - shift_y) / (1 + scale_y) + d_y
  * about the middle (m_x, m_y). */
 void at_pictures_augmented(const at_pictures *pictures, int64_t index, const at_picture_change *change, at_real *out)
 {
@@ -103,8 +185,11 @@ void at_pictures_augmented(const at_pictures *pictures, int64_t index, const at_
     for (int64_t y = 0; y < p->height; y++) {
         const int64_t down = y * ONE - middle_y;
         const int64_t old_y = middle_y + times(down - shift_y, shrink_y), slant = times(change->shear, down);
-        for (int64_t x = 0; x < p->width; x++, out += channels)
-            interpolate(pictures->bytes + p->offset, p->height, p->width, channels, old_y,
-                        middle_x + times(x * ONE - middle_x - shift_x, shrink_x) - slant, out);
+        bent_row row = bent_row_at(change, y);
+        for (int64_t x = 0; x < p->width; x++, out += channels) {
+            const movement d = bent_row_next(&row, x);
+            const int64_t old_x = middle_x + times(x * ONE - middle_x - shift_x, shrink_x) - slant;
+            interpolate(pictures->bytes + p->offset, p->height, p->width, channels, old_y + d.y, old_x + d.x, out);
+        }
     }
 }

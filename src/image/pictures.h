@@ -52,12 +52,15 @@ typedef struct at_picture_change {
     int32_t shift_x, shift_y; /* to the right and down, in shares of the width and the height */
     int32_t scale_x, scale_y; /* how much larger: 6554 is 10% */
     int32_t shear;            /* how far to the right per pixel down from the middle */
+    int32_t bend;             /* how far, in pixels, the control points of an elastic change move at most */
+    uint64_t bend_seed;       /* where to */
 } at_picture_change;
 
 /* Draws one for a picture of this size: with strength 1 a shear of up to 0.2 either way, up to 15% smaller, and 5% of
  * stretching; with another strength (0 to 4) that times as much. It is shrunk so that no more than two pixels of its border are
- * cut off, and shifted inside what that leaves. Advances rng by five draws, whatever the strength. */
-at_picture_change at_picture_change_draw(at_rng *rng, double strength, int64_t height, int64_t width);
+ * cut off, and shifted inside what that leaves. With `elastic` (0 to 1) control points 12 pixels apart move by up to 0.48 of that
+ * times `elastic`, and what is between them follows smoothly. Advances rng by five draws, with an elastic change by seven. */
+at_picture_change at_picture_change_draw(at_rng *rng, double strength, double elastic, int64_t height, int64_t width);
 
 /* The values of the changed picture, of the same size: each new pixel is interpolated between the four old ones around it,
  * beyond the border the nearest one continues. Without a change exactly at_pictures_values. Features are not changed. */

@@ -80,7 +80,7 @@ typedef struct at_source {
     const int32_t *ids;
     const int64_t *lengths;
     const struct at_pictures *pictures; /* NULL: the source is text */
-    double augment;                     /* in training: how much pictures are changed; 0: not */
+    double augment, elastic;            /* in training: how much pictures are changed; 0: not */
 } at_source;
 
 /* A few tensors that belong together, each with the batch as its first dimension: an encoded source, or a decoder's

@@ -82,8 +82,9 @@ at_tensor *at_picture_tensor(const at_pass *pass, const at_source *source, at_gr
     for (int64_t b = 0; x && b < source->rows; b++) {
         const int64_t id = source->ids[b * source->length];
         at_real *to = x->value + grids->first[b] * channels;
-        if (pass->rng && source->augment > 0) {
-            const at_picture_change change = at_picture_change_draw(pass->rng, source->augment, height[b], width[b]);
+        if (pass->rng && (source->augment > 0 || source->elastic > 0)) {
+            const at_picture_change change =
+                at_picture_change_draw(pass->rng, source->augment, source->elastic, height[b], width[b]);
             at_pictures_augmented(pictures, id, &change, to);
         } else {
             at_pictures_values(pictures, id, to);

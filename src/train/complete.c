@@ -148,15 +148,17 @@ enum { HARD_ROWS = sizeof of_hard / sizeof *of_hard };
 static bool check_pictures(const at_train_settings *s, const at_given *given, at_error *error)
 {
     static const char *const of_text[] = {"source-vocab", "joint-vocab", "source-end", "guided-alignment", "max-ratio"};
+    const char *changes = s->augment > 0 ? "augment" : s->elastic > 0 ? "elastic" : NULL;
+    if (changes && !s->train.pictures)
+        return at_fail(error, AT_USAGE, "`%s` changes pictures, and model '%s' reads text", changes, s->model.model);
+    if (changes && s->model.features)
+        return at_fail(error, AT_USAGE, "`%s` changes pictures, and the source is `features`", changes);
     if (!s->train.pictures)
-        return s->augment == 0 ||
-               at_fail(error, AT_USAGE, "`augment` changes pictures, and model '%s' reads text", s->model.model);
+        return true;
     for (size_t i = 0; i < sizeof of_text / sizeof *of_text; i++)
         if (is_set(given, of_text[i]))
             return at_fail(error, AT_USAGE, "model '%s' reads pictures, and `%s` is about source texts", s->model.model,
                            of_text[i]);
-    if (s->augment > 0 && s->model.features)
-        return at_fail(error, AT_USAGE, "`augment` changes pictures, and the source is `features`");
     return true;
 }
 
@@ -309,7 +311,7 @@ static bool check_r_drop(const at_train_settings *s, at_error *error)
                        "`r-drop` cannot be used with `normaliser` hard and `hard-training` reinforce; "
                        "`hard-training` exact takes no samples");
     if (s->model.dropout == 0 && s->model.attention_dropout == 0 && s->model.ffn_dropout == 0 && s->word_dropout == 0 &&
-        s->augment == 0)
+        s->augment == 0 && s->elastic == 0)
         return at_fail(error, AT_USAGE, "`r-drop` compares two passes that differ by dropout, and `dropout` is 0");
     return true;
 }

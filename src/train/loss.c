@@ -162,7 +162,8 @@ static batch_scores score_batch(at_loss *loss, const batch_pass *p)
                               .ids = batch->source,
                               .lengths = batch->source_lengths,
                               .pictures = loss->pictures,
-                              .augment = loss->augment};
+                              .augment = loss->augment,
+                              .elastic = loss->elastic};
     const bool drops = learn && options->word_dropout > 0;
     const int32_t *input = drops ? drop_words(loss, batch, p->tape) : batch->input;
     if (!input)

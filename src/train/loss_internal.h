@@ -23,7 +23,7 @@ typedef struct at_loss {
     at_arena *arena;             /* of the tape; reset by every call */
     at_rng rng;                  /* of dropout and of hard attention's samples */
     const at_pictures *pictures; /* of the sources; NULL: they are text */
-    double augment;              /* how much pictures are changed, with `learn` */
+    double augment, elastic;     /* how much pictures are changed, with `learn` */
     at_probe *probe;             /* NULL, or variables whose gradients are wanted, also without `learn` */
     const at_watch *watch;       /* of the backward pass with `learn`; NULL: none */
     at_loss_options options;

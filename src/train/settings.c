@@ -124,6 +124,10 @@ static const at_setting after[] = {
         NUMBER, "augment", augment, SAME, .argument = "STRENGTH", .fallback = "0", .most = 1,
         .help =
             "shrink, stretch, shear and shift every picture a little in training, up to this strength; 0: not at all"),
+    OF_UPDATES(NUMBER, "elastic", elastic, SAME, .argument = "STRENGTH", .fallback = "0", .most = 1,
+               .help =
+                   "bend every picture smoothly in training, differently in every place, so that letters and objects "
+                   "look as by another hand; 1: as far as it does not fold, 0: not at all"),
     OF_UPDATES(NUMBER, "doubly-stochastic", doubly_stochastic, SAME, .argument = "FACTOR", .fallback = "0",
                .help = "weight in the loss of sum_i (1 - sum_t w_ti)^2, which asks a recurrent model for as much "
                        "attention on every source unit as on every other"),

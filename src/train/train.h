@@ -46,7 +46,7 @@ typedef struct at_train_settings {
     double baseline, expectation; /* hard attention: decay of the mean reward; share of batches without samples */
     double word_dropout;          /* probability that a previous target token is unknown to the decoder */
     double r_drop;                /* factor of the divergence of two passes with different dropout; 0: one pass */
-    double augment;               /* how much pictures are changed in training; 0: not */
+    double augment, elastic;      /* how much pictures are changed in training; 0: not */
     double doubly_stochastic;     /* factor of the penalty for uneven attention to the source units */
     double reinforce, entropy;    /* hard attention: lambda_r and lambda_e of its gradient (loss.c) */
     int64_t epochs, updates;      /* 0: no limit */

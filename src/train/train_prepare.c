@@ -82,6 +82,7 @@ static bool prepare_model(at_trainer *trainer, at_error *error)
                               .rng = {.seed = s->seed ^ 0x9e3779b97f4a7c15u},
                               .pictures = at_picture_source_pictures(trainer->pictures),
                               .augment = s->augment,
+                              .elastic = s->elastic,
                               .options = {.label_smoothing = s->label_smoothing,
                                           .word_dropout = s->word_dropout,
                                           .r_drop = s->r_drop,

@@ -53,6 +53,11 @@ cp kept.npy train.npy
 train shaken --augment 0.5 --epochs 1
 train shaken2 --augment 0.5 --epochs 1 --threads 2
 same_file shaken.state shaken2.state
+train bent --elastic 1 --epochs 1
+train bent2 --elastic 1 --epochs 1 --threads 2
+train straight --epochs 1
+same_file bent.state bent2.state
+! cmp -s bent straight || fail "--elastic changes nothing"
 
 # The gate is on unless it is switched off, in any of three ways.
 train gated --updates 2
@@ -179,6 +184,8 @@ refuse 1 "'train.npy' is an array (.npy), not lines of text; --model show-attend
     train --source train.npy --target train.txt --output no
 refuse 2 "--augment changes pictures, and model 'bahdanau' reads text" \
     train --source train.txt --target train.txt --augment 1 --output no
+refuse 2 "--elastic changes pictures, and the source is --features" \
+    train --model show-attend-tell --source features.npy --target train.txt --features 2 --elastic 1 --output no
 refuse 2 "--conv is for pictures, and the source is --features" \
     train --model show-attend-tell --source features.npy --target train.txt --features 2 --conv 4x3 --output no
 refuse 2 "model 'bahdanau' does not use --conv" train --source train.txt --target train.txt --conv 4x3 --output no

@@ -299,7 +299,7 @@ static void feature_rows(void **state)
     for (int i = 0; i < 6; i++)
         assert_true(values[i] == features[6 + i]);
     free(values);
-    const at_picture_change change = {5000, 5000, 5000, 5000, 5000};
+    const at_picture_change change = {5000, 5000, 5000, 5000, 5000, 5000, 5000};
     for (int64_t i = 0; i < 3; i++) { /* no augmentation of features */
         values = values_of(pictures, i, &change, &count);
         at_real *plain = values_of(pictures, i, NULL, &count);
@@ -408,11 +408,11 @@ static void whole_arrays(void **state)
 
 /* ---- Changes ---------------------------------------------------------------------------------------------------- */
 
-static at_picture_change change_of(uint64_t seed, double strength, int64_t height, int64_t width)
+static at_picture_change change_of(uint64_t seed, double strength, double elastic, int64_t height, int64_t width)
 {
     at_rng rng = {.seed = seed};
-    const at_picture_change change = at_picture_change_draw(&rng, strength, height, width);
-    assert_int_equal(rng.counter, 5);
+    const at_picture_change change = at_picture_change_draw(&rng, strength, elastic, height, width);
+    assert_int_equal(rng.counter, elastic > 0 ? 7 : 5);
     return change;
 }
 
@@ -433,8 +433,8 @@ static void changes_drawn(void **state)
     enum { HEIGHT = 40, WIDTH = 300 };
     int64_t least[5] = {0}, most[5] = {0};
     for (uint64_t seed = 0; seed < 2000; seed++) {
-        const at_picture_change none = change_of(seed, 0, HEIGHT, WIDTH), one = change_of(seed, 1, HEIGHT, WIDTH),
-                                again = change_of(seed, 1, HEIGHT, WIDTH);
+        const at_picture_change none = change_of(seed, 0, 0, HEIGHT, WIDTH), one = change_of(seed, 1, 0, HEIGHT, WIDTH),
+                                again = change_of(seed, 1, 0, HEIGHT, WIDTH);
         assert_memory_equal(&none, &(at_picture_change){0}, sizeof none);
         assert_memory_equal(&one, &again, sizeof one);
         const int64_t part[5] = {one.shift_x, one.shift_y, one.scale_x, one.scale_y, one.shear};
@@ -472,7 +472,7 @@ static void changes_of_values(void **state)
         }
         int changed = 0;
         for (uint64_t seed = 0; seed < 200; seed++) {
-            const at_picture_change change = change_of(seed, 4, 12, 20);
+            const at_picture_change change = change_of(seed, 4, seed % 2, 12, 20);
             at_real *one = values_of(pictures, 0, &change, &count), *again = values_of(pictures, 0, &change, &count);
             assert_memory_equal(one, again, (size_t)count * sizeof *one);
             for (int64_t i = 0; i < count; i++)
@@ -519,16 +519,91 @@ static void changes_by_hand(void **state)
                    (const double[]){13, 23, 33, 33, 43, 53, 63, 73, 83, 83, 93, 103});
 }
 
+/* ---- Elastic changes ---------------------------------------------------------------------------------------------- */
+
+enum { RAMP_HEIGHT = 36, RAMP_WIDTH = 40, STEP = 6 };
+
+/* Two pictures of this size whose pixels are STEP x and STEP y, so that a value tells where it was taken from. */
+static at_pictures *ramps(void)
+{
+    static uint8_t bytes[2][RAMP_HEIGHT][RAMP_WIDTH];
+    for (int y = 0; y < RAMP_HEIGHT; y++)
+        for (int x = 0; x < RAMP_WIDTH; x++) {
+            bytes[0][y][x] = (uint8_t)(STEP * x);
+            bytes[1][y][x] = (uint8_t)(STEP * y);
+        }
+    write_array("ramps.npy", AT_U8, 3, (const int64_t[]){2, RAMP_HEIGHT, RAMP_WIDTH}, bytes);
+    at_pictures *pictures = new_store(0, 0, 1, false);
+    add(pictures, "ramps.npy[0]");
+    add(pictures, "ramps.npy[1]");
+    return pictures;
+}
+
+/* The cubic B-spline, by its definition: the convolution of four boxes, as a sum of cut-off cubes. */
+static double bump(double t)
+{
+    static const double share[5] = {1, -4, 6, -4, 1};
+    double sum = 0;
+    for (int k = 0; k < 5; k++)
+        sum += share[k] * pow(fmax(0, t + 2 - k), 3) / 6;
+    return t > -2 && t < 2 ? sum : 0;
+}
+
+/* How far the pixel at (x, y) moves to the right (axis 0) or down (1). */
+static double moved(const at_picture_change *change, double x, double y, int axis)
+{
+    enum { SPACING = 12 };
+    double sum = 0;
+    for (int i = 0; i < 8; i++)
+        for (int j = 0; j < 8; j++) {
+            uint32_t word[4];
+            at_philox(change->bend_seed, (uint64_t)i, (uint64_t)j, word);
+            sum += bump(y / SPACING - (i - 1)) * bump(x / SPACING - (j - 1)) * (int32_t)word[axis] / 2147483648.0;
+        }
+    return sum * change->bend / 65536;
+}
+
+static void elastic_changes(void **state)
+{
+    (void)state;
+    at_pictures *pictures = ramps();
+    const double last[2] = {RAMP_WIDTH - 1, RAMP_HEIGHT - 1};
+    double farthest = 0;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        const at_picture_change change = change_of(seed, 0, 1, RAMP_HEIGHT, RAMP_WIDTH);
+        const at_picture_change half = change_of(seed, 0, 0.5, RAMP_HEIGHT, RAMP_WIDTH);
+        assert_int_equal(change.bend, lrint(0.48 * 12 * 65536));
+        assert_in_range(2 * half.bend - change.bend + 1, 0, 2);
+        assert_true(change.bend_seed == half.bend_seed && (seed == 0 || change.bend_seed != 0));
+        int64_t count;
+        at_real *values[2] = {values_of(pictures, 0, &change, &count), values_of(pictures, 1, &change, &count)};
+        for (int y = 0; y < RAMP_HEIGHT; y++)
+            for (int x = 0; x < RAMP_WIDTH; x++)
+                for (int axis = 0; axis < 2; axis++) {
+                    const double far = moved(&change, x, y, axis), to = (axis ? y : x) + far;
+                    const double old = (double)values[axis][y * RAMP_WIDTH + x] * 255 / STEP;
+                    farthest = fmax(farthest, fabs(far));
+                    assert_true(fabs(old - fmin(fmax(to, 0), last[axis])) < 0.01); /* positions are cut to 1/256 */
+                    if (x > 0 && axis == 0)                                        /* it does not fold */
+                        assert_true(to > x - 1 + moved(&change, x - 1, y, 0));
+                }
+        free(values[0]);
+        free(values[1]);
+    }
+    assert_true(farthest > 3 && farthest < 0.48 * 12);
+    at_pictures_free(pictures);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(items),           cmocka_unit_test(joined),        cmocka_unit_test(forms),
+        cmocka_unit_test(items),           cmocka_unit_test(joined),          cmocka_unit_test(forms),
 #ifdef AT_HAVE_PNG
         cmocka_unit_test(files),           cmocka_unit_test(large_file),
 #endif
-        cmocka_unit_test(many_arrays),     cmocka_unit_test(feature_rows),  cmocka_unit_test(refusals),
-        cmocka_unit_test(whole_arrays),    cmocka_unit_test(changes_drawn), cmocka_unit_test(changes_of_values),
-        cmocka_unit_test(changes_by_hand),
+        cmocka_unit_test(many_arrays),     cmocka_unit_test(feature_rows),    cmocka_unit_test(refusals),
+        cmocka_unit_test(whole_arrays),    cmocka_unit_test(changes_drawn),   cmocka_unit_test(changes_of_values),
+        cmocka_unit_test(changes_by_hand), cmocka_unit_test(elastic_changes),
     };
     return cmocka_run_group_tests(tests, enter, leave);
 }

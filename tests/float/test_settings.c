@@ -222,6 +222,7 @@ static const change changes[] = {
     {"start-layer", PICTURES, NULL, "5"},
     {"deep-output", PICTURES, NULL, "linear"},
     {"augment", PICTURES, NULL, "0.25"},
+    {"elastic", PICTURES, NULL, "0.25"},
     {"r-drop", "dropout 0.5", NULL, "1"},
     {"features", FEATURES, "2", "3"},
     {"guided-head", "model transformer hidden 8 ffn 8 heads 2 guided-alignment links", "1.1", "1.2"},
