@@ -20,6 +20,7 @@ make_pictures() {
     awk -F'\t' '{ printf "%s.npy[%d]\t%s\n", NR % 2 ? "square" : "wide", int((NR - 1) / 2), $2 }' pairs.tsv >pictures.tsv
     head -500 pictures.tsv >train.pictures.tsv
     tail -n +501 pictures.tsv >valid.pictures.tsv
+    cut -f1 valid.pictures.tsv >valid.pictures
 }
 
 small="--embedding 16 --hidden 24 --updates 14 --valid-every 7 --batch-size 16 --learning-rate 0.01 --quiet"

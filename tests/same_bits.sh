@@ -20,7 +20,7 @@ produce() { # COMMAND DIRECTORY
     mkdir "$2"
     while IFS=: read -r name options; do
         local source=valid.source out=$2/$name
-        case $name in lm) source=valid.target ;; esac
+        case $name in lm) source=valid.target ;; pictures) source=valid.pictures ;; esac
         # shellcheck disable=SC2086
         "$1" train $(data_of "$name") $options --output "$out.safetensors" >>"$out.said" 2>&1 ||
             { cat "$out.said"; exit 1; }
@@ -29,8 +29,8 @@ produce() { # COMMAND DIRECTORY
         "$1" translate -m "$out.safetensors" --sample 1.0 --seed 3 <$source >"$out.sample"
         "$1" info "$out.safetensors" >"$out.info"
         if attends "$name"; then
-            "$1" align -m "$out.safetensors" --source valid.source --target valid.target >"$out.align" 2>&1
-            "$1" encode -m "$out.safetensors" -o "$out.features.safetensors" <valid.source >/dev/null 2>&1 || true
+            "$1" align -m "$out.safetensors" --source $source --target valid.target >"$out.align" 2>&1
+            "$1" encode -m "$out.safetensors" -o "$out.features.safetensors" <$source >/dev/null 2>&1 || true
         fi
     done < <(cases)
     for metric in bleu chrf chrf++ ter wer cer accuracy; do
