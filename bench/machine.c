@@ -6,53 +6,49 @@
 #include "base/threads.h"
 #include "kernels/rows.h"
 
-/* The loops below are written once with vectors of eight and compiled twice where the processor may or may not have
- * AVX2 and FMA. */
+/* The loops below are written once and compiled once more for what the processor may or may not have. */
 typedef float vector __attribute__((vector_size(32), may_alias));
-enum { LANES = 8, CHAINS = 12 };
+typedef float wide_vector __attribute__((vector_size(64)));
+enum { LANES = sizeof(vector) / sizeof(float), WIDE_LANES = sizeof(wide_vector) / sizeof(float), CHAINS = 12 };
 
 #if defined(__x86_64__)
-#define HAS_AVX2  (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-#define WITH_AVX2 __attribute__((target("avx2,fma")))
+#define HAS_AVX2    (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+#define HAS_AVX512  __builtin_cpu_supports("avx512f")
+#define WITH_AVX2   __attribute__((target("avx2,fma")))
+#define WITH_AVX512 __attribute__((target("avx512f")))
 #else
-#define HAS_AVX2 0
+#define HAS_AVX2   0
+#define HAS_AVX512 0
 #define WITH_AVX2
+#define WITH_AVX512
 #endif
 #define INLINED static inline __attribute__((always_inline))
 
-/* Twelve chains that do not depend on each other: two units with a latency of four or five cycles stay busy. */
-INLINED float fma_chains(int64_t steps, const float *start)
-{
-    vector chain[CHAINS];
-    for (int i = 0; i < CHAINS; i++)
-        for (int j = 0; j < LANES; j++)
-            chain[i][j] = start[i];
-    vector factor, term;
-    for (int j = 0; j < LANES; j++) {
-        factor[j] = start[CHAINS];
-        term[j] = start[CHAINS + 1];
+/* NAME(steps, start): twelve chains of vectors TYPE that do not depend on each other, so that two units with a latency of
+ * four or five cycles stay busy. */
+#define FMA_CHAINS(NAME, TYPE, WITH)                                                                                   \
+    WITH static float NAME(int64_t steps, const float *start)                                                          \
+    {                                                                                                                  \
+        enum { COUNT = sizeof(TYPE) / sizeof(float) };                                                                 \
+        TYPE chain[CHAINS], factor, term;                                                                              \
+        for (int j = 0; j < COUNT; j++) {                                                                              \
+            for (int i = 0; i < CHAINS; i++)                                                                           \
+                chain[i][j] = start[i];                                                                                \
+            factor[j] = start[CHAINS];                                                                                 \
+            term[j] = start[CHAINS + 1];                                                                               \
+        }                                                                                                              \
+        for (int64_t s = 0; s < steps; s++) {                                                                          \
+            _Pragma("GCC unroll 12") for (int i = 0; i < CHAINS; i++) chain[i] = chain[i] * factor + term;             \
+        }                                                                                                              \
+        float sum = 0;                                                                                                 \
+        for (int i = 0; i < CHAINS; i++)                                                                               \
+            for (int j = 0; j < COUNT; j++)                                                                            \
+                sum += chain[i][j];                                                                                    \
+        return sum;                                                                                                    \
     }
-    for (int64_t s = 0; s < steps; s++) {
-#pragma GCC unroll 12
-        for (int i = 0; i < CHAINS; i++)
-            chain[i] = chain[i] * factor + term;
-    }
-    float sum = 0;
-    for (int i = 0; i < CHAINS; i++)
-        for (int j = 0; j < LANES; j++)
-            sum += chain[i][j];
-    return sum;
-}
-
-WITH_AVX2 static float fma_chains_avx2(int64_t steps, const float *start)
-{
-    return fma_chains(steps, start);
-}
-
-static float fma_chains_plain(int64_t steps, const float *start)
-{
-    return fma_chains(steps, start);
-}
+FMA_CHAINS(fma_chains_plain, vector, )
+FMA_CHAINS(fma_chains_avx2, vector, WITH_AVX2)
+FMA_CHAINS(fma_chains_avx512, wide_vector, WITH_AVX512)
 
 static volatile float sink; /* results are written here, so that the compiler removes no loop */
 
@@ -65,7 +61,9 @@ static void fma_task(void *context, int64_t index, int worker)
     start[CHAINS] = 1.0000001f;
     start[CHAINS + 1] = 1e-9f;
     int64_t steps = *(const int64_t *)context;
-    sink = HAS_AVX2 ? fma_chains_avx2(steps, start) : fma_chains_plain(steps, start);
+    sink = HAS_AVX512 ? fma_chains_avx512(steps, start)
+           : HAS_AVX2 ? fma_chains_avx2(steps, start)
+                      : fma_chains_plain(steps, start);
 }
 
 double machine_fma_peak(void)
@@ -73,7 +71,7 @@ double machine_fma_peak(void)
     int64_t steps = 100000, tasks = 8 * bench_options.threads;
     double begin = bench_clock();
     at_parallel(tasks, bench_options.threads, fma_task, &steps);
-    return (double)(tasks * steps) * CHAINS * LANES * 2 / (bench_clock() - begin) * 1e-9;
+    return (double)(tasks * steps) * CHAINS * (HAS_AVX512 ? WIDE_LANES : LANES) * 2 / (bench_clock() - begin) * 1e-9;
 }
 
 /* The sum is left in a vector: adding up its parts would cost as much as reading a few cache lines. */

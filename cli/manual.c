@@ -37,11 +37,9 @@ static const note environment[] = {
     {NULL, "NO_COLOR", "If it is set and not empty, no output is coloured, even in a terminal."},
     {NULL, "TERM", "With the value dumb no output is coloured."},
     {NULL, "ATTEND_ISA",
-     "Which kernels to use instead of the fastest that the processor has: plain, avx2 (x86-64) or neon (aarch64). With "
-     "the "
-     "same kernels results have the same bits on every machine, with others they differ in the last ones. Another "
-     "value is "
-     "an error."},
+     "Which kernels to use instead of the fastest that the processor has: plain, avx2 or avx512 (x86-64), or neon "
+     "(aarch64). With the same kernels results have the same bits on every machine, with others they differ in the "
+     "last ones; avx512 has the bits of avx2. Another value is an error."},
     {NULL, "COLORTERM",
      "With the value truecolor or 24bit heat maps have 24-bit colours, else those of the palette of 256."},
     {NULL, "COLUMNS", "The width that tables and heat maps are fitted to, before the one that the terminal reports."},

@@ -83,10 +83,10 @@ AT_API int at_threads(void);
 
 /* ---- Kernels -------------------------------------------------------------------------------------------------- */
 
-/* The inner loops exist once per instruction set: "plain", which every processor runs, "avx2" on x86-64, "neon" on
- * aarch64. The last bits of results differ between sets; with one set they are the same on every machine. The first call
- * that computes chooses the fastest that the processor has, or the one that the environment variable ATTEND_ISA names
- * (ignored if there is none of that name here). This is the name of the one in use. */
+/* The inner loops exist once per instruction set: "plain", which every processor runs, "avx2" and "avx512" on x86-64,
+ * "neon" on aarch64. With one set results have the same bits on every machine; the last bits differ between sets, except
+ * that "avx512" has those of "avx2". The first call that computes chooses the fastest set that the processor has, or the
+ * one that the environment variable ATTEND_ISA names (ignored if there is none of that name here). Its name: */
 AT_API const char *at_kernels_name(void);
 
 /* ---- Arrays and their files ----------------------------------------------------------------------------------- */

@@ -107,7 +107,7 @@ def set_threads(count: int) -> None:
 
 
 def kernels() -> str:
-    """The instruction set in use: ``plain``, ``avx2`` or ``neon``; the environment variable ATTEND_ISA chooses."""
+    """The instruction set in use: ``plain``, ``avx2``, ``avx512`` or ``neon``; ATTEND_ISA chooses."""
     return text(library.at_kernels_name())
 
 

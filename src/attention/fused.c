@@ -145,10 +145,10 @@ static at_real *pack_table(at_tape *tape, const at_tensor *table, bool transpose
 {
     const int64_t *dim = table->shape.dim + table->shape.rank - 2;
     int64_t heads = table->shape.rank == 3 ? table->shape.dim[0] : 1;
-    int64_t k = transpose ? dim[1] : dim[0], n = transpose ? dim[0] : dim[1], each = at_gemm_packed_size(k, n);
+    int64_t k = transpose ? dim[1] : dim[0], n = transpose ? dim[0] : dim[1], each = at_tile_packed_size(k, n);
     at_real *packed = at_arena_take(at_tape_arena(tape), (size_t)(heads * each) * sizeof *packed);
     for (int64_t h = 0; packed && h < heads; h++)
-        at_gemm_pack(table->value + h * dim[0] * dim[1], transpose ? 1 : dim[1], transpose ? dim[1] : 1, k, n,
+        at_tile_pack(table->value + h * dim[0] * dim[1], transpose ? 1 : dim[1], transpose ? dim[1] : 1, k, n,
                      packed + h * each);
     return packed;
 }

@@ -437,13 +437,13 @@ static void backward_pair(const at_job *j, char *scratch, int64_t b, int64_t g, 
     int64_t key_blocks = (key_count + TILE_KEYS - 1) / TILE_KEYS;
     const at_real *keys = j->k->value + at_start_of(&j->k_rows, b, g, 0);
     const at_real *values = j->v->value + at_start_of(&j->v_rows, b, g, 0);
-    at_gemm_pack(keys, 1, j->k_rows.row, j->size, key_count, ws.kt);
+    at_tile_pack(keys, 1, j->k_rows.row, j->size, key_count, ws.kt);
     ws.values = (tile_lines){.at = values, .row = j->v_rows.row};
     ws.single_query = query_count == 1 && group == 1; /* as in the forward pass */
     if (!ws.single_query)
-        at_gemm_pack(values, 1, j->v_rows.row, j->Dv, key_count, ws.vt);
+        at_tile_pack(values, 1, j->v_rows.row, j->Dv, key_count, ws.vt);
     if (!j->pairwise)
-        at_gemm_pack(keys, j->k_rows.row, 1, key_count, j->size, ws.k);
+        at_tile_pack(keys, j->k_rows.row, 1, key_count, j->size, ws.k);
     ws.keys_not_finite = j->is_masked && !at_isa()->rows->finite(keys, j->k_rows.row, key_count, j->size);
     bool cut_keys = !j->back_query;
     int64_t from = cut_keys ? key_blocks * part / j->parts * TILE_KEYS : 0;

@@ -329,11 +329,11 @@ static void forward_pair(const at_job *j, char *scratch, int64_t b, int64_t g, i
     int64_t queries = at_query_count(j, b), keys = at_key_count(j, b);
     int64_t group = j->H / j->G, blocks = (queries + TILE_ROWS - 1) / TILE_ROWS;
     tile_fetch fetch = next_pair(j, b, g);
-    at_gemm_pack(j->k->value + at_start_of(&j->k_rows, b, g, 0), 1, j->k_rows.row, j->size, keys, ws.kt);
+    at_tile_pack(j->k->value + at_start_of(&j->k_rows, b, g, 0), 1, j->k_rows.row, j->size, keys, ws.kt);
     ws.values = (tile_lines){.at = j->v->value + at_start_of(&j->v_rows, b, g, 0), .row = j->v_rows.row};
     ws.single_query = queries == 1 && group == 1; /* packing would cost as much as the sum, which has the same bits */
     if (!ws.single_query)
-        at_gemm_pack(ws.values.at, j->v_rows.row, 1, keys, j->Dv, ws.v);
+        at_tile_pack(ws.values.at, j->v_rows.row, 1, keys, j->Dv, ws.v);
     for (int64_t item = group * blocks * part / j->parts; item < group * blocks * (part + 1) / j->parts; item++) {
         int64_t h = g * group + item / blocks, first = queries * (item % blocks) / blocks;
         int64_t rows = queries * (item % blocks + 1) / blocks - first;

@@ -11,18 +11,22 @@
 #include "kernels/isa_internal.h"
 #include "kernels/rows.h"
 
-#define ISA_OF(set)                                                                                                    \
+/* A set with the matrix products of another instruction set, `wide`. */
+#define ISA_WITH(set, wide)                                                                                            \
     {                                                                                                                  \
-        .name = #set, .gemm = &at_gemm_kernels_##set, .narrow = &at_narrow_kernels_##set,                              \
-        .rows = &at_row_kernels_##set, .tile = &at_tile_kernels_##set, .passes = &at_pass_kernels_##set,               \
-        .acts = &at_act_kernels_##set, .update = &at_update_kernels_##set, .patches = &at_patch_kernels_##set          \
+        .name = #wide, .numbers = #set, .gemm = &at_gemm_kernels_##wide, .base = &at_gemm_kernels_##set,               \
+        .narrow = &at_narrow_kernels_##wide, .rows = &at_row_kernels_##set, .tile = &at_tile_kernels_##set,            \
+        .passes = &at_pass_kernels_##set, .acts = &at_act_kernels_##set, .update = &at_update_kernels_##set,           \
+        .patches = &at_patch_kernels_##wide                                                                            \
     }
+#define ISA_OF(set) ISA_WITH(set, set)
 
 /* Slowest first. */
 static const isa sets[] = {
     ISA_OF(plain),
 #if defined(__x86_64__)
     ISA_OF(avx2),
+    ISA_WITH(avx2, avx512),
 #elif defined(__aarch64__)
     ISA_OF(neon),
 #endif
@@ -41,7 +45,9 @@ static bool converts_halves(void)
 static bool has(const isa *set)
 {
 #if defined(__x86_64__)
-    if (strcmp(set->name, "avx2") == 0)
+    if (strcmp(set->name, "avx512") == 0 && !(__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")))
+        return false;
+    if (strcmp(set->numbers, "avx2") == 0)
         return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && converts_halves();
 #endif
     (void)set;
@@ -81,6 +87,11 @@ const isa *at_isa(void)
 const char *at_kernels_name(void)
 {
     return at_isa()->name;
+}
+
+const char *at_kernels_numbers(void)
+{
+    return at_isa()->numbers;
 }
 
 bool at_kernels_choose(const char *name)

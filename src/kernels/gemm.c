@@ -3,20 +3,31 @@
 
 #include "base/threads.h"
 #include "kernels/isa.h"
+#include "kernels/tile.h"
 
 enum {
     WORTH_A_THREAD = 64 * 64 * 64, /* multiply-adds below which threads cost more than they save */
     WORTH_A_PACKER = 1 << 17       /* the same in numbers to be packed */
 };
 
+static int64_t size_in_panels(const gemm_kernels *kernels, int64_t k, int64_t n)
+{
+    return (n + kernels->width - 1) / kernels->width * kernels->width * k;
+}
+
 int64_t at_gemm_packed_size(int64_t k, int64_t n)
 {
-    int64_t width = at_isa()->gemm->width;
-    return (n + width - 1) / width * width * k;
+    return size_in_panels(at_isa()->gemm, k, n);
+}
+
+int64_t at_tile_packed_size(int64_t k, int64_t n)
+{
+    return size_in_panels(at_isa()->base, k, n);
 }
 
 /* Panels follow one another, so each part of the columns can be packed by itself. */
 typedef struct packing {
+    const gemm_kernels *kernels;
     const at_real *b;
     int64_t b_row, b_col, k, n, part;
     at_real *packed;
@@ -27,14 +38,23 @@ static void pack_part(void *context, int64_t index, int worker)
     (void)worker;
     const packing *p = context;
     int64_t from = index * p->part, columns = p->n - from < p->part ? p->n - from : p->part;
-    at_isa()->gemm->pack(p->b + from * p->b_col, p->b_row, p->b_col, p->k, columns, p->packed + from * p->k);
+    p->kernels->pack(p->b + from * p->b_col, p->b_row, p->b_col, p->k, columns, p->packed + from * p->k);
+}
+
+static void pack(packing p)
+{
+    p.part = 8 * p.kernels->width;
+    at_parallel((p.n + p.part - 1) / p.part, p.k * p.n < WORTH_A_PACKER ? 1 : at_threads(), pack_part, &p);
 }
 
 void at_gemm_pack(const at_real *b, int64_t b_row, int64_t b_col, int64_t k, int64_t n, at_real *packed)
 {
-    packing p = {.b = b, .b_row = b_row, .b_col = b_col, .k = k, .n = n, .packed = packed};
-    p.part = 8 * at_isa()->gemm->width;
-    at_parallel((n + p.part - 1) / p.part, k * n < WORTH_A_PACKER ? 1 : at_threads(), pack_part, &p);
+    pack((packing){at_isa()->gemm, b, b_row, b_col, k, n, .packed = packed});
+}
+
+void at_tile_pack(const at_real *b, int64_t b_row, int64_t b_col, int64_t k, int64_t n, at_real *packed)
+{
+    pack((packing){at_isa()->base, b, b_row, b_col, k, n, .packed = packed});
 }
 
 /* The parts of a batch of products: each batch is cut into `row_parts` x `column_parts` pieces. */
@@ -75,7 +95,7 @@ static void run_piece(void *context, int64_t index, int worker)
     }
     if (!g->packed && !g->narrow.numbers && g->m <= (g->b_col == 1 ? AT_GEMM_THIN : 1) &&
         (g->b_col == 1 || g->b_row == 1)) {
-        kernels->thin(g);
+        at_isa()->base->thin(g); /* reading B bounds it, and transposing, which wider vectors do not make faster */
         return;
     }
     kernels->piece(g, p->scratch + worker * p->scratch_size);

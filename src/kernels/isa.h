@@ -55,7 +55,9 @@ struct patch_kernels;
 
 typedef struct isa {
     const char *name;
+    const char *numbers; /* the set that computes the same bits: another one, or this one */
     const gemm_kernels *gemm;
+    const gemm_kernels *base; /* those of `numbers`: its panels are the tile's */
     const narrow_kernels *narrow;
     const row_kernels *rows;
     const struct tile_kernels *tile;

@@ -10,7 +10,8 @@
 #include "kernels/isa_internal.h"
 #include "kernels/pack_internal.h"
 
-enum { DEPTH = 256, DEPTHS = 4, DEPTHS_A = 2, BLOCK = 96, CHUNK = 16 * WIDTH, CHUNK_A = 64 * WIDTH };
+enum { DEPTH = AT_VECTOR_BYTES < 64 ? 256 : 128, DEPTHS = 4, DEPTHS_A = 2, BLOCK = 96 };
+enum { CHUNK = 16 * WIDTH, CHUNK_A = 64 * WIDTH };
 
 /* Distances of packed groups of rows of A and of packed panels of B: a little more than their sizes, or all of them
  * would meet in the same sets of the L1 cache. */
@@ -90,12 +91,12 @@ static void pack_group(const at_real *a, int64_t a_row, int64_t a_col, int64_t r
     for (; a_col == 1 && p + LANES <= depth; p += LANES) {
         vec row[LANES], column[(ROWS + LANES - 1) / LANES][LANES];
         for (int64_t v = 0; v * LANES < ROWS; v++) {
-#pragma GCC unroll 8
+#pragma GCC unroll 16
             for (int64_t l = 0; l < LANES; l++) /* after the last row it is repeated */
                 row[l] = v_load(a + least(v * LANES + l, rows - 1) * a_row + p);
             turn_lanes(row, column[v]);
         }
-#pragma GCC unroll 8
+#pragma GCC unroll 16
         for (int64_t l = 0; l < LANES; l++)
             for (int64_t v = 0; v * LANES < ROWS; v++)
                 v_store(to + (p + l) * ROWS + v * LANES, column[v][l]);

@@ -1,4 +1,4 @@
-/* The tables that each compilation of the isa_*.c files exports: "plain" everywhere, and the fast set of the
+/* The tables that each compilation of the isa_*.c files exports: "plain" everywhere, and the fast sets of the
  * machine. */
 #ifndef AT_ISA_INTERNAL_H
 #define AT_ISA_INTERNAL_H
@@ -22,5 +22,10 @@
 AT_ISA_TABLES(plain)
 AT_ISA_TABLES(avx2)
 AT_ISA_TABLES(neon)
+
+/* All that differs from avx2. */
+extern const gemm_kernels at_gemm_kernels_avx512;
+extern const narrow_kernels at_narrow_kernels_avx512;
+extern const patch_kernels at_patch_kernels_avx512;
 
 #endif

@@ -4,7 +4,7 @@
 #include "kernels/isa_internal.h"
 #include "kernels/micro_internal.h"
 
-enum { DEPTH = 384, BLOCK = 96 };
+enum { DEPTH = AT_VECTOR_BYTES < 64 ? 384 : 192, BLOCK = 96 };
 
 /* Rows of A and C, and a part of k: `spans` spans of `steps` steps. */
 typedef struct patch_block {

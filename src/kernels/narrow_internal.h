@@ -41,7 +41,18 @@ INLINE void widen_bf16(const uint16_t *from, vec *low, vec *high)
     *high = (vec)(both & (int32_t)0xffff0000);
 }
 
-#if defined(__AVX2__)
+#if AT_VECTOR_BYTES == 64
+
+INLINE vec widen_f16(const uint16_t *from)
+{
+    return (vec)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i_u *)from));
+}
+INLINE vec widen_int8(const int8_t *from)
+{
+    return (vec)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i_u *)from)));
+}
+
+#elif defined(__AVX2__)
 
 INLINE vec widen_f16(const uint16_t *from)
 {

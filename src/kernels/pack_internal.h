@@ -26,6 +26,34 @@ INLINE void turn_lanes(const vec *row, vec *column)
     column[1] = SHUFFLE(b, d, 0, 1, 4, 5);
     column[2] = SHUFFLE(a, c, 2, 3, 6, 7);
     column[3] = SHUFFLE(b, d, 2, 3, 6, 7);
+#elif AT_LANES == 16
+    /* Four rounds: neighbours, then rows 2, 4 and 8 apart, in the order in which each round is one instruction a row. */
+    vec r[16], s[16];
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i += 2) {
+        r[i] = SHUFFLE(row[i], row[i + 1], 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29);
+        r[i + 1] = SHUFFLE(row[i], row[i + 1], 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31);
+    }
+    /* s[4g + j]: column j of every four, of the rows 4g .. 4g + 3 */
+#pragma GCC unroll 4
+    for (int g = 0; g < 16; g += 4)
+#pragma GCC unroll 2
+        for (int h = 0; h < 2; h++) {
+            s[g + 2 * h] = SHUFFLE(r[g + h], r[g + h + 2], 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+            s[g + 2 * h + 1] =
+                SHUFFLE(r[g + h], r[g + h + 2], 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+        }
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; j++) {
+        vec a = SHUFFLE(s[j], s[4 + j], 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27);
+        vec b = SHUFFLE(s[j], s[4 + j], 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
+        vec c = SHUFFLE(s[8 + j], s[12 + j], 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27);
+        vec d = SHUFFLE(s[8 + j], s[12 + j], 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
+        column[j] = SHUFFLE(a, c, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27);
+        column[j + 8] = SHUFFLE(a, c, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
+        column[j + 4] = SHUFFLE(b, d, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27);
+        column[j + 12] = SHUFFLE(b, d, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
+    }
 #else
     /* Join rows i and i+4 by halves, then two rounds of shuffles that stay inside the halves. */
     vec r[8], s[8];
@@ -67,7 +95,7 @@ INLINE void transpose_lanes(const at_real *in, int64_t from, vec *column)
 INLINE void transpose_rows(const at_real *const *in, int64_t offset, vec *column)
 {
     vec row[LANES];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int i = 0; i < LANES; i++)
         row[i] = v_load(in[i] + offset);
     turn_lanes(row, column);
@@ -78,7 +106,7 @@ INLINE void transpose_block(const at_real *in, int64_t from, at_real *out, int64
 {
     vec column[LANES];
     transpose_lanes(in, from, column);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int l = 0; l < LANES; l++)
         v_store(out + l * to, column[l]);
 }
@@ -104,11 +132,11 @@ INLINE void pack_panel(const at_real *b, int64_t b_row, int64_t b_col, int64_t k
 #pragma GCC unroll 2
             for (int64_t half = 0; half < WIDTH; half += LANES) {
                 vec row[LANES], column[LANES];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
                 for (int64_t l = 0; l < LANES; l++)
                     row[l] = half + l < columns ? v_load(b + p + (half + l) * b_col) : v_set(0);
                 turn_lanes(row, column);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
                 for (int64_t l = 0; l < LANES; l++)
                     v_store(to + (p + l) * WIDTH + half, column[l]);
             }
@@ -128,7 +156,7 @@ INLINE void transposed_panel(int64_t k, const at_real *a, int64_t a_col, const a
         vec low[LANES], high[LANES];
         transpose_lanes(b + p, b_col, low);
         transpose_lanes(b + p + LANES * b_col, b_col, high);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
         for (int l = 0; l < LANES; l++) {
             vec x = v_set(a[(p + l) * a_col]);
             sum0 = v_fma(x, low[l], sum0);
@@ -157,7 +185,7 @@ INLINE void transposed_rows(int64_t k, const at_real *a, const at_real *const *b
         vec low[LANES], high[LANES];
         transpose_rows(b, offset + p, low);
         transpose_rows(b + LANES, offset + p, high);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
         for (int l = 0; l < LANES; l++) {
             vec x = v_set(a[p + l]);
             sum0 = v_fma(x, low[l], sum0);

@@ -189,4 +189,8 @@ typedef struct tile_kernels {
     void (*delta)(const tile *t, const at_real *d, const tile_back *back, at_real *numerator, at_real *denominator);
 } tile_kernels;
 
+/* at_gemm_pack in panels of the tile's width, which may be another one than that of matrix products (gemm.c). */
+int64_t at_tile_packed_size(int64_t k, int64_t n);
+void at_tile_pack(const at_real *b, int64_t b_row, int64_t b_col, int64_t k, int64_t n, at_real *packed);
+
 #endif

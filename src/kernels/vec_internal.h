@@ -1,5 +1,5 @@
-/* One vector of numbers, by the vector types of GCC and clang, so that one source compiles to AVX2 with FMA, to NEON
- * and to plain code, in float and, for the gradient checks, in double. Included by the isa_*.c files only, which are
+/* One vector of numbers, by the vector types of GCC and clang, so that one source compiles to AVX2 with FMA, to
+ * AVX-512, to NEON and to plain code, in float and, for the gradient checks, in double. Included by the isa_*.c files only, which are
  * compiled once per instruction set. The transcendental functions are inlined polynomials with error bounds that a test
  * checks against libm; in double they are libm's own, since only exactness counts there. */
 #ifndef AT_VEC_INTERNAL_H
@@ -31,7 +31,7 @@ typedef int32_t at_index;
 typedef at_index veci __attribute__((vector_size(VECTOR_BYTES)));
 enum { LANES = AT_LANES };
 
-/* name_plain, name_avx2 or name_neon: the symbols of this compilation. */
+/* name_plain, name_avx2, name_avx512 or name_neon: the symbols of this compilation. */
 #define AT_JOIN_(a, b)    a##_##b
 #define AT_JOIN(a, b)     AT_JOIN_(a, b)
 #define AT_ISA_NAME(name) AT_JOIN(name, AT_ISA)
@@ -80,7 +80,7 @@ INLINE vec v_fma(vec a, vec b, vec c)
 /* Both are in registers at this place, and nothing that needs them moves across it. Only where there are just 16. */
 INLINE void v_keep(vec *a, vec *b)
 {
-#if defined(__AVX2__)
+#if defined(__AVX2__) && AT_VECTOR_BYTES == 32
     __asm__ volatile("" : "+x"(*a), "+x"(*b));
 #else
     (void)a, (void)b;
@@ -95,21 +95,27 @@ INLINE vec v_pick(veci mask, vec a, vec b)
 
 #if defined(__AVX2__)
 #include <immintrin.h>
-#ifdef AT_DOUBLE
-#define V256(name) _mm256_##name##_pd
-typedef __m256d v256;
+#if AT_VECTOR_BYTES == 64 && defined(AT_DOUBLE)
+#define V_OF(name) _mm512_##name##_pd
+typedef __m512d v_of;
+#elif AT_VECTOR_BYTES == 64
+#define V_OF(name) _mm512_##name##_ps
+typedef __m512 v_of;
+#elif defined(AT_DOUBLE)
+#define V_OF(name) _mm256_##name##_pd
+typedef __m256d v_of;
 #else
-#define V256(name) _mm256_##name##_ps
-typedef __m256 v256;
+#define V_OF(name) _mm256_##name##_ps
+typedef __m256 v_of;
 #endif
 /* The larger; b if either is NaN, so put what may be NaN second to keep it. */
 INLINE vec v_max(vec a, vec b)
 {
-    return (vec)V256(max)((v256)a, (v256)b);
+    return (vec)V_OF(max)((v_of)a, (v_of)b);
 }
 INLINE vec v_min(vec a, vec b)
 {
-    return (vec)V256(min)((v256)a, (v256)b);
+    return (vec)V_OF(min)((v_of)a, (v_of)b);
 }
 #else
 INLINE vec v_max(vec a, vec b)

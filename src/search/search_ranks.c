@@ -10,6 +10,7 @@
 #include "base/group.h"
 #include "base/grow.h"
 #include "base/hash.h"
+#include "kernels/rows.h"
 #include "search/records_internal.h"
 #include "search/search_internal.h"
 #include "text/glossary.h"
@@ -88,7 +89,7 @@ static int describe(const at_search_job *job, trait traits[MOST_TRAITS], at_erro
 static bool compare(const at_search_job *job, at_group *group, at_error *error)
 {
     trait own[MOST_TRAITS] = {0}, first[MOST_TRAITS];
-    at_group_same_build(group, at_kernels_name(), error);
+    at_group_same_build(group, at_kernels_numbers(), error);
     const int count = error->code == AT_OK ? describe(job, own, error) : 0;
     if (!at_group_agree(group, error))
         return false;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/rows.h"
 #include "train/train_internal.h"
 
 typedef struct order {
@@ -56,7 +57,7 @@ bool at_trainer_join(at_trainer *trainer, at_error *error)
                 size, (long long)slices, (long long)(slices < AT_MOST_BRANCHES ? slices : AT_MOST_BRANCHES), size);
     if (!at_group_agree(trainer->group, error))
         return false;
-    at_group_same_build(trainer->group, at_kernels_name(), error);
+    at_group_same_build(trainer->group, at_kernels_numbers(), error);
     if (!at_group_agree(trainer->group, error))
         return false;
     compare(trainer, error);

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "io/dtype.h"
+#include "kernels/rows.h"
 #include "store/model_file.h"
 #include "store/replace_file.h"
 #include "train/train_internal.h"
@@ -172,7 +173,7 @@ static bool save_state(at_trainer *trainer, at_error *error)
     bool done = at_params_finite(trainer->translator.model->params, trainer->state_path, error) &&
                 at_file_mark(file, "training state", error) &&
                 at_tensors_set_meta(file, "run", at_identity_text(trainer->identity), error) &&
-                at_tensors_set_meta(file, "kernels", at_kernels_name(), error) &&
+                at_tensors_set_meta(file, "kernels", at_kernels_numbers(), error) &&
                 at_tensors_set_meta(file, "history", trainer->history.size > 0 ? trainer->history.bytes : "", error) &&
                 put_checkpoints(trainer, file, error) && at_tensors_put(file, "training.place", &counts, error) &&
                 at_tensors_put(file, "training.numbers", &numbers, error) &&
@@ -274,16 +275,16 @@ static bool is_history(const char *entries, const char *path, at_error *error)
 /* Other kernels have other last bits. States of older versions do not name theirs. */
 static void compare_kernels(at_trainer *trainer, const at_tensors *file)
 {
-    const char *then = at_tensors_meta(file, "kernels"), *now = at_kernels_name();
+    const char *then = at_tensors_meta(file, "kernels");
     char shown[AT_SHOWN];
-    if (!then || strcmp(then, now) == 0)
+    if (!then || strcmp(then, at_kernels_numbers()) == 0)
         return;
     at_shown(then, shown, sizeof shown);
     at_trainer_note(
         trainer,
         "'%s' was written with the kernels '%s', and this run uses '%s': it continues, but not with the bits "
         "of an uninterrupted run; ATTEND_ISA=%s selects those kernels, where the processor has them",
-        trainer->state_path, shown, now, shown);
+        trainer->state_path, shown, at_kernels_name(), shown);
 }
 
 static bool read_state(at_trainer *trainer, const at_tensors *file, at_error *error)

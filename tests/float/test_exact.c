@@ -329,6 +329,30 @@ static void test_one_at_a_time(void **state)
     free(q), free(k), free(v);
 }
 
+/* The widest kernels have products of their own, and the bits of the fast ones. */
+static void test_wide_kernels(void **state)
+{
+    (void)state;
+    enum { B = 2, N = 75 };
+    if (!at_kernels_choose(AT_FAST_KERNELS) || !at_kernels_choose(AT_WIDE_KERNELS))
+        skip();
+    float *q = numbers(19, B * N * H * D), *k = numbers(20, B * N * G * D), *v = numbers(21, B * N * G * DV);
+    float *g = numbers(22, B * N * H * DV);
+    const inputs in = {B, N, N, q, k, v, g, .summaries = true};
+    EACH_SETTING
+    {
+        at_kernels_choose(AT_FAST_KERNELS);
+        run fast = run_setting(s, &in);
+        at_kernels_choose(AT_WIDE_KERNELS);
+        run wide = run_setting(s, &in);
+        same_run(&fast, &wide, s);
+        run_free(&fast);
+        run_free(&wide);
+    }
+    at_kernels_choose(NULL);
+    free(q), free(k), free(v), free(g);
+}
+
 /* A product's row has the same bits whatever the number of rows, its index, the layout of B and the threads. */
 static void test_gemm_rows(void **state)
 {
@@ -345,8 +369,8 @@ static void test_gemm_rows(void **state)
     void *packed = NULL;
     assert_int_equal(posix_memalign(&packed, AT_ALIGN, (size_t)at_gemm_packed_size(K, N) * 4), 0);
     at_arena *arena = at_arena_new();
-    static const char *const sets[] = {"plain", AT_FAST_KERNELS};
-    for (int set = 0; set < 2; set++) {
+    static const char *const sets[] = {"plain", AT_FAST_KERNELS, AT_WIDE_KERNELS};
+    for (int set = 0; set < 3; set++) {
         if (!at_kernels_choose(sets[set]))
             continue;
         at_gemm_pack(b, N, 1, K, N, packed);
@@ -398,9 +422,8 @@ static void test_gemm_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_neighbours_and_padding),
-        cmocka_unit_test(test_one_at_a_time),
+        cmocka_unit_test(test_threads),       cmocka_unit_test(test_neighbours_and_padding),
+        cmocka_unit_test(test_one_at_a_time), cmocka_unit_test(test_wide_kernels),
         cmocka_unit_test(test_gemm_rows),
     };
     return cmocka_run_group_tests(tests, collect, NULL);

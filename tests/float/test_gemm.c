@@ -12,7 +12,7 @@
 #include "kernels/gemm.h"
 #include "kernels/rows.h"
 
-static const char *const sets[] = {"plain", AT_FAST_KERNELS};
+static const char *const sets[] = {"plain", AT_FAST_KERNELS, AT_WIDE_KERNELS};
 
 static float numbers[70000];
 
@@ -41,7 +41,7 @@ static float chain(const at_gemm *g, float start, bool fused, int64_t i, int64_t
 static bool fuses(const char *set)
 {
 #if defined(__x86_64__)
-    return strcmp(set, "avx2") == 0;
+    return strcmp(set, "plain") != 0;
 #else
     (void)set;
     return true;
@@ -50,7 +50,7 @@ static bool fuses(const char *set)
 
 static void check_product(at_gemm g, bool fused, bool packs, at_arena *arena)
 {
-    static float c[97 * 133], before[97 * 133], packed[257 * 144] __attribute__((aligned(64)));
+    static float c[97 * 133], before[97 * 133], packed[257 * 160] __attribute__((aligned(64)));
     memcpy(before, numbers + 1000, sizeof before);
     memcpy(c, before, sizeof c);
     g.c = c;
@@ -75,19 +75,19 @@ static void check_product(at_gemm g, bool fused, bool packs, at_arena *arena)
         }
 }
 
-/* Sizes below and above the block sizes of the kernels: rows of 6 and 96, columns of 8, 16 and 128, a depth of 256. */
+/* Sizes below and above the block sizes of the kernels: rows of 6 and 96, columns of 8, 16, 32 and 128, a depth of 256. */
 static void test_products(void **state)
 {
     (void)state;
-    static const int64_t rows[] = {1, 2, 3, 6, 7, 13, 97}, columns[] = {1, 7, 8, 9, 16, 31, 130},
+    static const int64_t rows[] = {1, 2, 3, 6, 7, 13, 97}, columns[] = {1, 7, 8, 9, 16, 31, 33, 130},
                          depths[] = {0, 1, 2, 7, 256, 257};
-    for (int set = 0; set < 2; set++) {
+    for (int set = 0; set < 3; set++) {
         if (!at_kernels_choose(sets[set]))
             continue;
         const bool fused = fuses(sets[set]);
         at_arena *arena = at_arena_new();
-        for (size_t x = 0; x < 7 * 7 * 6; x++) {
-            const int64_t m = rows[x % 7], n = columns[x / 7 % 7], k = depths[x / 49];
+        for (size_t x = 0; x < 7 * 8 * 6; x++) {
+            const int64_t m = rows[x % 7], n = columns[x / 7 % 8], k = depths[x / 56];
             const int step = k < 256 ? 1 : 5; /* the long sums only in some variants, to save time */
             for (int variant = 0; variant < 64; variant += step) {
                 const bool transpose_a = variant & 1, transpose_b = variant & 2;
@@ -112,12 +112,12 @@ static void test_products(void **state)
     at_kernels_choose(NULL);
 }
 
-/* Sizes beyond the largest blocks (96 rows, 1024 columns, a depth of 4 x 256), where partial sums are stored and
+/* Sizes beyond the largest blocks (96 rows, 1024 or 2048 columns, a depth of 4 x 256), where partial sums are stored and
  * continued: the bits of one chain, and the same for each layout of A and B. */
 static void test_large_products(void **state)
 {
     (void)state;
-    enum { M = 100, N = 1041, K = 1031 };
+    enum { M = 100, N = 2065, K = 1031 };
     float *a = malloc(2 * M * K * sizeof *a), *b = malloc(2 * K * N * sizeof *b), *a_transposed = a + M * K,
           *b_transposed = b + K * N;
     float *expected = malloc(2 * M * N * sizeof *expected), *c = expected + M * N, *packed = NULL;
@@ -126,7 +126,7 @@ static void test_large_products(void **state)
         a[i] = a_transposed[i % K * M + i / K] = numbers[i % 60013];
     for (int64_t i = 0; i < K * N; i++)
         b[i] = b_transposed[i % N * K + i / N] = numbers[i % 65537];
-    for (int set = 0; set < 2; set++) {
+    for (int set = 0; set < 3; set++) {
         if (!at_kernels_choose(sets[set]))
             continue;
         at_arena *arena = at_arena_new();
@@ -173,7 +173,7 @@ static void test_batches_and_activations(void **state)
     static const at_act acts[] = {AT_ACT_TANH, AT_ACT_SIGMOID};
     float plain[COUNT * M * N], out[COUNT * M * N];
     at_arena *arena = at_arena_new();
-    for (int set = 0; set < 2; set++) {
+    for (int set = 0; set < 3; set++) {
         if (!at_kernels_choose(sets[set]))
             continue;
         for (int act = 0; act < 2; act++) {

@@ -14,9 +14,9 @@
 #include "kernels/gemm.h"
 #include "kernels/rows.h"
 
-static const char *const kernels[] = {"plain", AT_FAST_KERNELS};
+static const char *const kernels[] = {"plain", AT_FAST_KERNELS, AT_WIDE_KERNELS};
 
-#define EACH_KERNELS for (int set = 0; set < 2 && at_kernels_choose(kernels[set]); set++)
+#define EACH_KERNELS for (int set = 0; set < 3 && at_kernels_choose(kernels[set]); set++)
 
 static at_arena *arena;
 

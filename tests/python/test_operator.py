@@ -230,5 +230,5 @@ def test_catalogue_is_complete():
     names = {entry.axis for entry in attend.catalogue()}
     assert names == {"score", "normaliser", "window", "position"}
     assert all(entry.formula for entry in attend.catalogue() + attend.models())
-    assert attend.kernels() in ("plain", "avx2", "neon")
+    assert attend.kernels() in ("plain", "avx2", "avx512", "neon")
     assert ctypes.sizeof(_abi.at_call) > 200

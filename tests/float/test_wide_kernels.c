@@ -1,0 +1,2 @@
+/* The widest kernels against the fast ones, in float. */
+#include "wide_kernels.h"
