@@ -41,7 +41,7 @@ done
 "$attend" convert luong --weights bf16 -o "$seeds/bf16.model"
 "$attend" convert rnn-encdec --weights f16 -o "$seeds/f16.model"
 printf '%s\n' "$seeds"/{rgb.png,grey.jpeg} >pictures
-"$attend" train --source pictures --target target --model show-attend-tell --image-size 6x6 --conv 2x3s2 --embedding 2 \
+"$attend" train --source pictures --target target --model show-attend-tell --image-size 6x6 --conv 2x3s2,2x1r --embedding 2 \
     --hidden 2 --attention 2 --coverage 1 --batch-size 1 --updates 1 --quiet --output show-attend-tell
 cp show-attend-tell "$seeds/show-attend-tell.model"
 train subwords --model transformer --layers 1 --heads 1 --ffn 2 --source-vocab "$top/tests/ref/rules.spm" --target-vocab char --updates 1

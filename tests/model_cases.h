@@ -116,7 +116,7 @@ static const char *const model_cases[] = {
     "show-attend-tell " PICTURES "normaliser=hard hard-training=exact deep-output=linear gate=false dropout=0.3",
     "show-attend-tell " PICTURES "coverage=2 coverage-width=3",
     "show-attend-tell " PICTURES "coverage=3 normaliser=hard hard-training=exact cell=gru",
-    "show-attend-tell image-channels=1 conv=4x3p2,5x1 score=general heads=1 attention-dropout=0.2",
+    "show-attend-tell image-channels=1 conv=4x3p2,4x3r,5x1 score=general heads=1 attention-dropout=0.2",
     "transformer layers=2 heads=2 norm=post dropout=0",
     "transformer layers=2 heads=2 norm=pre activation=gelu position=learned tie=false output-bias=true dropout=0",
     "transformer layers=1 heads=2 kv-heads=1 norm=pre final-norm=false activation=swish position=shaw:1 dropout=0.2",

@@ -106,11 +106,13 @@ at_ffn at_ffn_declare(at_params *params, const char *name, int64_t size, int64_t
 at_tensor *at_ffn_apply(at_tape *tape, at_params *params, const at_ffn *ffn, at_tensor *x, at_real keep, at_rng *rng);
 
 /* An encoder of pictures (convolutions.c): layers of convolution, norm of each picture, relu and max-pooling, as a text
- * such as "16x5s2,32x3p2" says: 16 channels, a window of 5 x 5, stride 2; then 32 channels, 3 x 3, and pooling over
- * 2 x 2. The borders are padded, so that a layer without stride and pooling keeps the size. */
+ * such as "16x5s2,32x3p2,32x3r" says: 16 channels, a window of 5 x 5, stride 2; then 32 channels, 3 x 3, and pooling
+ * over 2 x 2; then a layer that adds its input before the relu. The borders are padded, so that a layer without stride and
+ * pooling keeps the size. */
 enum { AT_MOST_CONVOLUTIONS = 16 };
 typedef struct at_convolution {
     int64_t channels, window, stride, pool; /* stride, pool 1: none */
+    bool residual;                          /* relu(x + norm(conv(x))) in place of relu(norm(conv(x))) */
     int w, gain, bias;                      /* NAME.1.W [channels, window * window * in], NAME.1.g, NAME.1.b */
 } at_convolution;
 typedef struct at_convolutions {

@@ -83,7 +83,8 @@ static const at_setting rows[] = {
         .help = "size of the window of these filters, an odd number (default: 5)"),
     UNITS("features", features, .help = "the source is an array of features [pictures, cells, N] in place of pictures"),
     NAME("conv", conv, .fallback = "16x5s2,32x3,64x3s2,64x3",
-         .help = "the convolutions of pictures: channels x window, s: stride, p: max-pooling, as in 16x5s2,32x3p2"),
+         .help = "the convolutions of pictures: channels x window, s: stride, p: max-pooling, r: plus the layer's "
+                 "input, as in 16x5s2,32x3p2,32x3r"),
     NAME("image-size", image_size, .fallback = "keep",
          .help =
              "every picture is scaled to this size: 40x60 (height x width); 40x or x60: in proportion; keep: as it is"),

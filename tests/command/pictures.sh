@@ -59,6 +59,18 @@ train straight --epochs 1
 same_file bent.state bent2.state
 ! cmp -s bent straight || fail "--elastic changes nothing"
 
+# Layers that add their input: the same bytes for any number of threads, and stopped and resumed; the file keeps them.
+train added --conv 4x3s2,4x3r --epochs 2
+train added2 --conv 4x3s2,4x3r --epochs 1 --threads 2
+train added2 --conv 4x3s2,4x3r --epochs 2 --resume
+train other --conv 4x3s2,4x3 --epochs 2
+same_file added added2
+same_file added.state added2.state
+! cmp -s added other || fail "a layer that adds its input is like one that does not"
+"$attend" info added >about
+equal "conv             4x3s2,4x3r" "$(grep '^conv' about)" "what info says of a layer that adds its input"
+"$attend" translate added -i test.npy -o said.txt
+
 # The gate is on unless it is switched off, in any of three ways.
 train gated --updates 2
 train gated2 --gate --updates 2
@@ -188,6 +200,10 @@ refuse 2 "--elastic changes pictures, and the source is --features" \
     train --model show-attend-tell --source features.npy --target train.txt --features 2 --elastic 1 --output no
 refuse 2 "--conv is for pictures, and the source is --features" \
     train --model show-attend-tell --source features.npy --target train.txt --features 2 --conv 4x3 --output no
+refuse 2 "the first layer of '4x3r' cannot add its input (r), which is the picture" \
+    train --model show-attend-tell --source train.npy --target train.txt --conv 4x3r --output no
+refuse 2 "layer 2 of '4x3,6x3r' adds its input (r), so it must have stride 1 and 4 channels like the layer before it, and not stride 1 and 6 channels" \
+    train --model show-attend-tell --source train.npy --target train.txt --conv 4x3,6x3r --output no
 refuse 2 "model 'bahdanau' does not use --conv" train --source train.txt --target train.txt --conv 4x3 --output no
 refuse 2 "--image-size is HEIGHTxWIDTH, such as 40x60, HEIGHTx or xWIDTH, each up to 8192, or keep, not '8by8'" \
     train --model show-attend-tell --source train.npy --target train.txt --image-size 8by8 --output no

@@ -115,18 +115,25 @@ static at_tensor *encode(at_tape *tape, at_tensor *const *x, const void *context
     return y;
 }
 
+static at_params *params_of(const char *text, at_convolutions *layers)
+{
+    at_error error = {0};
+    at_params *params = at_params_new();
+    assert_true(at_convolutions_parse(text, layers, &error));
+    assert_true(at_convolutions_declare(params, "encoder", 2, layers, &error));
+    assert_true(at_params_fix(params, &error));
+    for (int k = 0; k < at_params_number(params); k++)
+        at_init_normal(params, k, 0.7, 3);
+    return params;
+}
+
 static void encoders(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"4x3", "4x5s2,6x3", "6x3p2,4x1,8x3s2"};
+    static const char *const texts[] = {"4x3", "4x5s2,6x3", "6x3p2,4x1,8x3s2", "4x3,4x3r", "4x3p2,4x1p2r,4x3r,6x3s2"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        at_error error = {0};
-        encoder e = {.params = at_params_new()};
-        assert_true(at_convolutions_parse(texts[i], &e.layers, &error));
-        assert_true(at_convolutions_declare(e.params, "encoder", 2, &e.layers, &error));
-        assert_true(at_params_fix(e.params, &error));
-        for (int k = 0; k < at_params_number(e.params); k++)
-            at_init_normal(e.params, k, 0.7, 3);
+        encoder e;
+        e.params = params_of(texts[i], &e.layers);
         gradcheck(&(gradcheck_case){.name = texts[i],
                                     .build = encode,
                                     .context = &e,
@@ -142,17 +149,96 @@ static void encoders(void **state)
 static void wrong_encoders(void **state)
 {
     (void)state;
-    static const char *const texts[] = {
-        "",       "16",       "16x",      "x3",
-        "16x4",   "0x3",      "16x3,",    "16x3s",
-        "16x3s0", "16x3p16",  "16x33",    "-1x3",
-        "16x3z",  "999999x3", "8x3 ,8x3", "1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1"};
+    static const char *const texts[] = {"",
+                                        "16",
+                                        "16x",
+                                        "x3",
+                                        "16x4",
+                                        "0x3",
+                                        "16x3,",
+                                        "16x3s",
+                                        "16x3s0",
+                                        "16x3p16",
+                                        "16x33",
+                                        "-1x3",
+                                        "16x3z",
+                                        "999999x3",
+                                        "8x3 ,8x3",
+                                        "8x3,8x3rr",
+                                        "8x3,8x3rp2",
+                                        "8x3,8xr3",
+                                        "1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1,1x1"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         at_error error = {0};
         at_convolutions layers;
         assert_false(at_convolutions_parse(texts[i], &layers, &error));
         assert_int_equal(error.code, AT_USAGE);
-        assert_non_null(strstr(error.text, "is not a list of at most 16 layers such as 16x5s2,32x3p2"));
+        assert_non_null(strstr(error.text, "is not a list of at most 16 layers such as 16x5s2,32x3p2,32x3r: "));
+    }
+}
+
+/* What the layers make of numbers: [*count], to be freed. */
+static at_real *encoded(const char *text, bool zero_last, at_real last_bias, int64_t *count)
+{
+    at_convolutions layers;
+    at_params *params = params_of(text, &layers);
+    const at_convolution *last = &layers.layer[layers.count - 1];
+    for (int64_t i = 0; zero_last && i < at_shape_count(at_params_shape(params, last->w)); i++)
+        at_params_value(params, last->w)[i] = 0;
+    for (int64_t i = 0; zero_last && i < last->channels; i++)
+        at_params_value(params, last->bias)[i] = last_bias;
+    at_arena *arena = at_arena_new();
+    at_tape *tape = at_tape_new(arena, false);
+    at_real x[CELLS * 2];
+    at_rng rng = {.seed = 8};
+    for (int i = 0; i < CELLS * 2; i++)
+        x[i] = (at_real)at_rng_normal(&rng);
+    const at_grids in = at_grids_make(tape, PICTURES, heights, widths);
+    at_grids out;
+    at_tensor *leaf = at_leaf(tape, AT_SHAPE(CELLS, 2), x, NULL, false);
+    at_tensor *y = at_convolutions_apply(tape, params, &layers, leaf, &in, 1, &out);
+    assert_non_null(y);
+    *count = at_shape_count(y->shape);
+    at_real *values = malloc((size_t)*count * sizeof *values);
+    memcpy(values, y->value, (size_t)*count * sizeof *values);
+    at_arena_free(arena);
+    at_params_free(params);
+    return values;
+}
+
+/* With W = 0 the norm is its bias b, and relu(x + b) is left of a layer that adds its input. */
+static void added_inputs(void **state)
+{
+    (void)state;
+    static const char *const texts[][2] = {
+        {"4x3", "4x3,4x3r"}, {"4x3p2", "4x3p2,4x5r"}, {"4x3p2", "4x3,4x3p2r"}, {"4x3s2,4x1r", "4x3s2,4x1r,4x3r"}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (int b = -1; b <= 1; b++) {
+            int64_t before, after;
+            at_real *x = encoded(texts[i][0], false, 0, &before), *y = encoded(texts[i][1], true, b * 0.25, &after);
+            assert_int_equal(before, after);
+            for (int64_t k = 0; k < after; k++)
+                assert_true(y[k] == fmax(0, x[k] + b * 0.25));
+            free(x);
+            free(y);
+        }
+}
+
+static void wrong_inputs(void **state)
+{
+    (void)state;
+    static const char *const said[][2] = {
+        {"16x3r", "the first layer of '16x3r' cannot add its input (r), which is the picture"},
+        {"16x3,32x3r", "layer 2 of '16x3,32x3r' adds its input (r), so it must have stride 1 and 16 channels like the "
+                       "layer before it, and not stride 1 and 32 channels"},
+        {"8x3,16x3,16x3s2r", "layer 3 of '8x3,16x3,16x3s2r' adds its input (r), so it must have stride 1 and 16 "
+                             "channels like the layer before it, and not stride 2 and 16 channels"}};
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        at_error error = {0};
+        at_convolutions layers;
+        assert_false(at_convolutions_parse(said[i][0], &layers, &error));
+        assert_int_equal(error.code, AT_USAGE);
+        assert_string_equal(error.text, said[i][1]);
     }
 }
 
@@ -441,6 +527,8 @@ int main(void)
         cmocka_unit_test(refusals),
         cmocka_unit_test(encoders),
         cmocka_unit_test(wrong_encoders),
+        cmocka_unit_test(added_inputs),
+        cmocka_unit_test(wrong_inputs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
