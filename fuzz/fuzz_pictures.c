@@ -50,7 +50,9 @@ static void check_values(const at_pictures *pictures, int64_t index, uint64_t se
     const size_t count = (size_t)(height * width * form.channels);
     float *values = malloc(count * sizeof *values), *changed = malloc(count * sizeof *changed);
     at_rng rng = {.seed = seed};
-    const at_picture_change change = at_picture_change_draw(&rng, (double)(seed % 5), height, width), none = {0};
+    const at_picture_change change =
+        at_picture_change_draw(&rng, (double)(seed % 5), (double)(seed % 3) / 2, height, width);
+    const at_picture_change none = {0};
     at_pictures_values(pictures, index, values);
     at_pictures_augmented(pictures, index, &none, changed);
     EXPECT(memcmp(values, changed, count * sizeof *values) == 0);

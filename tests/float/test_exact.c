@@ -366,13 +366,13 @@ static void test_gemm_rows(void **state)
     for (int64_t i = 0; i < M; i++)
         for (int64_t p = 0; p < K; p++)
             at[p * M + i] = a[i * K + p];
-    void *packed = NULL;
-    assert_int_equal(posix_memalign(&packed, AT_ALIGN, (size_t)at_gemm_packed_size(K, N) * 4), 0);
     at_arena *arena = at_arena_new();
     static const char *const sets[] = {"plain", AT_FAST_KERNELS, AT_WIDE_KERNELS};
     for (int set = 0; set < 3; set++) {
         if (!at_kernels_choose(sets[set]))
             continue;
+        void *packed = NULL; /* its size depends on the set */
+        assert_int_equal(posix_memalign(&packed, AT_ALIGN, (size_t)at_gemm_packed_size(K, N) * 4), 0);
         at_gemm_pack(b, N, 1, K, N, packed);
         at_gemm g = {.m = M,
                      .n = N,
@@ -412,11 +412,12 @@ static void test_gemm_rows(void **state)
                         assert_true(at_gemm_run(&h, arena));
                         assert_memory_equal(part, whole + from * N, (size_t)(m * N) * 4);
                     }
+        free(packed);
     }
     at_kernels_choose(NULL);
     at_threads_set(0);
     at_arena_free(arena);
-    free(packed), free(a), free(b), free(bt), free(at), free(bias), free(whole), free(part);
+    free(a), free(b), free(bt), free(at), free(bias), free(whole), free(part);
 }
 
 int main(void)
