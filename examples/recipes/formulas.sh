@@ -12,7 +12,7 @@
 # does not find what to look at for many epochs, and learns the texts by heart in the meantime. Pairs and triples of short formulas
 # side by side are added from 7 tokens on, so that what follows cannot be told from what was written. The gate is off: it closes
 # in the first updates, when the context says nothing yet, and then the encoder learns next to nothing (doc/results.md).
-# SHORT=1 trains a smaller model, in about 20 minutes of one core (with --updates 4500 in about 7).
+# It takes about an hour of one core. SHORT=1 trains a smaller model, in about 20 minutes (with --updates 4500 in about 7).
 . "$(dirname "$0")/recipe.bash"
 [ $# -ge 1 ] || usage
 beam=10
@@ -42,8 +42,9 @@ data=(--source "$work/train.source" --target "$work/train.target" --valid-tsv "$
 shape=(--model show-attend-tell --image-channels 1 --position sinusoidal --coverage 16 --coverage-width 7 --doubly-stochastic 0 --gate false)
 settings=(--augment 0.5 --dropout 0.2 --label-smoothing 0.1 --word-dropout 0.1 --batch-size 16 --learning-rate 0.002 --ema 0.999)
 if [ -z "${SHORT:-}" ]; then
-    shape+=(--conv 32x5s2,48x3s2,64x3,96x3s2,96x3,96x3 --hidden 256 --embedding 128 --attention 128)
-    updates=40000
+    shape+=(--conv 16x5s2,32x3s2,32x3r,64x3s2,64x3r,64x3r,64x3r --hidden 224 --embedding 96 --attention 112)
+    settings+=(--augment 1 --elastic 0.7)
+    updates=32000
 else
     shape+=(--conv 16x5s2,32x3s2,64x3s2,64x3,64x3 --hidden 192 --embedding 96 --attention 96)
     updates=18000
@@ -81,7 +82,7 @@ easy_pairs() {
 pairs=$(wc -l <"$work/train.target")
 "$attend" vocabulary make "$work/train.target" -o "$work/words.txt"
 first_vocabulary=(--target-vocab "$work/words.txt")
-easy='--dropout 0.1 --ema 0 --learning-rate'
+easy='--augment 0.5 --elastic 0 --dropout 0.1 --ema 0 --learning-rate'
 short=("1 4/45 $easy 0.003" "3 6/45 $easy 0.002" "7 12/45 $easy 0.002" "15 15/45 $easy 0.002")
 first_on short "$@"
 up_to 7 | joined $((pairs * 3 / 8)) 16 >"$work/joined.tsv"
