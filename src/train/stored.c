@@ -85,9 +85,9 @@ bool at_stored_take(at_train_settings *s, const at_given *given, at_stored *stor
     if (!read_run(s->output, stored, error) || !stored->text)
         return error->code == AT_OK;
     find_values(stored->text, value);
-    const int model = at_setting_find(at_training_setting, "model");
-    if (given->row[model] && value[model] && differs(s, model, value[model]))
-        return true; /* refused as another model, and not for settings that this one does not have */
+    for (int i = 0; at_training_setting(i); i++)
+        if (given->row[i] && value[i] && differs(s, i, value[i]))
+            return true; /* the run will be refused, with the settings that were given */
     for (int i = 0; at_training_setting(i); i++)
         if (value[i] && !given->row[i])
             stored->row.row[i] = parse(at_training_setting(i), value[i], at_training_fields(s, i));

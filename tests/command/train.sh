@@ -218,14 +218,4 @@ code=0
 equal 1 "$code" "another size"
 equal "attend: cannot resume from 'whole.state', which was written with --hidden 24 and not with --hidden 25; train as before, or from the start with --overwrite" \
     "$(cat said)" "another size"
-
-# What is not given is as the state has it, the model too: the message names what was given.
-"$attend" train $data --model luong --hidden 8 --embedding 8 --updates 1 --output luong --quiet
-for changed in '--hidden 25' '--dropout 0.5'; do
-    code=0
-    "$attend" train --source lines --target lines --output luong $changed --resume 2>said || code=$?
-    equal 1 "$code" "$changed without a model"
-    grep -q "^attend: cannot resume from 'luong.state', which was written with ${changed% *} [0-9.]* and not with $changed; train as before" said ||
-        fail "$changed without a model says $(cat said)"
-done
 finish
