@@ -40,13 +40,14 @@ paste "$work/dev.source" "$work/dev.target" | awk -F '\t' 'NR == FNR { known[$0]
 data=(--source "$work/train.source" --target "$work/train.target" --valid-tsv "$work/new.tsv"
     --valid-metric accuracy,wer,loss)
 shape=(--model show-attend-tell --image-channels 1 --position sinusoidal --coverage 16 --coverage-width 7 --doubly-stochastic 0 --gate false)
-settings=(--augment 0.5 --dropout 0.2 --label-smoothing 0.1 --word-dropout 0.1 --batch-size 16 --learning-rate 0.002 --ema 0.999)
+settings=(--dropout 0.2 --label-smoothing 0.1 --word-dropout 0.1 --batch-size 16 --learning-rate 0.002 --ema 0.999)
 if [ -z "${SHORT:-}" ]; then
     shape+=(--conv 16x5s2,32x3s2,32x3r,64x3s2,64x3r,64x3r,64x3r --hidden 224 --embedding 96 --attention 112)
     settings+=(--augment 1 --elastic 0.7)
     updates=32000
 else
     shape+=(--conv 16x5s2,32x3s2,64x3s2,64x3,64x3 --hidden 192 --embedding 96 --attention 96)
+    settings+=(--augment 0.5)
     updates=18000
 fi
 limits=(--schedule cosine --warmup 100 --valid-every 1500 --updates $updates)
